@@ -7,7 +7,7 @@ from typing import Any
 
 from activities.checkpoints import Root
 from activities.model.endpoint import Connect, connect_endpoint
-from activities.steps.ask_helper import Helping
+from activities.steps.ask_helper import AskHelperActivity
 from activities.steps.cancel_start import cancel_start
 from activities.steps.close_job import CloseJobActivity
 from activities.steps.compact import CompactActivity
@@ -16,7 +16,7 @@ from activities.steps.gate_facts import facts_activity
 from activities.steps.judge_ending import endings_activity
 from activities.steps.judge_phase import JudgePhaseActivity
 from activities.steps.learn import learn_activity
-from activities.steps.model_call import ModelCalls
+from activities.steps.model_call import ModelCallActivity
 from activities.steps.notify import notify_activity
 from activities.steps.prepare import PrepareActivity
 from activities.steps.project import project_activities
@@ -28,7 +28,7 @@ from activities.steps.set_model import SetModelActivity
 from activities.steps.show_call import show_call_activity
 from activities.steps.store_traces import traces_activity
 from activities.steps.tell import remarks_activity
-from activities.steps.tool_call import remote_activity, tool_activities
+from activities.steps.tool_call import remote_tool_call_activity, tool_activities
 from activities.steps.transition import TransitionActivity
 from activities.steps.watch_trial import watch_trial
 
@@ -44,10 +44,10 @@ def all_activities(root: Root, connect: Connect = connect_endpoint) -> list[Call
         PrepareActivity(root).prepare,
         SetModelActivity(root).set_model,
         remarks_activity(root),
-        ModelCalls(root, connect).model_call,
+        ModelCallActivity(root, connect).model_call,
         CompactActivity(root, connect).compact,
         *tool_activities(root),
-        remote_activity(root),
+        remote_tool_call_activity(root),
         facts_activity(root),
         show_call_activity(root),
         endings_activity(root),
@@ -56,7 +56,7 @@ def all_activities(root: Root, connect: Connect = connect_endpoint) -> list[Call
         JudgePhaseActivity(root, connect).judge_phase,
         ReviewJobActivity(root, connect).review_job,
         *publish_activities(root),
-        Helping(root, connect).ask_helper,
+        AskHelperActivity(root, connect).ask_helper,
         CloseJobActivity(root).close_job,
         cancel_start,
         watch_trial,

@@ -120,14 +120,14 @@ async def _measure_among_files(temporal: Client, root: Root) -> dict[str, float]
     for _ in range(3):
         for name, (folders, each) in layouts.items():
             ran: JobRun = await run_benchmark_job(
-                temporal, root, 100, files=_fill_folders(folders, each)
+                temporal, root, 100, files=_fill_benchmark_folders(folders, each)
             )
             milliseconds[name].append(median(ran.steps.milliseconds))
     few = median(milliseconds["few"])
     return {f"{name}_ratio": median(times) / few for name, times in milliseconds.items()}
 
 
-def _fill_folders(folders: int, each: int) -> Any:
+def _fill_benchmark_folders(folders: int, each: int) -> Any:
     def fill(workspace: Path) -> None:
         for folder in range(folders):
             target = workspace / f"notes/{folder:03d}"

@@ -42,7 +42,7 @@ class Spent(NamedTuple):
     prompt_tokens: int
 
 
-class Reader:
+class DelegatingReader:
     """The scripted model.
 
     Args:
@@ -65,53 +65,60 @@ class Reader:
         size = sum(MESSAGE_TOKENS + count_tokens(str(message)) for message in messages)
         self.sizes[is_helper].append(size + count_tokens(str(request.get("tools", ""))))
         if is_helper:
-            return _helper_reply(messages)
+            return _delegation_helper_reply(messages)
         if not request.get("tools"):
             return Reply("todo 1: the facts go on in output/facts.md.")
         if "Close" in str(messages[-1]["content"]):
             report = {"summary": "Facts.", "deliverables": [FACTS], "confidence": 1.0}
             return Reply(calls=[("job_complete", report)])
-        return Reply(calls=self._hand_out(messages) if self._delegates else self._go_on(messages))
+        return Reply(
+            calls=self._delegate_reading(messages)
+            if self._delegates
+            else self._read_without_helpers(messages)
+        )
 
-    def _hand_out(self, messages: list[dict[str, Any]]) -> list[Call]:
-        if facts := _list_facts(messages):
+    def _delegate_reading(self, messages: list[dict[str, Any]]) -> list[Call]:
+        if facts := _delegation_facts(messages):
             return [("write_file", {"path": FACTS, "content": facts}), ("todo_complete", {})]
         task = "Which fact is in each of these files?"
         starts = range(0, self._files, PER_HELPER)
-        parts = [_document_paths(first, min(self._files, first + PER_HELPER)) for first in starts]
+        parts = [
+            _delegation_document_paths(first, min(self._files, first + PER_HELPER))
+            for first in starts
+        ]
         return [("delegate", {"task": task, "files": part}) for part in parts]
 
-    def _go_on(self, messages: list[dict[str, Any]]) -> list[Call]:
+    def _read_without_helpers(self, messages: list[dict[str, Any]]) -> list[Call]:
         calls: list[Call] = []
         if self._read:
             last = [message for message in messages if message["role"] == "tool"][-PER_REPLY:]
-            calls.append(("append_file", {"path": FACTS, "content": _list_facts(last)}))
-        paths = _document_paths(self._read, min(self._files, self._read + PER_REPLY))
+            calls.append(("append_file", {"path": FACTS, "content": _delegation_facts(last)}))
+        paths = _delegation_document_paths(self._read, min(self._files, self._read + PER_REPLY))
         self._read += len(paths)
         return calls + (
             [("read_file", {"path": path}) for path in paths] or [("todo_complete", {})]
         )
 
 
-def _helper_reply(messages: list[dict[str, Any]]) -> Reply:
+def _delegation_helper_reply(messages: list[dict[str, Any]]) -> Reply:
     read = sum(message["role"] == "tool" for message in messages)
     paths = re.findall(r"^- (.*)$", str(messages[1]["content"]), re.MULTILINE)[read:][:PER_REPLY]
     if paths:
         return Reply(calls=[("read_file", {"path": path}) for path in paths])
-    return Reply(_list_facts(messages))
+    return Reply(_delegation_facts(messages))
 
 
-def _list_facts(messages: list[dict[str, Any]]) -> str:
+def _delegation_facts(messages: list[dict[str, Any]]) -> str:
     """Return the distinct facts in tool results, one per line."""
     text = "\n".join(str(each["content"]) for each in messages if each["role"] == "tool")
     return "".join(f"{fact}\n" for fact in dict.fromkeys(_FACT.findall(text)))
 
 
-def _document_paths(first: int, end: int) -> list[str]:
+def _delegation_document_paths(first: int, end: int) -> list[str]:
     return [f"documents/file_{number:03d}.md" for number in range(first, end)]
 
 
-def _write_documents(folder: Path, files: int) -> list[str]:
+def _write_delegation_documents(folder: Path, files: int) -> list[str]:
     folder.mkdir()
     paths = [folder / f"file_{number:03d}.md" for number in range(files)]
     for number, path in enumerate(paths):
@@ -119,14 +126,12 @@ def _write_documents(folder: Path, files: int) -> list[str]:
     return [str(path) for path in paths]
 
 
-async def read_documents_as_job(
-    temporal: Client, root: Root, files: int, *, delegates: bool
-) -> Spent:
+async def run_delegation_job(temporal: Client, root: Root, files: int, *, delegates: bool) -> Spent:
     """Do the work as a job. Raises AssertionError if a fact is missing at the end."""
     name = f"reading-{'with' if delegates else 'without'}-helpers"
-    model = Reader(files, delegates=delegates)
+    model = DelegatingReader(files, delegates=delegates)
     with tempfile.TemporaryDirectory() as folder:
-        documents = _write_documents(Path(folder) / "documents", files)
+        documents = _write_delegation_documents(Path(folder) / "documents", files)
         staged = stage_documents(documents, root.path, 1_000_000)
     settings = {
         "todos.work": ["Collect the fact of every document in output/facts.md."],
@@ -159,9 +164,7 @@ async def _run_delegation() -> Table:
         root = Root.open(Path(folder) / "root", create=True)
         async with development_server(ui=False) as running:
             for delegates in (False, True):
-                spent = await read_documents_as_job(
-                    running.client, root, FILES, delegates=delegates
-                )
+                spent = await run_delegation_job(running.client, root, FILES, delegates=delegates)
                 name = "with helpers" if delegates else "without"
                 table.add_row(name, *(f"{figure:,}" for figure in spent))
     return table

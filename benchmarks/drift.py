@@ -69,7 +69,7 @@ async def drift_as_job(
     handle = await temporal.start_workflow(
         "Job", start, id=name, task_queue=queue, result_type=dict
     )
-    status, waiting, checkpoint = await closed_job(handle)
+    status, waiting, checkpoint = await closed_drift_job(handle)
     files = Snapshot.load(open_checkpoints(root, name), checkpoint).files
     correct = sum(
         files.entry(drifting_file_path(number)) is not None
@@ -79,7 +79,9 @@ async def drift_as_job(
     return Ended(status, waiting, correct, model.calls[seed])
 
 
-async def closed_job(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str | None, str]:
+async def closed_drift_job(
+    handle: WorkflowHandle[Any, dict[str, Any]],
+) -> tuple[str, str | None, str]:
     """Return status, reason of waiting and last checkpoint of a job that no longer runs.
 
     Polls the memo, since a query of a closed job would make the worker replay it.

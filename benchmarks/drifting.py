@@ -154,7 +154,7 @@ def _drifting_strategic_reply(
     if "todo_write" in current:
         if any(
             "Wrote" in str(m["content"]) and "todos for" in str(m["content"])
-            for m in _last_results(messages)
+            for m in _drifting_last_results(messages)
         ):
             return Reply(calls=[done])
         return Reply(calls=[_drifting_todos(closed, PER_PHASE)])
@@ -163,7 +163,7 @@ def _drifting_strategic_reply(
     return Reply(calls=[done])
 
 
-def _last_results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _drifting_last_results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the results of the last reply that made calls."""
     results: list[dict[str, Any]] = []
     for message in reversed(messages):

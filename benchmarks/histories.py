@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 
 @dataclass(frozen=True)
-class Steps:
+class HistorySteps:
     """Figures of the steps of one workflow, in order."""
 
     milliseconds: list[float]
@@ -52,7 +52,7 @@ async def workflow_histories(client: Client, workflow_id: str) -> list[list[Hist
             return histories
 
 
-def history_steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Steps:
+def history_steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> HistorySteps:
     """Cut histories into steps, each from one start of `activity` to the next.
 
     Args:
@@ -70,16 +70,16 @@ def history_steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1)
         # Leave out the last step of each run, since the gap between two runs is no step.
         for start, end in pairwise(starts):
             between = events[start:end]
-            if any(_is_other_activity(event, activity) for event in between):
+            if any(_is_other_history_activity(event, activity) for event in between):
                 continue
             took = events[end].event_time.ToNanoseconds() - events[start].event_time.ToNanoseconds()
             milliseconds.append(took / 1e6)
             counts.append(len(between))
             sizes.append(sum(event.ByteSize() for event in between))
-    return Steps(milliseconds, counts, sizes)
+    return HistorySteps(milliseconds, counts, sizes)
 
 
-def _is_other_activity(event: HistoryEvent, activity: str) -> bool:
+def _is_other_history_activity(event: HistoryEvent, activity: str) -> bool:
     """Return whether another regular activity was started: a gate or a turn, no ordinary step."""
     name = event.activity_task_scheduled_event_attributes.activity_type.name
     return name not in ("", activity)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from benchmarks.bare import bare_latencies
-from benchmarks.model import EVENTS, answer_events
+from benchmarks.model import EVENTS, zero_cost_answer_events
 from benchmarks.zero_cost import ZeroCost
 
 GONE = (asyncio.IncompleteReadError, ConnectionError)
@@ -48,7 +48,7 @@ class Latent:
         kind, body_bytes = "text/plain", str(self._calls).encode()
         if body:
             self._calls += 1
-            kind, body_bytes = EVENTS["content-type"], answer_events(self._model, body)
+            kind, body_bytes = EVENTS["content-type"], zero_cost_answer_events(self._model, body)
             await asyncio.sleep(next(self._latencies))
         head = (
             f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body_bytes)}\r\n\r\n"

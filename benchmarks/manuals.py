@@ -40,7 +40,7 @@ _COVERED = re.compile(r"of ([\d,]+) sentences .* ([\d,]+) are cited and ([\d,]+)
 
 
 @dataclass(frozen=True)
-class Extraction:
+class ManualExtraction:
     """What one job made of a document."""
 
     requirements: list[dict[str, Any]]
@@ -61,7 +61,7 @@ class Extraction:
         )
 
 
-async def extract_requirements(temporal: Client, root: Root, file: Path) -> Extraction:
+async def extract_manual_requirements(temporal: Client, root: Root, file: Path) -> ManualExtraction:
     """Run the creator on one file. Raises AssertionError if the job does not complete."""
     job = f"{QUEUE}-{file.stem}-{file.suffix[1:]}"
     start = {"agent": "creator", "documents": [str(file)]}
@@ -77,7 +77,7 @@ async def extract_requirements(temporal: Client, root: Root, file: Path) -> Extr
     assert match, result["summary"]
     binding, cited, set_aside = (int(number.replace(",", "")) for number in match.groups())
     citations = [citation for each in requirements for citation in each["citations"]]
-    return Extraction(
+    return ManualExtraction(
         requirements,
         binding,
         cited,
@@ -97,28 +97,31 @@ def count_missing_quotes(file: Path, citations: list[dict[str, Any]]) -> int | N
         return None
     command = ["pdftotext", "-raw", str(file), "-"]
     text = subprocess.run(command, capture_output=True, check=True).stdout.decode()
-    pages = [_letters_only(page) for page in text.split("\f")]
+    pages = [_manual_quote_letters(page) for page in text.split("\f")]
     return sum(
-        _letters_only(citation["quote"]) not in pages[citation["page"] - 1]
+        _manual_quote_letters(citation["quote"]) not in pages[citation["page"] - 1]
         for citation in citations
     )
 
 
-def _letters_only(text: str) -> str:
+def _manual_quote_letters(text: str) -> str:
     return re.sub("[\\s\u00ad\u2010-]+", "", text)
 
 
-async def measure_manuals(files: list[Path]) -> dict[Path, Extraction]:
+async def measure_manuals(files: list[Path]) -> dict[Path, ManualExtraction]:
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
         async with (
             development_server(ui=False) as running,
             serve_drifting_model(running.client, root, rehearse, QUEUE),
         ):
-            return {file: await extract_requirements(running.client, root, file) for file in files}
+            return {
+                file: await extract_manual_requirements(running.client, root, file)
+                for file in files
+            }
 
 
-def manuals_table(extractions: dict[Path, Extraction]) -> Table:
+def manuals_table(extractions: dict[Path, ManualExtraction]) -> Table:
     table = Table(title="The creator on whole documents, with the rehearsal model")
     for column in (
         "",

@@ -47,21 +47,21 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
         self.cpu.append(time.process_time())
         body = await request.aread()
         self.prefixes.add(body)
-        events = answer_events(self._model, body)
+        events = zero_cost_answer_events(self._model, body)
         return httpx2.Response(200, headers=EVENTS, stream=Body(events), request=request)
 
 
-def answer_events(model: ZeroCost, body: bytes) -> bytes:
+def zero_cost_answer_events(model: ZeroCost, body: bytes) -> bytes:
     """Return the reply to a request as stream events."""
     incoming = wire.IncomingRequest(
         {"messages": [], "stream": True, "stream_options": {"include_usage": True}},
         hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
         len(body),
     )
-    return b"".join(wire.reply_as_events(incoming, model(request_tail(body))))
+    return b"".join(wire.reply_as_events(incoming, model(zero_cost_request_tail(body))))
 
 
-def request_tail(body: bytes) -> dict[str, Any]:
+def zero_cost_request_tail(body: bytes) -> dict[str, Any]:
     """Parse only the last reply and what follows it."""
     start = body.rfind(LAST_REPLY)
     if start < 0:

@@ -11,7 +11,7 @@ import time
 import uuid
 from pathlib import Path
 
-from benchmarks.scale import SETTLED, count_calls, python_process, scale_job_start
+from benchmarks.scale import SETTLED, count_latent_model_calls, python_process, scale_job_start
 from engine.development import development_server
 
 JOBS = 20
@@ -43,11 +43,13 @@ async def measure_process_rate(processes: int) -> float:
                     await temporal.client.start_workflow(
                         "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
                     )
-                while await count_calls(endpoint) < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
+                while await count_latent_model_calls(endpoint) < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
                     await asyncio.sleep(0.5)
-                begun, before = time.monotonic(), await count_calls(endpoint)
+                begun, before = time.monotonic(), await count_latent_model_calls(endpoint)
                 await asyncio.sleep(WINDOW_SECONDS)
-                return (await count_calls(endpoint) - before) / (time.monotonic() - begun)
+                return (await count_latent_model_calls(endpoint) - before) / (
+                    time.monotonic() - begun
+                )
 
 
 async def compare_processes() -> None:

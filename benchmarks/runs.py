@@ -20,7 +20,7 @@ from temporalio.worker import Replayer, Worker
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from benchmarks.bare import Bare, do_nothing, do_nothing_locally
-from benchmarks.histories import Steps, history_steps, workflow_histories
+from benchmarks.histories import HistorySteps, history_steps, workflow_histories
 from benchmarks.model import ZeroCostTransport, zero_cost_client
 from benchmarks.zero_cost import ZeroCost
 from engine.converter import DATA_CONVERTER
@@ -37,7 +37,7 @@ Handle = WorkflowHandle[Any, dict[str, Any]]
 class JobRun:
     """The cost of one job."""
 
-    steps: Steps
+    steps: HistorySteps
     runs: int
     store_bytes: float
     """Disk bytes per step, after packing."""
@@ -61,7 +61,7 @@ class JobRun:
         return median(self.cpu[-max(1, len(self.cpu) // 10) :])
 
 
-async def run_bare_engine(temporal: Client, count: int, *, local: bool) -> Steps:
+async def run_bare_engine(temporal: Client, count: int, *, local: bool) -> HistorySteps:
     """Run the engine alone."""
     queue = f"bare-{uuid.uuid4().hex[:8]}"
     async with Worker(
@@ -108,11 +108,15 @@ async def run_benchmark_job(
         )
         if files is not None:
             await handle.signal("pause", {})
-            await _poll_until(handle, lambda now: now["waiting_for"] == "paused")
+            await _poll_benchmark_job(handle, lambda now: now["waiting_for"] == "paused")
             await asyncio.to_thread(files, root.workspace(queue))
             await handle.signal("resume", {})
         # Queries cost the worker time, so only an untimed run is watched.
-        unpacked = await _unpacked_bytes(handle, root.repository(queue), count) if watched else 0.0
+        unpacked = (
+            await _unpacked_benchmark_job_bytes(handle, root.repository(queue), count)
+            if watched
+            else 0.0
+        )
         await handle.result()
     runs = await workflow_histories(temporal, queue)
     tactical = history_steps(runs, "model_call")
@@ -155,19 +159,23 @@ async def serve_benchmark_jobs(
         yield queue, transport
 
 
-async def _poll_until(handle: Handle, condition: Callable[[dict[str, Any]], bool]) -> None:
+async def _poll_benchmark_job(handle: Handle, condition: Callable[[dict[str, Any]], bool]) -> None:
     while True:
         if condition(await handle.query("status")):
             return
         await asyncio.sleep(0.1)
 
 
-async def _unpacked_bytes(handle: Handle, repository: Path, count: int) -> float:
+async def _unpacked_benchmark_job_bytes(handle: Handle, repository: Path, count: int) -> float:
     """Return disk bytes per step while the phase runs and nothing is packed yet."""
     journal = repository / "journal"
-    await _poll_until(handle, lambda now: bool(now["phase"]) and now["phase"]["number"] >= 2)
+    await _poll_benchmark_job(
+        handle, lambda now: bool(now["phase"]) and now["phase"]["number"] >= 2
+    )
     first, before = (await handle.query("status"))["step"], _disk_bytes(journal)
-    await _poll_until(handle, lambda now: now["step"] >= first + count // 2 or bool(now["result"]))
+    await _poll_benchmark_job(
+        handle, lambda now: now["step"] >= first + count // 2 or bool(now["result"])
+    )
     now = await handle.query("status")
     passed = now["step"] - first
     return (

@@ -48,10 +48,10 @@ def main() -> None:
         prog="python -m benchmarks.scale", description=__doc__, allow_abbrev=False
     )
     for name, type_, default, text in (
-        ("--jobs", _positive_count, 500, "jobs in flight"),
-        ("--latency", _positive_seconds, 15.0, "seconds a model call takes"),
-        ("--window", _positive_seconds, 60.0, "seconds that are measured"),
-        ("--busy", _positive_count, 50, "jobs side by side without latency"),
+        ("--jobs", _parse_scale_count, 500, "jobs in flight"),
+        ("--latency", _parse_scale_seconds, 15.0, "seconds a model call takes"),
+        ("--window", _parse_scale_seconds, 60.0, "seconds that are measured"),
+        ("--busy", _parse_scale_count, 50, "jobs side by side without latency"),
     ):
         options.add_argument(name, type=type_, default=default, help=text)
     options.add_argument("--json", type=Path, help="write the figures to this file")
@@ -62,7 +62,7 @@ def main() -> None:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
-def _positive_count(text: str) -> int:
+def _parse_scale_count(text: str) -> int:
     """Parse a whole number above zero.
 
     Raises:
@@ -75,7 +75,7 @@ def _positive_count(text: str) -> int:
     )
 
 
-def _positive_seconds(text: str) -> float:
+def _parse_scale_seconds(text: str) -> float:
     """Parse a finite number of seconds above zero.
 
     Raises:
@@ -159,18 +159,18 @@ async def _run_waiting_jobs(
                     "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
                 )
             started = time.monotonic() - begun
-            while (calls := await count_calls(endpoint)) < SETTLED * jobs:
+            while (calls := await count_latent_model_calls(endpoint)) < SETTLED * jobs:
                 print(f"{calls} model calls, {time.monotonic() - begun:.0f} s", file=sys.stderr)
                 await asyncio.sleep(5)
             before = (
                 time.monotonic(),
-                await count_calls(endpoint),
+                await count_latent_model_calls(endpoint),
                 _process_cpu_seconds(serving_jobs),
             )
             await asyncio.sleep(window)
             after = (
                 time.monotonic(),
-                await count_calls(endpoint),
+                await count_latent_model_calls(endpoint),
                 _process_cpu_seconds(serving_jobs),
             )
             memory = _process_megabytes(serving_jobs)
@@ -252,7 +252,7 @@ async def python_process(
         await process.wait()
 
 
-async def count_calls(endpoint: str) -> int:
+async def count_latent_model_calls(endpoint: str) -> int:
     """Return the number of calls the model has received."""
     async with httpx2.AsyncClient(timeout=60) as client:
         return int((await client.get(endpoint)).text)

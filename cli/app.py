@@ -33,10 +33,10 @@ from cli.output import (
     MISTAKE,
     OK,
     UserError,
-    name_program,
+    escape_unencodable_output,
+    name_running_program,
     print_note,
     print_result,
-    show_any_character,
     write_error_line,
 )
 from config.schema.agent import ConfigError
@@ -115,8 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Command line without the program's name; None for the process's own.
     """
-    show_any_character()
-    _name_commands(app)
+    escape_unencodable_output()
+    _name_program_in_help(app)
     try:
         code = _run_reporting_errors(arguments)
     except BrokenPipeError:
@@ -138,18 +138,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return MISTAKE
 
 
-def _name_commands(group: typer.Typer) -> None:
+def _name_program_in_help(group: typer.Typer) -> None:
     """Let the help name commands as this process was called."""
     info = group.info
     for attribute in ("name", "help"):
         if isinstance(text := getattr(info, attribute), str):
-            setattr(info, attribute, name_program(text))
+            setattr(info, attribute, name_running_program(text))
     for command in group.registered_commands:
         text = command.help or inspect.getdoc(command.callback) or ""
-        command.help = name_program(text)
+        command.help = name_running_program(text)
     for inner in group.registered_groups:
         if inner.typer_instance:
-            _name_commands(inner.typer_instance)
+            _name_program_in_help(inner.typer_instance)
 
 
 def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
@@ -167,7 +167,7 @@ def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
 
 
 def _run_app_command(arguments: list[str]) -> int:
-    _check_encoding(arguments)
+    _check_argument_encoding(arguments)
     try:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
@@ -183,7 +183,7 @@ def _print_error(text: str) -> None:
     print_note(f"error: {one_line(text, LONGEST + SHOWN)}")
 
 
-def _check_encoding(arguments: list[str]) -> None:
+def _check_argument_encoding(arguments: list[str]) -> None:
     for argument in arguments:
         # Python represents undecodable bytes as surrogates, which cannot be encoded later.
         raw = argument.encode(errors="surrogateescape")

@@ -23,11 +23,11 @@ from activities.checkpoints import (
     RootError,
     open_checkpoints,
 )
-from activities.checkpoints.remote import fetch_refs
+from activities.checkpoints.remote import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.phases.tags import phase_starts
 from cli.forgotten import forgotten_notice
-from cli.jobs import PROJECT, check_no_trial, view_job
+from cli.jobs import PROJECT, check_job_is_no_trial, view_job
 from cli.output import UserError, print_note
 from config.schema.agent import AgentConfig
 from engine.connection import workspaces_root
@@ -46,7 +46,7 @@ class StoreMissing(UserError):
 
 
 @dataclass(frozen=True)
-class JobPlaces:
+class CheckpointPlaces:
     """Checkpoints of a job: the newest, and the start of each phase."""
 
     newest: str | None
@@ -60,7 +60,7 @@ class JobPlaces:
     """For a project, the id of one of its jobs, empty if it has none; None for a job."""
 
 
-async def find_checkpoint_places(client: Client, job_id: str) -> JobPlaces:
+async def find_checkpoint_places(client: Client, job_id: str) -> CheckpointPlaces:
     """Return the checkpoints that the job reports; empty if only its repository is left.
 
     Raises:
@@ -71,19 +71,19 @@ async def find_checkpoint_places(client: Client, job_id: str) -> JobPlaces:
     except UserError as unknown:
         # Temporal deletes closed workflows after its retention period.
         try:
-            open_repository(job_id)
+            open_checkpoints_for_reading(job_id)
         except UserError:
             raise unknown from None
-        return JobPlaces(None, {})
-    check_no_trial(job_view, "has no checkpoints of its own")
-    job_places = places_from_status(job_view.status)
+        return CheckpointPlaces(None, {})
+    check_job_is_no_trial(job_view, "has no checkpoints of its own")
+    job_places = checkpoint_places_from_status(job_view.status)
     if job_view.kind == PROJECT or job_view.status.get("project"):
         jobs = [*(job_view.status.get("running") or []), *(job_view.status.get("jobs") or [])[::-1]]
         return replace(job_places, project=jobs[0]["job"] if jobs else "")
     return job_places
 
 
-def places_from_status(status: dict[str, Any]) -> JobPlaces:
+def checkpoint_places_from_status(status: dict[str, Any]) -> CheckpointPlaces:
     """Like `find_checkpoint_places`, from a job's status."""
     result = status.get("result") or {}
     starts = {
@@ -93,11 +93,11 @@ def places_from_status(status: dict[str, Any]) -> JobPlaces:
     }
     newest = status.get("checkpoint") or result.get("checkpoint")
     remote = (status.get("remote") or {}).get("url") or ""
-    unbegun = "" if newest or starts or status.get("phase") else _unbegun_reason(status)
-    return JobPlaces(newest, starts, status.get("agent") or "", remote, unbegun)
+    unbegun = "" if newest or starts or status.get("phase") else _no_checkpoint_reason(status)
+    return CheckpointPlaces(newest, starts, status.get("agent") or "", remote, unbegun)
 
 
-def _unbegun_reason(status: dict[str, Any]) -> str:
+def _no_checkpoint_reason(status: dict[str, Any]) -> str:
     if status.get("project"):
         return ""
     job, error = status.get("job_id"), status.get("error")
@@ -120,7 +120,9 @@ def parse_checkpoint_moment(text: str) -> int | None:
     return int(text)
 
 
-def open_repository(job_id: str, places: JobPlaces | None = None) -> Checkpoints:
+def open_checkpoints_for_reading(
+    job_id: str, places: CheckpointPlaces | None = None
+) -> Checkpoints:
     """Open the job's repository in this environment's workspaces root.
 
     Args:
@@ -132,7 +134,7 @@ def open_repository(job_id: str, places: JobPlaces | None = None) -> Checkpoints
     try:
         root = Root.open(workspaces_root(), create=False)
         if places and places.remote:
-            _fetch_missing(root, job_id, places)
+            _fetch_missing_checkpoints(root, job_id, places)
         return open_checkpoints(root, job_id)
     except RootError as error:
         raise StoreMissing((places and places.unbegun) or str(error)) from None
@@ -147,7 +149,7 @@ def open_repository(job_id: str, places: JobPlaces | None = None) -> Checkpoints
         ) from None
 
 
-def _fetch_missing(root: Root, job_id: str, places: JobPlaces) -> None:
+def _fetch_missing_checkpoints(root: Root, job_id: str, places: CheckpointPlaces) -> None:
     commits = [commit for commit in (places.newest, *places.starts.values()) if commit]
     checkpoints = open_checkpoints(root, job_id, create=True)
     try:
@@ -157,7 +159,7 @@ def _fetch_missing(root: Root, job_id: str, places: JobPlaces) -> None:
                 return
             if attempt < MAX_FETCHES:
                 time.sleep(PAUSE_SECONDS if attempt else 0)
-                fetch_refs(places.remote, job_id, checkpoints)
+                fetch_remote_checkpoints(places.remote, job_id, checkpoints)
     except (GitNotInstalled, RemoteUnavailable) as error:
         print_note(
             f"not all checkpoints are here, and the remote {places.remote} gives none: {error}"
@@ -169,7 +171,7 @@ def _fetch_missing(root: Root, job_id: str, places: JobPlaces) -> None:
     )
 
 
-def checkpoint_commit_at(places: JobPlaces, store: Checkpoints, phase: int | None) -> str:
+def checkpoint_commit_at(places: CheckpointPlaces, store: Checkpoints, phase: int | None) -> str:
     """Return the commit at the start of a phase; for None, the newest.
 
     Raises:
@@ -200,7 +202,7 @@ def checkpoint_commit_at(places: JobPlaces, store: Checkpoints, phase: int | Non
     raise UserError("the job has made no checkpoint yet")
 
 
-def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
+def read_checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
     """Return the newest checkpoint and its tree, by which runs are compared.
 
     As in a result, the tree is without `shell.volatile`. It is None if the checkpoint is not in
@@ -211,7 +213,7 @@ def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | No
     if tree := result.get("tree"):
         return {"checkpoint": commit, "tree": tree}
     try:
-        store = open_repository(job_id)
+        store = open_checkpoints_for_reading(job_id)
         # The commit of a closed job without an answering worker.
         commit = commit or store.tags().get(str(status.get("status")))
         return {
@@ -224,22 +226,22 @@ def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | No
 
 def files_at_checkpoint(store: Checkpoints, commit: str) -> Files:
     """Return the workspace files of a commit."""
-    return _load_snapshot(store, commit).files
+    return _read_checkpoint_snapshot(store, commit).files
 
 
 def config_at_checkpoint(store: Checkpoints, commit: str) -> AgentConfig:
     """Return the configuration pinned at a commit."""
-    return _load_snapshot(store, commit).config
+    return _read_checkpoint_snapshot(store, commit).config
 
 
-def _load_snapshot(store: Checkpoints, commit: str) -> Snapshot:
+def _read_checkpoint_snapshot(store: Checkpoints, commit: str) -> Snapshot:
     try:
         return Snapshot.load(store, commit)
     except CheckpointMissing as error:
         raise UserError(f"that checkpoint is not in this store: {error}") from None
 
 
-def read_path(files: Files, path: str) -> list[FileEntry] | bytes:
+def read_checkpoint_path(files: Files, path: str) -> list[FileEntry] | bytes:
     """Return the entries below a folder, or the content of a file.
 
     Raises:
@@ -262,7 +264,7 @@ def file_content_data(content: bytes) -> dict[str, str]:
         return {"base64": b64encode(content).decode()}
 
 
-def read_steps(store: Checkpoints, commit: str) -> list[LogEntry]:
+def read_checkpoint_steps(store: Checkpoints, commit: str) -> list[LogEntry]:
     """Return the job's steps up to a commit, oldest first."""
     try:
         return store.log(commit, MAX_LOG_ENTRIES)[::-1]

@@ -41,7 +41,7 @@ def check(
     from cli import config_checks  # noqa: PLC0415 - loads the activities, which takes a second
 
     for name in agents or []:
-        _check_known_agent(name)
+        _check_agent_argument(name)
     findings = []
     for finding in config_checks.check_configuration(agents or (), root=workspaces_root()):
         findings.append(finding)
@@ -81,16 +81,18 @@ def tools(
     from cli import tool_listing  # noqa: PLC0415 - loads the activities
 
     if not agent:
-        every = tool_listing.all_tools()
+        every = tool_listing.full_tool_listing()
         if json:
             print_json([asdict(entry) for entry in every])
             return OK
-        for line in view.table_lines([entry.as_row() for entry in every], tool_listing.COLUMNS):
+        for line in view.render_text_table(
+            [entry.as_row() for entry in every], tool_listing.COLUMNS
+        ):
             print_result(line)
         return OK
-    _check_known_agent(agent)
+    _check_agent_argument(agent)
     try:
-        equipment = tool_listing.agent_tools(agent)
+        equipment = tool_listing.agent_tool_listing(agent)
     except ConfigError as problem:
         raise UserError(f"{problem} (`starter.py config check` shows all that is wrong)") from None
     if json:
@@ -98,7 +100,9 @@ def tools(
         return OK
     for kind, offered in equipment.kinds.items():
         print_result(f"{kind}: {len(offered)} tools")
-        for line in view.table_lines([entry.as_row() for entry in offered], tool_listing.OFFERED):
+        for line in view.render_text_table(
+            [entry.as_row() for entry in offered], tool_listing.OFFERED
+        ):
             print_result(f"  {line}")
         print_result("")
     print_note(f"the agent {agent} is {equipment.file}")
@@ -111,7 +115,7 @@ def tools(
     return OK
 
 
-def _check_known_agent(agent: str) -> None:
+def _check_agent_argument(agent: str) -> None:
     if agent not in (names := agent_names()):
         raise UserError(f"agent {agent!r} is not known; the agents are {', '.join(names)}")
 

@@ -12,7 +12,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from cli.jobs import explain_failure
+from cli.jobs import explain_job_failure
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result, run_async
 from cli.scheduling import set_schedule
@@ -93,7 +93,7 @@ async def _run_forget_workflow(job: str, request: dict[str, Any]) -> dict[str, A
             )
         return await asyncio.wait_for(result, PATIENCE_SECONDS)
     except WorkflowFailureError as error:
-        raise UserError(explain_failure(error)) from None
+        raise UserError(explain_job_failure(error)) from None
     except TimeoutError:
         raise UserError(f"nothing is forgotten yet; {name} goes on without this") from None
 

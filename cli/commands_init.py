@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.options import Json
-from cli.output import OK, UserError, name_program, print_json, print_note, print_result
+from cli.output import OK, UserError, name_running_program, print_json, print_note, print_result
 from config.layers import VARIABLE
 
 FOLDER = Path(__file__).with_name("first_folder")
@@ -36,7 +36,7 @@ def init(
                 f"{target}: the folder is not empty ({', '.join(present[:5])}); nothing was "
                 "written. Name another one"
             )
-        written = _write_files(target)
+        written = _write_initial_files(target)
     except OSError as error:
         where = error.filename or target
         raise UserError(f"{where}: cannot be written ({error.strerror or error})") from None
@@ -55,14 +55,14 @@ def init(
     return OK
 
 
-def _write_files(target: Path) -> list[Path]:
+def _write_initial_files(target: Path) -> list[Path]:
     written = []
     for source in sorted(path for path in FOLDER.rglob("*") if path.suffix in TEXTS):
         place = target / source.relative_to(FOLDER)
         place.parent.mkdir(parents=True, exist_ok=True)
         # Make the copies writable: a package's files may be read-only.
         shutil.copyfile(source, place)
-        place.write_text(name_program(place.read_text(encoding="utf-8")), encoding="utf-8")
+        place.write_text(name_running_program(place.read_text(encoding="utf-8")), encoding="utf-8")
         written.append(place)
     return written
 

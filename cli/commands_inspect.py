@@ -20,19 +20,19 @@ from cli.output import (
     FAILED,
     OK,
     UserError,
-    name_program,
+    name_running_program,
     print_advice,
     print_json,
     print_note,
     print_result,
     run_async,
 )
-from cli.trial_summary import with_usages
+from cli.trial_summary import with_trial_usages
 from engine.connection import connect_client
 
 if TYPE_CHECKING:
     from activities.checkpoints import Checkpoints, LogEntry
-    from cli.checkpoint_reader import JobPlaces
+    from cli.checkpoint_reader import CheckpointPlaces
 
 MOMENT = "The start of this phase, or `now`."
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
@@ -54,7 +54,7 @@ def list_(
     if not jobs:
         print_note("no jobs yet; `starter.py start AGENT --instructions …` starts one")
         return OK
-    for line in view.table_lines(jobs, COLUMNS):
+    for line in view.render_text_table(jobs, COLUMNS):
         print_result(line)
     return OK
 
@@ -69,7 +69,7 @@ def show(job: Job, json: Json = False) -> int:
 
     async def fetch_job() -> JobView:
         client = await connect_client()
-        return await with_usages(client, await view_job(client, job))
+        return await with_trial_usages(client, await view_job(client, job))
 
     job_view = run_async(fetch_job())
     notice = forgotten_notice(job) if job_view.closed else None
@@ -82,8 +82,8 @@ def show(job: Job, json: Json = False) -> int:
         fields |= {"retrying": job_view.pending}
         print_json({**fields, **_checkpoint_fields(job, job_view), "live": job_view.live})
     else:
-        lines = view.job_sheet(job_view.status, job_view.waiting)
-        lines += [name_program(f"retrying {text}") for text in job_view.pending]
+        lines = view.render_job_sheet(job_view.status, job_view.waiting)
+        lines += [name_running_program(f"retrying {text}") for text in job_view.pending]
         # A trial's sheet has what its end shows.
         ends = job_view.closed and not job_view.status.get("trial")
         for line in [*lines, *(view.job_outcome_lines(job_view.status) if ends else [])]:
@@ -98,7 +98,7 @@ def _checkpoint_fields(job: str, job_view: JobView) -> dict[str, str | None]:
         return {}
     from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
-    return checkpoint_reader.checkpoint_fields(job, job_view.status)
+    return checkpoint_reader.read_checkpoint_fields(job, job_view.status)
 
 
 def files(
@@ -118,11 +118,11 @@ def files(
 
     places = _job_places(job)
     if places.project is not None:
-        return _project_files(job, path, at, state=state, json=json)
+        return _print_project_files(job, path, at, state=state, json=json)
     if state:
         raise UserError(f"{job} is a job; --state is for projects")
     [commit], store = _moment_commits(job, places, at)
-    content = checkpoint_reader.read_path(
+    content = checkpoint_reader.read_checkpoint_path(
         checkpoint_reader.files_at_checkpoint(store, commit), path
     )
     if isinstance(content, bytes):
@@ -151,13 +151,13 @@ def _print_content(content: bytes, path: str, commit: str, *, json: bool) -> Non
         sys.stdout.buffer.write(content)
 
 
-def _project_files(project: str, path: str, moment: str, *, state: bool, json: bool) -> int:
+def _print_project_files(project: str, path: str, moment: str, *, state: bool, json: bool) -> int:
     from cli import project_files  # noqa: PLC0415 - loads the activities
 
     if moment != "now":
         raise UserError(f"{project} is a project, which has no phases: leave --at out")
     repository = project_files.open_project_files(project)
-    commit = project_files.project_branch_tip(repository, state=state)
+    commit = project_files.project_files_tip(repository, state=state)
     content = project_files.read_project_path(repository, commit, path)
     if isinstance(content, bytes):
         _print_content(content, path, commit, json=json)
@@ -194,15 +194,17 @@ def diff(
     are listed last and by name only; PATH shows their lines too.
     """
     if before is None:
-        return _repository_diff(job, stat=stat, name_only=name_only, json=json)
+        return _print_repository_diff(job, stat=stat, name_only=name_only, json=json)
     if after is None:
         raise UserError(f"diff {job} {before}: name a second moment, PHASE or now")
     if name_only:
         raise UserError("--name-only is for the work on a repository: leave the phases out")
-    return _phase_diff(job, before, after, path, stat=stat, json=json)
+    return _print_phase_diff(job, before, after, path, stat=stat, json=json)
 
 
-def _phase_diff(job: str, before: str, after: str, path: str, *, stat: bool, json: bool) -> int:
+def _print_phase_diff(
+    job: str, before: str, after: str, path: str, *, stat: bool, json: bool
+) -> int:
     """Print how the files differ between two moments of a job."""
     from cli import checkpoint_reader, differences  # noqa: PLC0415 - loads the activities
 
@@ -221,7 +223,7 @@ def _phase_diff(job: str, before: str, after: str, path: str, *, stat: bool, jso
     def text_of_change(difference: differences.Difference) -> str | None:
         if stat or difference.aside:
             return None
-        return differences.unified_diff(
+        return differences.render_difference(
             old, new, difference, (names[0], names[1]), all_lines=bool(path)
         )
 
@@ -249,16 +251,16 @@ def _phase_diff(job: str, before: str, after: str, path: str, *, stat: bool, jso
     return OK
 
 
-def _repository_diff(job: str, *, stat: bool, name_only: bool, json: bool) -> int:
+def _print_repository_diff(job: str, *, stat: bool, name_only: bool, json: bool) -> int:
     """Print what the work on a repository changed."""
     from cli import repository_diff  # noqa: PLC0415 - loads the activities
 
     places = _job_places(job)
     if places.project is not None:
-        changed = repository_diff.diff_project(job)
+        changed = repository_diff.diff_project_repository(job)
     else:
         [commit], store = _moment_commits(job, places, "now")
-        changed = repository_diff.diff_job(job, store, commit)
+        changed = repository_diff.diff_job_repository(job, store, commit)
     form: repository_diff.Form = "names" if name_only else "stat" if stat else "patch"
     text = changed.render(form)
     if json:
@@ -284,12 +286,12 @@ def log(job: Job, json: Json = False) -> int:
     steps: list[LogEntry] | list[project_files.CommitLine]
     if places.project is not None:
         repository = project_files.open_project_files(job)
-        steps = project_files.read_commits(
-            repository, project_files.project_branch_tip(repository, state=False)
+        steps = project_files.read_project_commits(
+            repository, project_files.project_files_tip(repository, state=False)
         )
     else:
         [commit], store = _moment_commits(job, places, "now")
-        steps = checkpoint_reader.read_steps(store, commit)
+        steps = checkpoint_reader.read_checkpoint_steps(store, commit)
         if store.lacks_parent(steps[0].id):
             print_note("the steps before these are damaged or not in this store")
     if json:
@@ -338,22 +340,24 @@ def doctor(
     return OK if all(check.ok for check in results) else FAILED
 
 
-def _job_places(job: str) -> JobPlaces:
+def _job_places(job: str) -> CheckpointPlaces:
     """Return what the job reports about its checkpoints."""
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
-    async def fetch_places() -> JobPlaces:
+    async def fetch_places() -> CheckpointPlaces:
         return await checkpoint_reader.find_checkpoint_places(await connect_client(), job)
 
     return run_async(fetch_places())
 
 
-def _moment_commits(job: str, places: JobPlaces, *moments: str) -> tuple[list[str], Checkpoints]:
+def _moment_commits(
+    job: str, places: CheckpointPlaces, *moments: str
+) -> tuple[list[str], Checkpoints]:
     """Return the job's commits at these moments, and its repository."""
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
     phases = [checkpoint_reader.parse_checkpoint_moment(text) for text in moments]
-    store = checkpoint_reader.open_repository(job, places)
+    store = checkpoint_reader.open_checkpoints_for_reading(job, places)
     return [checkpoint_reader.checkpoint_commit_at(places, store, phase) for phase in phases], store
 
 

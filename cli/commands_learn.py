@@ -49,29 +49,29 @@ def traces(
     """List what guards, gates and people refused or corrected in any job. Needs no server."""
     from activities.stores import traces as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.engine import RelationalStore  # noqa: PLC0415
-    from activities.traces.trace_search import TraceReader, find_traces  # noqa: PLC0415
+    from activities.traces.trace_search import TraceSearchScope, find_traces  # noqa: PLC0415
     from activities.traces.trace_text import render_trace  # noqa: PLC0415
 
-    number = _trace_number(universal) if universal else None
+    number = _parse_trace_argument(universal) if universal else None
 
     def fetch_rows(root: Root) -> list[Any]:
         store = RelationalStore(root)
         if number is not None:
-            if not store.run(lambda c: rows.make_trace_universal(c, number)):
+            if not store.run(lambda c: rows.make_stored_trace_universal(c, number)):
                 raise UserError(f"there is no trace {universal}; `starter.py traces` names them")
             return [store.read(lambda c: rows.find_trace(c, number))]
         only = {"job": job, "type": type or "", "guard": guard}
         if not query:
-            return list(store.read(lambda c: rows.list_traces(c, **only, limit=limit)))
+            return list(store.read(lambda c: rows.list_stored_traces(c, **only, limit=limit)))
         return find_traces(
             root,
-            TraceReader("", "", everything=True),
+            TraceSearchScope("", "", everything=True),
             query,
             limit,
             is_wanted=lambda row: all(v in ("", getattr(row, k)) for k, v in only.items()),
         )
 
-    trace_rows = _with_root(fetch_rows)
+    trace_rows = _with_traces_root(fetch_rows)
     if json:
         print_json([dict(row._mapping) for row in trace_rows])
         return OK
@@ -115,19 +115,19 @@ def guards(
         raise UserError(
             f"guards {action}: takes no name; `starter.py guards show {name}` shows one"
         )
-    lessons = _with_root(LearningPass)
+    lessons = _with_traces_root(LearningPass)
     messages: list[str] = []
     if action == "propose":
-        messages = _reporting_problems(lessons.learn)
+        messages = _run_guard_command(lessons.learn)
     elif action == "promote":
-        messages = [_reporting_problems(lambda: lessons.promote_guard(name))]
+        messages = [_run_guard_command(lambda: lessons.promote_guard(name))]
     elif action == "retire":
-        messages = [_reporting_problems(lambda: lessons.retire_guard(name))]
+        messages = [_run_guard_command(lambda: lessons.retire_guard(name))]
     elif action == "show":
-        description = _reporting_problems(lambda: lessons.show_guard(name))
+        description = _run_guard_command(lambda: lessons.show_guard(name))
         print_json(description) if json else print_result(description["file"])
         return OK
-    guard_states = _reporting_problems(lessons.guard_statuses)
+    guard_states = _run_guard_command(lessons.guard_statuses)
     if json:
         listed = [{**now.learned.data(), "figures": now.figures.as_data()} for now in guard_states]
         print_json({"done": messages, "guards": listed})
@@ -141,14 +141,14 @@ def guards(
     return OK
 
 
-def _trace_number(text: str) -> int:
+def _parse_trace_argument(text: str) -> int:
     """Parse the number of a trace, with or without the T."""
     if not re.fullmatch(r"T?[0-9]{1,18}", text):
         raise UserError(f"--universal {text}: expected the number of a trace, such as 96 or T96")
     return int(text.removeprefix("T"))
 
 
-def _with_root(work: Callable[[Root], T]) -> T:
+def _with_traces_root(work: Callable[[Root], T]) -> T:
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
     from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415
 
@@ -158,7 +158,7 @@ def _with_root(work: Callable[[Root], T]) -> T:
         raise UserError(str(error)) from None
 
 
-def _reporting_problems(work: Callable[[], T]) -> T:
+def _run_guard_command(work: Callable[[], T]) -> T:
     try:
         return work()
     except ConfigError as problem:

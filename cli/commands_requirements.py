@@ -11,7 +11,7 @@ import typer
 
 from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
-from cli.signal_effects import sender_name
+from cli.signal_effects import signal_sender_name
 from engine.connection import workspaces_root
 from protocol.text import one_line
 
@@ -69,11 +69,15 @@ def requirements(
     """
     names = what or []
     if action == "show":
-        return _show_requirements(_required_names(action, names), json=json)
+        return _show_requirements(_require_name_arguments(action, names), json=json)
     if action == "withdraw":
-        return _withdraw_requirements(_required_names(action, names), reason.strip(), json=json)
+        return _withdraw_requirements(
+            _require_name_arguments(action, names), reason.strip(), json=json
+        )
     if action == "restore":
-        return _restore_requirements(_required_names(action, names), reason.strip(), json=json)
+        return _restore_requirements(
+            _require_name_arguments(action, names), reason.strip(), json=json
+        )
     if action == "search" and not names:
         raise UserError('requirements search: give the words to look for, such as "kept for years"')
     if action != "search" and names:
@@ -129,15 +133,16 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
         try:
             was = store.run(
                 lambda c: [
-                    rows.withdraw_requirement(c, name, sender_name(), reason) for name in names
+                    rows.withdraw_requirement(c, name, signal_sender_name(), reason)
+                    for name in names
                 ]
             )
         except StoreRefusedError as refusal:
             raise UserError(f"nothing is withdrawn: {refusal}") from None
         accepted = [name for name, status in zip(names, was, strict=True) if status == "accepted"]
-        return _drop_from_graph(root, accepted) if accepted else []
+        return _drop_withdrawn_from_graph(root, accepted) if accepted else []
 
-    remarks = _with_root(withdraw_all)
+    remarks = _with_requirements_root(withdraw_all)
     if json:
         print_json({"withdrawn": names, "remarks": remarks})
         return OK
@@ -160,13 +165,14 @@ def _restore_requirements(names: list[str], reason: str, *, json: bool) -> int:
         try:
             return RelationalStore(root).run(
                 lambda c: [
-                    rows.restore_requirement(c, name, sender_name(), reason) for name in names
+                    rows.restore_requirement(c, name, signal_sender_name(), reason)
+                    for name in names
                 ]
             )
         except StoreRefusedError as refusal:
             raise UserError(f"nothing is restored: {refusal}") from None
 
-    statuses = dict(zip(names, _with_root(restore_all), strict=True))
+    statuses = dict(zip(names, _with_requirements_root(restore_all), strict=True))
     if json:
         print_json({"restored": statuses})
         return OK
@@ -175,9 +181,9 @@ def _restore_requirements(names: list[str], reason: str, *, json: bool) -> int:
     return OK
 
 
-def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
+def _drop_withdrawn_from_graph(root: Root, names: list[str]) -> list[str]:
     """Remove accepted requirements from the graph; return remarks if that fails."""
-    from activities.requirements.graph.cypher import drop_node  # noqa: PLC0415
+    from activities.requirements.graph.cypher import drop_node_cypher  # noqa: PLC0415
     from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError  # noqa: PLC0415
     from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
     from config.loader import load_agent  # noqa: PLC0415
@@ -185,7 +191,7 @@ def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
     schema = load_agent("validator").graph_schema
     try:
         with open_graph(root, schema) as graph:
-            graph.write(*(drop_node(schema, "Requirement", name) for name in names))
+            graph.write(*(drop_node_cypher(schema, "Requirement", name) for name in names))
     except (GraphUnavailableError, GraphQueryError) as error:
         return [f"{', '.join(names)} may still be in the graph: {error}"]
     return []
@@ -193,11 +199,11 @@ def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
 
 def _export_requirements(entries: list[StoredRequirement], format: Format, to: Path | None) -> int:
     from activities.requirements.export import requirements_as_csv, requirements_as_table  # noqa: PLC0415
-    from activities.text.plain import as_json  # noqa: PLC0415 - loads the activities
+    from activities.text.plain import as_readable_json  # noqa: PLC0415 - loads the activities
 
     records = [entry.requirement for entry in entries]
     if format == "json":
-        text = as_json([_requirement_data(each) for each in entries])
+        text = as_readable_json([_requirement_data(each) for each in entries])
     elif format == "reqif":
         text = _as_reqif(records)
     else:
@@ -243,7 +249,7 @@ def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[Stor
     ]
 
 
-def _required_names(action: str, names: list[str]) -> list[str]:
+def _require_name_arguments(action: str, names: list[str]) -> list[str]:
     if not names:
         raise UserError(
             f"requirements {action}: name one or more, such as job-1/REQ-001; "
@@ -256,7 +262,7 @@ def _read_requirements(only: dict[str, Any]) -> list[StoredRequirement]:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.engine import RelationalStore  # noqa: PLC0415
 
-    return _with_root(
+    return _with_requirements_root(
         lambda root: RelationalStore(root).read(lambda c: rows.search_requirements(c, **only))
     )
 
@@ -265,19 +271,20 @@ def _requirement_line(entry: StoredRequirement) -> str:
     requirement = entry.requirement
     text = one_line(requirement.text, TEXT)
     return (
-        f"{requirement.ref} · {_status_word(entry)} · {requirement.force} · "
+        f"{requirement.ref} · {_requirement_status_word(entry)} · {requirement.force} · "
         f"{requirement.citations[0].place} · {text}"
     )
 
 
-def _status_word(entry: StoredRequirement) -> str:
+def _requirement_status_word(entry: StoredRequirement) -> str:
     return "withdrawn" if entry.withdrawn else entry.requirement.status
 
 
 def _requirement_page(entry: StoredRequirement) -> str:
     requirement = entry.requirement
     lines = [
-        f"{requirement.ref} · {_status_word(entry)} · {requirement.force} · {requirement.type}",
+        f"{requirement.ref} · {_requirement_status_word(entry)} · {requirement.force} · "
+        f"{requirement.type}",
         "",
         requirement.text,
         "",
@@ -316,7 +323,7 @@ def _requirement_data(entry: StoredRequirement) -> dict[str, Any]:
     }
 
 
-def _with_root(work: Callable[[Root], T]) -> T:
+def _with_requirements_root(work: Callable[[Root], T]) -> T:
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
     from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415
 

@@ -13,13 +13,13 @@ from cli import view
 from cli.forgotten import forgotten_notice
 from cli.job_input import (
     check_fork_settings,
-    check_input_size,
-    check_job_id,
+    check_job_input_size,
+    check_new_job_id,
     job_input,
     new_job_id,
-    parse_settings,
+    parse_job_settings,
     read_instructions_text,
-    schema_setting,
+    result_schema_setting,
 )
 from cli.job_input import start_workflow as start_job
 from cli.jobs import JOB, PROJECT, JobView
@@ -49,11 +49,11 @@ from cli.output import (
     run_async,
 )
 from cli.project_input import project_input
-from cli.repository_input import publish_fields, repository_fields
+from cli.repository_input import publish_input_fields, repository_input_fields
 from cli.scheduling import start_recurring
-from cli.trial_summary import with_usages
+from cli.trial_summary import with_trial_usages
 from cli.watch import JsonScreen, follow_job, follow_on_console
-from engine.connection import answering_ui_link, connect_client
+from engine.connection import answering_web_ui_link, connect_client
 
 Every = Annotated[
     str,
@@ -131,24 +131,24 @@ def start(
     the worker's host.
     """
     if id is not None:
-        check_job_id(id)
-    begins_from = repository_fields(repository, ref, depth, folder, subfolder, token_variable)
+        check_new_job_id(id)
+    begins_from = repository_input_fields(repository, ref, depth, folder, subfolder, token_variable)
     data = job_input(
         agent,
         instructions,
         document or [],
         item or [],
-        [*(set or []), *(schema_setting(result_schema) if result_schema else [])],
+        [*(set or []), *(result_schema_setting(result_schema) if result_schema else [])],
         begins_from,
-        publish_fields(publish, publish_to, begins_from, approve=approve_publish),
+        publish_input_fields(publish, publish_to, begins_from, approve=approve_publish),
     )
     job_id = new_job_id(agent) if id is None else id
     if every:
-        return _schedule_starts(job_id, JOB, data, every, wait=wait, json=json)
+        return _start_on_schedule(job_id, JOB, data, every, wait=wait, json=json)
     return run_async(_start_workflow(job_id, data, wait=wait, json=json))
 
 
-def _schedule_starts(
+def _start_on_schedule(
     name: str, kind: str, data: dict[str, Any], every: str, *, wait: bool, json: bool
 ) -> int:
     if wait:
@@ -170,7 +170,7 @@ async def _start_workflow(
 ) -> int:
     client = await connect_client()
     await start_job(client, job_id, data, kind)
-    link = await answering_ui_link(job_id, client.namespace)
+    link = await answering_web_ui_link(job_id, client.namespace)
     if not wait:
         if json:
             print_json({"job_id": job_id, "link": link})
@@ -205,11 +205,11 @@ def project(
     """
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project"
     project_id = new_job_id(stem) if id is None else id
-    check_job_id(project_id)
-    begins_from = repository_fields(repository, ref, depth, folder, "", None)
+    check_new_job_id(project_id)
+    begins_from = repository_input_fields(repository, ref, depth, folder, "", None)
     data = project_input(file, begins_from)
     if every:
-        return _schedule_starts(project_id, PROJECT, data, every, wait=wait, json=json)
+        return _start_on_schedule(project_id, PROJECT, data, every, wait=wait, json=json)
     return run_async(_start_workflow(project_id, data, wait=wait, json=json, kind=PROJECT))
 
 
@@ -247,15 +247,15 @@ def fork(
     The same from the Web UI: input `{"fork": {"job": "…", "phase": 3}, "instructions": "…"}`.
     """
     if id is not None:
-        check_job_id(id)
+        check_new_job_id(id)
     data: dict[str, Any] = {"fork": {"job": job} | ({"phase": phase} if phase else {})}
     if text := read_instructions_text(instructions):
         data["instructions"] = text
-    if settings := parse_settings(set or []):
+    if settings := parse_job_settings(set or []):
         data["set"] = settings
-    if pushed := publish_fields(publish, publish_to, None, approve=approve_publish):
+    if pushed := publish_input_fields(publish, publish_to, None, approve=approve_publish):
         data["publish"] = pushed
-    check_input_size(data)
+    check_job_input_size(data)
     return run_async(_fork_job(job, phase, id, data, wait=wait, json=json))
 
 
@@ -272,11 +272,11 @@ async def _fork_job(
         raise UserError(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
     if places.unbegun:
         raise UserError(f"{places.unbegun} (there is nothing to fork)")
-    check_job_id(new := new_job_id(places.agent or "fork") if new is None else new)
+    check_new_job_id(new := new_job_id(places.agent or "fork") if new is None else new)
     settings = data.get("set", {})
     # If the checkpoints are not on this host, the worker checks.
     with suppress(checkpoint_reader.StoreMissing):
-        store = checkpoint_reader.open_repository(job, places)
+        store = checkpoint_reader.open_checkpoints_for_reading(job, places)
         commit = checkpoint_reader.checkpoint_commit_at(places, store, phase)
         if settings:
             check_fork_settings(checkpoint_reader.config_at_checkpoint(store, commit), settings)
@@ -291,15 +291,15 @@ def watch(job: Job, json: Json = False) -> int:
     On a terminal a live view; piped, a line per change; with --json an object per change. Ctrl-C
     stops watching; the job continues.
     """
-    return run_async(_watch_job(job, json=json))
+    return run_async(_run_watch(job, json=json))
 
 
-async def _watch_job(job: str, *, json: bool) -> int:
+async def _run_watch(job: str, *, json: bool) -> int:
     client = await connect_client()
     if json:
-        return _exit_code(await follow_job(client, job, JsonScreen()))
+        return _job_exit_code(await follow_job(client, job, JsonScreen()))
     job_view = await follow_on_console(result_console(), client, job)
-    return _print_outcome(await with_usages(client, job_view), json=False)
+    return _print_outcome(await with_trial_usages(client, job_view), json=False)
 
 
 def _print_outcome(job: JobView, *, json: bool) -> int:
@@ -308,10 +308,10 @@ def _print_outcome(job: JobView, *, json: bool) -> int:
     else:
         for line in view.job_outcome_lines(job.status):
             print_result(line)
-    return _exit_code(job)
+    return _job_exit_code(job)
 
 
-def _exit_code(job: JobView) -> int:
+def _job_exit_code(job: JobView) -> int:
     return OK if job.status_word == "completed" else FAILED
 
 

@@ -26,7 +26,7 @@ def list_(json: Json = False) -> int:
     if json:
         print_json([entry.as_json() for entry in entries])
         return OK
-    for line in view.table_lines([entry.as_json() for entry in entries], COLUMNS):
+    for line in view.render_text_table([entry.as_json() for entry in entries], COLUMNS):
         print_result(line)
     if not entries:
         print_note("no schedules; `starter.py start AGENT … --every 1d` makes one")
@@ -58,7 +58,7 @@ def remove(schedule: ScheduleId, json: Json = False) -> int:
 
 
 def _change_schedule(action: scheduling.Change, schedule: str, state: str, *, json: bool) -> int:
-    run_async(scheduling.change_recurring(schedule, action))
+    run_async(scheduling.change_recurring_schedule(schedule, action))
     print_json({"schedule": schedule, "state": state}) if json else print_result(
         f"{schedule}: {state}"
     )

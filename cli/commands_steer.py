@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from cli import limit_arguments, signal_effects, view
-from cli.job_input import parse_settings
-from cli.jobs import check_no_trial, view_job
+from cli.job_input import parse_job_settings
+from cli.jobs import check_job_is_no_trial, view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result, run_async
 from engine.connection import connect_client
@@ -42,7 +42,9 @@ def rewind(
     elif restore_files is not None:
         raise UserError("--restore-files and --keep-files need --phase: which files they mean")
     return run_async(
-        _send_signal(job, "rewind", payload, signal_effects.was_rewound, "rewound", json=json)
+        _send_signal(
+            job, "rewind", payload, signal_effects.rewind_took_effect, "rewound", json=json
+        )
     )
 
 
@@ -59,7 +61,9 @@ def cancel(
     """
     payload = {"reason": reason} if reason else {}
     return run_async(
-        _send_signal(job, "cancel", payload, signal_effects.was_cancelled, "cancelled", json=json)
+        _send_signal(
+            job, "cancel", payload, signal_effects.cancel_took_effect, "cancelled", json=json
+        )
     )
 
 
@@ -68,7 +72,9 @@ def pause(job: Job, json: Json = False) -> int:
 
     Signal `pause` with `{}`.
     """
-    return run_async(_send_signal(job, "pause", {}, signal_effects.is_paused, "paused", json=json))
+    return run_async(
+        _send_signal(job, "pause", {}, signal_effects.pause_took_effect, "paused", json=json)
+    )
 
 
 def resume(
@@ -88,14 +94,16 @@ def resume(
     Signal `resume` with `{}`, or with `{"set": {"model.name": "…"}}`. Also retries what made the
     job wait.
     """
-    settings = parse_settings(set_ or [])
+    settings = parse_job_settings(set_ or [])
     payload: dict[str, Any] = {"set": settings} if settings else {}
     try:
         read_signal_payload("resume", [payload])
     except InvalidPayload as refusal:
         raise UserError(f"--{str(refusal).removeprefix('signal resume: ')}") from None
     return run_async(
-        _send_signal(job, "resume", payload, signal_effects.was_resumed, "resumed", json=json)
+        _send_signal(
+            job, "resume", payload, signal_effects.resume_took_effect, "resumed", json=json
+        )
     )
 
 
@@ -115,8 +123,8 @@ def limit(
 
     Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
     """
-    payload = limit_arguments.limit_payload(limits)
-    effect = signal_effects.limits_applied(payload)
+    payload = limit_arguments.parse_limit_arguments(limits)
+    effect = signal_effects.limit_effect(payload)
     return run_async(_send_signal(job, "limit", payload, effect, "has new limits", json=json))
 
 
@@ -140,7 +148,7 @@ def answer(
     """
     if not text.strip():
         raise UserError("TEXT: say what the agent should know")
-    return run_async(_send_answer(job, "answer", {"text": text}, id_, "answered", json=json))
+    return run_async(_send_answer_signal(job, "answer", {"text": text}, id_, "answered", json=json))
 
 
 def approve(
@@ -156,7 +164,7 @@ def approve(
     Signal `approve` with `{"id": "…", "reason": "…"}`. `show` prints the call.
     """
     payload = {"reason": reason} if reason else {}
-    return run_async(_send_answer(job, "approve", payload, id_, "approved", json=json))
+    return run_async(_send_answer_signal(job, "approve", payload, id_, "approved", json=json))
 
 
 def deny(
@@ -171,21 +179,21 @@ def deny(
     """
     if not reason.strip():
         raise UserError("--reason: say why, the agent reads it")
-    return run_async(_send_answer(job, "deny", {"reason": reason}, id_, "denied", json=json))
+    return run_async(_send_answer_signal(job, "deny", {"reason": reason}, id_, "denied", json=json))
 
 
-async def _send_answer(
+async def _send_answer_signal(
     job: str, signal: str, payload: dict[str, Any], id_: str | None, past_tense: str, *, json: bool
 ) -> int:
     """Send a person's answer with the id of the question."""
     if id_ is None:
         # With the id it cannot be taken for the answer to another question.
         job_view = await view_job(await connect_client(), job)
-        check_no_trial(job_view, f"takes no signal {signal}")
-        id_ = signal_effects.open_question_ids(job_view).get(signal)
+        check_job_is_no_trial(job_view, f"takes no signal {signal}")
+        id_ = signal_effects.question_ids_by_signal(job_view).get(signal)
     named = {"id": id_, **payload} if id_ else payload
     return await _send_signal(
-        job, signal, named, signal_effects.was_question_answered, past_tense, json=json
+        job, signal, named, signal_effects.answer_took_effect, past_tense, json=json
     )
 
 
@@ -208,7 +216,7 @@ def tell(
     if item:
         payload["item"] = True
     return run_async(
-        _send_signal(job, "tell", payload, signal_effects.was_remark_heard, "was told", json=json)
+        _send_signal(job, "tell", payload, signal_effects.tell_took_effect, "was told", json=json)
     )
 
 
@@ -223,13 +231,13 @@ def bypass(
     Signal `bypass` with `{"guard": "…", "reason": "…"}`. The guard's next refusal is skipped.
     """
     payload = {"guard": guard, "reason": reason}
-    effect = signal_effects.bypass_taken(guard)
+    effect = signal_effects.bypass_effect(guard)
     return run_async(
         _send_signal(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json)
     )
 
 
-def _undone(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
+def _undone_by_rewind(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
     """Describe what a rewind to a phase undid and how to undo the rewind; empty if it undid
     nothing.
 
@@ -273,7 +281,11 @@ async def _send_signal(
         print_result(
             f"{job} {past_tense}: {view.status_line(view_after.status, view_after.waiting)}"
         )
-        if undone := _undone(job, payload, view_after.status) if signal == "rewind" else "":
+        if (
+            undone := _undone_by_rewind(job, payload, view_after.status)
+            if signal == "rewind"
+            else ""
+        ):
             print_result(undone)
         if signal == "pause":
             newest = view_after.notices[-2:]

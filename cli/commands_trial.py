@@ -12,8 +12,8 @@ from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli import staging
-from cli.job_input import check_input_size, check_job_id, new_job_id, start_workflow
-from cli.jobs import TRIAL, explain_failure
+from cli.job_input import check_job_input_size, check_new_job_id, new_job_id, start_workflow
+from cli.jobs import TRIAL, explain_job_failure
 from cli.options import Json
 from cli.output import (
     FAILED,
@@ -24,8 +24,8 @@ from cli.output import (
     print_result,
     run_async,
 )
-from cli.trial_summary import fill_usages
-from cli.trial_view import ending_line, table_lines
+from cli.trial_summary import fill_trial_usages
+from cli.trial_view import trial_ending_line, trial_table_lines
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
@@ -52,7 +52,7 @@ def trial(
     """
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "trial"
     trial_id = new_job_id(stem) if id is None else id
-    check_job_id(trial_id)
+    check_new_job_id(trial_id)
     if attach and id is None:
         raise UserError("--attach: goes with --id, which names the trial")
     start = read_trial_file(file)
@@ -71,7 +71,7 @@ def read_trial_file(file: Path) -> TrialStart:
                 config = load_agent(job["agent"], job.get("set") or {})
                 limits.append(config.limits.file_bytes)
                 if start.limits.cost is not None:
-                    _check_price(config, name)
+                    _check_trial_prices(config, name)
     except OSError as error:
         raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
@@ -89,7 +89,7 @@ def read_trial_file(file: Path) -> TrialStart:
     return start
 
 
-def _check_price(config: AgentConfig, name: str) -> None:
+def _check_trial_prices(config: AgentConfig, name: str) -> None:
     """Refuse a limit on the trial's cost that could not be kept. Raises ConfigError."""
     from activities.model.prices import highest_price  # noqa: PLC0415 - takes a second
 
@@ -107,7 +107,7 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
         await _check_trial(client, trial_id)
     else:
         data = start.model_dump(mode="json")
-        check_input_size(data)
+        check_job_input_size(data)
         await start_workflow(client, trial_id, data, TRIAL)
     print_note(f"trial    {trial_id}; `starter.py trial FILE --id {trial_id} --attach` waits again")
     handle = client.get_workflow_handle(trial_id)
@@ -115,15 +115,15 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
         await handle.result()
     except WorkflowFailureError as failure:
         if not isinstance(failure.cause, CancelledError):
-            raise UserError(f"trial {trial_id}: {explain_failure(failure)}") from None
+            raise UserError(f"trial {trial_id}: {explain_job_failure(failure)}") from None
     status: dict[str, Any] = await handle.query("status")
     runs = [TrialRun.model_validate(run) for run in status["runs"]]
-    await fill_usages(client, runs)
+    await fill_trial_usages(client, runs)
     if json:
         print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})
     else:
-        lines = [reached] if (reached := ending_line(status)) else []
-        for line in [*lines, *table_lines(runs)]:
+        lines = [reached] if (reached := trial_ending_line(status)) else []
+        for line in [*lines, *trial_table_lines(runs)]:
             print_result(line)
     return FAILED if status["status"] == "cancelled" else OK
 

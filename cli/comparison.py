@@ -61,7 +61,7 @@ def fisher_probability(first: Share, second: Share) -> Fraction:
     return Fraction(sum(way for way in ways.values() if way <= observed), comb(runs, completed))
 
 
-def compare_shares(shares: Mapping[str, Share]) -> list[str]:
+def compare_completion_shares(shares: Mapping[str, Share]) -> list[str]:
     """Return a sentence for each configuration after the first, which it is compared with.
 
     The level is divided by the number of comparisons (Bonferroni), so that many configurations
@@ -70,18 +70,21 @@ def compare_shares(shares: Mapping[str, Share]) -> list[str]:
     names = list(shares)
     comparisons = len(names) - 1
     return [
-        _compare_pair(names[0], shares[names[0]], name, shares[name], comparisons)
+        _compare_share_pair(names[0], shares[names[0]], name, shares[name], comparisons)
         for name in names[1:]
     ]
 
 
-def _compare_pair(base_name: str, base: Share, name: str, share: Share, comparisons: int) -> str:
+def _compare_share_pair(
+    base_name: str, base: Share, name: str, share: Share, comparisons: int
+) -> str:
     counts = f"{name} completed {share}, {base_name} {base}"
     if not base.runs or not share.runs:
         return f"{counts}: nothing can be said without ended runs of both."
     level = LEVEL / comparisons
     probability = fisher_probability(base, share)
-    chance = f"p = {_probability_text(probability)}, Fisher's exact test, level {float(level):.2g}"
+    p_value = _fisher_probability_text(probability)
+    chance = f"p = {p_value}, Fisher's exact test, level {float(level):.2g}"
     if probability < level:
         more = share.completed * base.runs > base.completed * share.runs
         return f"{counts}: {name} completes {'more' if more else 'less'} often ({chance})."
@@ -93,5 +96,5 @@ def _compare_pair(base_name: str, base: Share, name: str, share: Share, comparis
     )
 
 
-def _probability_text(probability: Fraction) -> str:
+def _fisher_probability_text(probability: Fraction) -> str:
     return "under 0.001" if probability < Fraction(1, 1000) else f"{float(probability):.3f}"

@@ -15,13 +15,13 @@ from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices
 from activities.requirements.text.indicators import Indicators
 from activities.starting.agent_resolution import (
-    check_context_windows,
-    resolve_named_tools,
-    tool_routes,
+    check_agent_context_windows,
+    resolve_configured_tools,
+    resolve_tool_routes,
 )
 from activities.steps.review_job import VERDICTS, reviewer_tools
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.agent_tools import check_servers
+from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import Tool
 from config.guard_files import read_guards
 from config.layers import SHIPPED, configuration_layers
@@ -38,7 +38,7 @@ _PLAIN = re.compile(r"(?!.*__)[a-z0-9_]+")
 
 
 @dataclass(frozen=True)
-class Finding:
+class ConfigFinding:
     """The result for an agent, or for a file besides agents."""
 
     name: str
@@ -76,7 +76,7 @@ class ResolvedAgent:
 
 def check_configuration(
     names: Sequence[str] = (), *, root: Path | None = None, folder: Path = SHIPPED
-) -> Iterator[Finding]:
+) -> Iterator[ConfigFinding]:
     """Yield one finding per agent, then for other files.
 
     Args:
@@ -90,12 +90,12 @@ def check_configuration(
         reported.add(finding.problem)
     if not names:
         for layer in configuration_layers(folder).folders:
-            for path, read in _shared_files(layer):
+            for path, read in _shared_config_files(layer):
                 try:
                     read(path)
                 except ConfigError as problem:
                     if str(problem) not in reported:
-                        yield Finding(str(path.relative_to(layer)), problem=str(problem))
+                        yield ConfigFinding(str(path.relative_to(layer)), problem=str(problem))
     if root is not None:
         yield from _check_learned_guards(root)
 
@@ -109,10 +109,10 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
     config = load_agent(name, folder=folder)
     source = agent_file(name, folder)
     try:
-        check_servers(config)
+        check_agent_server_names(config)
         check_result_schema(config)
         check_prices(config)
-        check_context_windows(config)
+        check_agent_context_windows(config)
         _check_folders(config)
         _check_guards(config)
         if config.reviewer:
@@ -123,7 +123,7 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
         raise ConfigError(str(problem).replace(f"agent {name}: ", f"{source}: ", 1)) from None
 
 
-def check_start(config: AgentConfig) -> None:
+def check_config_for_start(config: AgentConfig) -> None:
     """Refuse what every worker refuses, whatever its environment, machine and servers.
 
     Prices are left to the worker, whose environment may choose another model.
@@ -131,12 +131,12 @@ def check_start(config: AgentConfig) -> None:
     Raises:
         ConfigError: Something is wrong.
     """
-    check_servers(config)
+    check_agent_server_names(config)
     check_result_schema(config)
     _check_folders(config)
     if config.reviewer:
         reviewer_tools(config.reviewer)
-    _tool_routes(config, resolve_named_tools(config))
+    _tool_routes(config, resolve_configured_tools(config))
 
 
 def _check_folders(config: AgentConfig) -> None:
@@ -186,7 +186,7 @@ def _check_reviewer(reviewer: AgentConfig, source: Path) -> None:
 def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
     """Return the agent's tools, and whether it is a reviewer."""
     try:
-        return resolve_named_tools(config), False
+        return resolve_configured_tools(config), False
     except ConfigError:
         if {"verdict", *VERDICTS}.isdisjoint(config.tools):
             raise
@@ -195,19 +195,21 @@ def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
 
 def _tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     # Servers are not queried here, so the names of their tools are unknown.
-    config.approve = [tool for tool in config.approve if not _is_server_tool(tool, config)]
-    return tool_routes(config, tools)
+    config.approve = [
+        tool for tool in config.approve if not _is_configured_server_tool(tool, config)
+    ]
+    return resolve_tool_routes(config, tools)
 
 
-def _is_server_tool(tool: str, config: AgentConfig) -> bool:
+def _is_configured_server_tool(tool: str, config: AgentConfig) -> bool:
     return any(tool == server or tool.startswith(f"{server}__") for server in config.mcp)
 
 
-def _check_agent(name: str, folder: Path) -> Finding:
+def _check_agent(name: str, folder: Path) -> ConfigFinding:
     try:
         resolved, above = resolve_agent(name, folder), extended_agents(name, folder)
     except ConfigError as problem:
-        return Finding(name, problem=str(problem))
+        return ConfigFinding(name, problem=str(problem))
     source = agent_file(name, folder)
     missing = sorted(set(missing_variables(resolved.config.shell).values()))
     data = {
@@ -229,10 +231,10 @@ def _check_agent(name: str, folder: Path) -> Finding:
     if missing:
         # Workers may have them: the command can run on another machine.
         parts.append(f"shell.environment needs {', '.join(missing)}, not set here")
-    return Finding(name, ", ".join(parts), data=data)
+    return ConfigFinding(name, ", ".join(parts), data=data)
 
 
-def _shared_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
+def _shared_config_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
     """Yield shared files with their readers, which otherwise read them only on use."""
     readers: dict[str, Callable[[Path], object]] = {
         "guards/*.yaml": read_guards,
@@ -245,19 +247,21 @@ def _shared_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]
             yield path, read
 
 
-def _check_learned_guards(root: Path) -> Iterator[Finding]:
+def _check_learned_guards(root: Path) -> Iterator[ConfigFinding]:
     learned = LearnedGuards(root)
     try:
         names = learned.names()
     except OSError as error:
-        yield Finding("learned guards", problem=f"{root}: cannot be read ({error.strerror})")
+        yield ConfigFinding("learned guards", problem=f"{root}: cannot be read ({error.strerror})")
         return
     wrong = []
     for name in names:
         try:
             learned.revisions(name)
         except ConfigError as problem:
-            wrong.append(Finding(f"learned guard {name}", problem=str(problem)))
+            wrong.append(ConfigFinding(f"learned guard {name}", problem=str(problem)))
     yield from wrong
     if names and not wrong:
-        yield Finding("learned guards", f"{', '.join(names)} in {root}", data={"guards": names})
+        yield ConfigFinding(
+            "learned guards", f"{', '.join(names)} in {root}", data={"guards": names}
+        )

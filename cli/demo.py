@@ -16,7 +16,12 @@ from cli.job_input import job_input, new_job_id, start_workflow
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
 from cli.watch import follow_on_console
 from engine import logs
-from engine.connection import DEFAULT_UI, describe_endpoint, job_ui_link, workspaces_root
+from engine.connection import (
+    DEFAULT_UI,
+    describe_model_connection,
+    job_web_ui_link,
+    workspaces_root,
+)
 from engine.development import DevelopmentServer, development_server
 from engine.exit_codes import INTERRUPTED
 from engine.root import open_root
@@ -65,7 +70,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
     job_id = new_job_id(agent)
     database = root.path / ".longhaul" / "temporal.db"
-    interrupted, progress = _interrupt_event(), DemoProgress()
+    interrupted, progress = _demo_interrupt_event(), DemoProgress()
 
     async def show_demo() -> int:
         async with development_server(port=PORT, ui_port=UI_PORT, database=database) as running:
@@ -73,7 +78,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
             # The next worker repeats a step that Ctrl-C interrupted, so do not wait for steps.
             async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
                 job = DemoJob(job_id, data, root.workspace(job_id))
-                progress.code = await _run_job(running, job, progress, keep=keep, json=json)
+                progress.code = await _run_demo_job(running, job, progress, keep=keep, json=json)
                 if keep:
                     sys.stdout.flush()  # otherwise a pipe gets the result only at the very end
                     print_note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
@@ -96,7 +101,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     return INTERRUPTED if progress.code is None else progress.code
 
 
-def _interrupt_event() -> asyncio.Event:
+def _demo_interrupt_event() -> asyncio.Event:
     interrupted = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
@@ -114,7 +119,7 @@ async def _wait_for_end(showing: asyncio.Task[int]) -> None:
 
 
 def _print_addresses(running: DevelopmentServer, database: Path) -> None:
-    print_note(f"model    {describe_endpoint()}")
+    print_note(f"model    {describe_model_connection()}")
     print_note(f"Web UI   {running.ui}")
     print_note(f"server   {running.address}, data in {database}")
     if running.address != f"127.0.0.1:{PORT}":
@@ -127,12 +132,12 @@ def _print_addresses(running: DevelopmentServer, database: Path) -> None:
         )
 
 
-async def _run_job(
+async def _run_demo_job(
     running: DevelopmentServer, job: DemoJob, progress: DemoProgress, *, keep: bool, json: bool
 ) -> int:
     await start_workflow(running.client, job.id, job.data)
     progress.started = True
-    link = job_ui_link(job.id, base=running.ui)
+    link = job_web_ui_link(job.id, base=running.ui)
     print_note(f"job      {job.id}  {link}")
     screen = err_console() if json else result_console()
     # Without --keep the server ends with this process, so nobody could answer a waiting job.

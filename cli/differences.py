@@ -75,7 +75,7 @@ def list_differences(old: Files, new: Files, path: str) -> list[Difference]:
     return sorted(changes, key=lambda difference: difference.aside)
 
 
-def unified_diff(
+def render_difference(
     old: Files, new: Files, difference: Difference, names: tuple[str, str], *, all_lines: bool
 ) -> str:
     """Return the differing lines, or a sentence on why there are none to show.

@@ -18,21 +18,21 @@ from temporalio.service import RPCError
 from activities.redaction.credentials import without_credentials
 from cli import server_checks
 from cli.check import CHECK_TIMEOUT, Check
-from cli.output import UserError, server_error_text
+from cli.output import UserError, temporal_error_text
 from config.loader import agent_names, load_agent
 from config.schema.agent import ConfigError
 from engine import logs
 from engine.connection import (
     client_options,
     connect_client,
-    describe_endpoint,
+    describe_model_connection,
     workspaces_root,
 )
 from engine.development import find_temporal_binary
 from engine.errors import SetupError
 from engine.otel import exports
 from engine.root import open_root
-from protocol.git_address import shown_address
+from protocol.git_address import git_address_without_user
 from protocol.text import one_line
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
         "configuration": _check_configuration,
         "variables of commands": _check_variables,
         "graph": _check_graph,
-        "token vocabulary": _check_tokens,
+        "token vocabulary": _check_token_vocabulary,
         "sandbox": _check_sandbox,
         "git": _check_git,
         "remote": _check_remote,
@@ -82,7 +82,7 @@ async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
             yield Check(
                 check.__name__.removeprefix("check_").replace("_", " "),
                 False,
-                server_error_text(error),
+                temporal_error_text(error),
             )
 
 
@@ -186,15 +186,15 @@ def _check_graph() -> Check:
         GraphLimits,
         GraphQueryError,
         GraphUnavailableError,
-        graph_folder,
-        graph_url,
+        embedded_graph_folder,
         open_graph,
+        selected_graph_url,
     )
 
     if not os.access(workspaces_root(), os.F_OK):
         return Check("graph", True, BEFORE_ROOT)
-    folder = graph_folder(workspaces_root())
-    if not graph_url() and not folder.exists():
+    folder = embedded_graph_folder(workspaces_root())
+    if not selected_graph_url() and not folder.exists():
         return Check("graph", True, f"{folder} is not there yet; the first use makes it")
     try:
         root, schema = open_root(workspaces_root()), load_agent("generalist").graph_schema
@@ -203,13 +203,13 @@ def _check_graph() -> Check:
             root, schema, limits=GraphLimits(wait_seconds=seconds, seconds=seconds)
         ) as graph:
             kinds = [table.name for table in graph.schema()]
-            where = "Neo4j" if graph_url() else str(folder)
+            where = "Neo4j" if selected_graph_url() else str(folder)
             return Check("graph", True, f"{where} ({', '.join(kinds) or 'empty'})")
     except (GraphUnavailableError, GraphQueryError, ConfigError) as error:
         return Check("graph", False, str(error))
 
 
-def _check_tokens() -> Check:
+def _check_token_vocabulary() -> Check:
     from activities.text import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
 
     # This text's token ids are published only for this encoding, so a wrong vocabulary shows.
@@ -229,7 +229,7 @@ def _check_sandbox() -> Check:
 
 def _check_project_needs(file: Path) -> Check:
     from activities.commands.variables import missing_variable  # noqa: PLC0415
-    from activities.projects.required_commands import failing_need, required_commands  # noqa: PLC0415 - loads the activities
+    from activities.projects.required_commands import failing_required_command, required_commands  # noqa: PLC0415 - loads the activities
     from cli.project_input import project_agents, read_project_file  # noqa: PLC0415
 
     name = "needs of the project"
@@ -238,7 +238,7 @@ def _check_project_needs(file: Path) -> Check:
         agents = project_agents(start)
     except (UserError, ConfigError) as wrong:
         return Check(name, False, str(wrong), "correct the file")
-    if why := failing_need(start, agents):
+    if why := failing_required_command(start, agents):
         return Check(name, False, why)
     if lacking := list(filter(None, (missing_variable(agent.shell) for agent in agents))):
         return Check(name, False, lacking[0])
@@ -269,8 +269,8 @@ def _check_remote() -> Check:
     try:
         open_remote(url).check_access()
     except (GitNotInstalled, RemoteUnavailable) as away:
-        return Check("remote", False, f"{shown_address(url)}: {away}")
-    return Check("remote", True, shown_address(url))
+        return Check("remote", False, f"{git_address_without_user(url)}: {away}")
+    return Check("remote", True, git_address_without_user(url))
 
 
 def _check_log() -> Check:
@@ -284,7 +284,7 @@ def _check_collectors() -> Check:
     name, addresses = "traces and metrics", exports.collector_addresses()
     try:
         if addresses:
-            exports.load_pipeline()
+            exports.load_export_pipeline()
         for address in addresses:
             url = urlsplit(address)
             port = url.port or (443 if url.scheme == "https" else 80)
@@ -333,7 +333,7 @@ async def _check_model_endpoint() -> Check:
 
     from activities.model import endpoint  # noqa: PLC0415 - loads the openai client
 
-    where = describe_endpoint()
+    where = describe_model_connection()
     try:
         model = load_agent("generalist").model
         model = model.model_copy(update={"name": endpoint.chosen_model_name(model)})

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from cli.events import newest_events
-from cli.jobs import JOB, PROJECT, describe_failure
+from cli.jobs import JOB, PROJECT, job_failure_message
 from protocol.text import one_line
 
 MOST_JOBS = 500
@@ -44,6 +44,6 @@ async def _failure_reason(client: Client, job_id: str) -> str:
     for event in await newest_events(client, job_id, 20):
         if event.HasField("workflow_task_failed_event_attributes"):
             failure = event.workflow_task_failed_event_attributes.failure
-            why = describe_failure(await client.data_converter.decode_failure(failure))
+            why = job_failure_message(await client.data_converter.decode_failure(failure))
             return one_line(why, 200)
     return "it timed out"

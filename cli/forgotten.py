@@ -15,13 +15,13 @@ def forgotten_notice(job_id: str) -> str | None:
     )
 
     try:
-        record = forgotten.find_forgotten(Root.open(workspaces_root(), create=False), job_id)
+        record = forgotten.find_forgotten_record(Root.open(workspaces_root(), create=False), job_id)
     except RootError:
         return None
     return record.message if record else None
 
 
-def outlived_notice(job_id: str) -> str | None:
+def expired_job_notice(job_id: str) -> str | None:
     """Return a line on a job that the root has but the server does not; None if there is none."""
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - as above
     from activities.projects.repository import project_repository_path  # noqa: PLC0415

@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from cli.jobs import JOB, TRIAL, never_began, view_job
+from cli.jobs import JOB, TRIAL, job_never_began, view_job
 from cli.output import UserError
 from cli.repository_input import stage_repository
 from cli.staging import stage_documents
@@ -47,14 +47,14 @@ def job_input(
             too much input.
     """
     text = read_instructions_text(instructions)
-    check_input_size(
+    check_job_input_size(
         {"instructions": text, "items": items, "documents": documents, "set": settings}
     )
-    overrides = parse_settings(settings)
+    overrides = parse_job_settings(settings)
     try:
         config = load_agent(agent, overrides)
         if overrides:
-            check_settings(config)
+            check_job_settings(config)
         full_text = render_template(config.instructions_template, instructions=text).strip()
     except ConfigError as problem:
         raise UserError(str(problem)) from None
@@ -76,15 +76,15 @@ def job_input(
     return {key: value for key, value in start_input.items() if value}
 
 
-def check_settings(config: AgentConfig) -> None:
+def check_job_settings(config: AgentConfig) -> None:
     """Refuse settings of a start that every worker would refuse.
 
     Raises:
         ConfigError: A setting is unknown or invalid.
     """
-    from cli.config_checks import check_start  # noqa: PLC0415 - loads the activities, over a second
+    from cli.config_checks import check_config_for_start  # noqa: PLC0415 - loads the activities, over a second
 
-    check_start(config)
+    check_config_for_start(config)
 
 
 def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> None:
@@ -94,12 +94,12 @@ def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> Non
         UserError: A setting is unknown or invalid.
     """
     try:
-        check_settings(amend_config(pinned, settings))
+        check_job_settings(amend_config(pinned, settings))
     except ConfigError as problem:
         raise UserError(str(problem)) from None
 
 
-def check_input_size(data: dict[str, Any]) -> None:
+def check_job_input_size(data: dict[str, Any]) -> None:
     """Refuse input that the worker or the server would refuse; the server's message would not say
     why.
     """
@@ -139,7 +139,7 @@ def read_instructions_text(text: str) -> str:
         raise UserError(f"instructions file {path}: not UTF-8 text") from None
 
 
-def parse_settings(settings: list[str]) -> dict[str, object]:
+def parse_job_settings(settings: list[str]) -> dict[str, object]:
     """Parse `key=value` pairs as overrides of the configuration, with YAML values. Raises
     UserError.
     """
@@ -155,7 +155,7 @@ def parse_settings(settings: list[str]) -> dict[str, object]:
     return overrides
 
 
-def schema_setting(path: Path) -> list[str]:
+def result_schema_setting(path: Path) -> list[str]:
     """Return the setting that gives the job's result the schema in a file. Raises UserError."""
     try:
         text = path.expanduser().read_text(encoding="utf-8")
@@ -175,7 +175,7 @@ def new_job_id(agent: str) -> str:
     return f"{agent}-{secrets.token_hex(3)}"
 
 
-def check_job_id(job_id: str) -> None:
+def check_new_job_id(job_id: str) -> None:
     """Raise UserError for an id that is unsuitable as a folder name or in a link."""
     if not _ID.fullmatch(job_id):
         raise UserError(
@@ -194,7 +194,7 @@ async def start_workflow(
     """
 
     async def begin(reuse: WorkflowIDReusePolicy) -> None:
-        with exports.trace_start(kind, job_id):
+        with exports.trace_start_if_exported(kind, job_id):
             await client.start_workflow(
                 kind,
                 data,
@@ -209,7 +209,7 @@ async def start_workflow(
         await begin(WorkflowIDReusePolicy.REJECT_DUPLICATE)
     except WorkflowAlreadyStartedError:
         with suppress(WorkflowAlreadyStartedError):  # somebody else was faster
-            if await never_began(client, job_id):
+            if await job_never_began(client, job_id):
                 await begin(WorkflowIDReusePolicy.ALLOW_DUPLICATE)
                 return
         job_view = await view_job(client, job_id, seconds=1)

@@ -19,11 +19,11 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError, FailureError, ServerError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.forgotten import forgotten_notice, outlived_notice
+from cli.forgotten import expired_job_notice, forgotten_notice
 from cli.output import UserError
-from engine.converter import encrypted_reason
+from engine.converter import encrypted_payload_reason
 from engine.errors import TOO_EARLY
-from protocol.payloads import EncryptedPayloadError, check_decrypted
+from protocol.payloads import EncryptedPayloadError, check_payload_is_decrypted
 from protocol.start import NEVER_BEGAN
 from protocol.text import one_line
 
@@ -110,7 +110,7 @@ async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDes
         if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
             unknown = f"there is no job {job_id!r}; `starter.py list` shows them"
             raise UserError(
-                forgotten_notice(job_id) or outlived_notice(job_id) or unknown
+                forgotten_notice(job_id) or expired_job_notice(job_id) or unknown
             ) from None
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
             raise UserError(f"{job_id!r} cannot be the id of a job: {error.message}") from None
@@ -140,7 +140,7 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
     closed = outcome in _CLOSED
     status = {"job_id": job_id, **status}
     if closed:
-        status = await _with_outcome(client, description, status)
+        status = await _with_job_outcome(client, description, status)
     status.setdefault("status", "running")
     if description.workflow_type == PROJECT:
         # A memo does not contain this.
@@ -152,10 +152,10 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
         status=status,
         live=live,
         closed=closed,
-        started=_start_time(description, memo),
+        started=_job_start_time(description, memo),
         run_id=description.run_id,
         ended=description.close_time,
-        pending=await _retrying_activities(client, description),
+        pending=await _retrying_job_activities(client, description),
         kind=description.workflow_type,
         attempts=description.raw_description.pending_workflow_task.attempt,
     )
@@ -185,7 +185,7 @@ async def query_status(client: Client, job_id: str, seconds: float) -> dict[str,
 async def readable_memo(execution: WorkflowExecution) -> dict[str, Any]:
     """Return a job's memo. Raises EncryptedPayloadError if it is encrypted without a key here."""
     memo = dict(await execution.memo())
-    check_decrypted(tuple(memo.values()))
+    check_payload_is_decrypted(tuple(memo.values()))
     return memo
 
 
@@ -202,7 +202,7 @@ def status_from_memo(memo: dict[str, Any]) -> dict[str, Any]:
     return status
 
 
-async def _with_outcome(
+async def _with_job_outcome(
     client: Client, description: WorkflowExecutionDescription, status: dict[str, Any]
 ) -> dict[str, Any]:
     """Add how the job ended to `status`; Temporal's outcome takes precedence over the job's."""
@@ -215,7 +215,7 @@ async def _with_outcome(
     try:
         result = await handle.result(follow_runs=False)
     except WorkflowFailureError as error:
-        closed_status.setdefault("error", explain_failure(error))
+        closed_status.setdefault("error", explain_job_failure(error))
         return closed_status
     if isinstance(result, dict):
         closed_status["result"] = result
@@ -223,13 +223,13 @@ async def _with_outcome(
     return closed_status
 
 
-def explain_failure(error: BaseException) -> str:
+def explain_job_failure(error: BaseException) -> str:
     """Return why a job ended, from the innermost cause."""
     if isinstance(error, WorkflowFailureError):
         error = error.cause
     while error.__cause__ is not None:
         error = error.__cause__
-    text = " ".join(describe_failure(error).split())
+    text = " ".join(job_failure_message(error).split())
     if isinstance(error, CancelledError):
         return text if text and text != "Workflow cancelled" else "cancelled"
     if isinstance(error, TerminatedError):
@@ -237,18 +237,18 @@ def explain_failure(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def describe_failure(error: BaseException) -> str:
+def job_failure_message(error: BaseException) -> str:
     """Return a failure's message, or why it cannot be read. For a FailureError `str` would put the
     type in front."""
     if not isinstance(error, FailureError):
         return str(error)
     if isinstance(error, ServerError) and error.message == TOO_LARGE and error.cause:
-        return describe_failure(error.cause)
-    why = error.failure and encrypted_reason(error.failure.encoded_attributes)
+        return job_failure_message(error.cause)
+    why = error.failure and encrypted_payload_reason(error.failure.encoded_attributes)
     return f"what it says cannot be read here: {why}" if why else error.message
 
 
-def check_no_trial(job_view: JobView, refusal: str) -> None:
+def check_job_is_no_trial(job_view: JobView, refusal: str) -> None:
     """Refuse a command that is for jobs.
 
     Args:
@@ -265,7 +265,7 @@ def check_no_trial(job_view: JobView, refusal: str) -> None:
     raise UserError(f"{job_view.id} is a trial, which {refusal}; name one of its runs{such}")
 
 
-async def never_began(client: Client, job_id: str) -> bool:
+async def job_never_began(client: Client, job_id: str) -> bool:
     """Return whether it was cancelled while its start waited, so that it has no data besides
     Temporal's.
     """
@@ -276,7 +276,7 @@ async def never_began(client: Client, job_id: str) -> bool:
     return str(memo.get("state") or "").startswith(NEVER_BEGAN)
 
 
-def _start_time(execution: WorkflowExecution, memo: dict[str, Any]) -> datetime:
+def _job_start_time(execution: WorkflowExecution, memo: dict[str, Any]) -> datetime:
     """Return when the job began; Temporal knows only when its latest run did."""
     # The memo may be invalid, since anyone who starts a job can set it.
     with suppress(ValueError):
@@ -285,7 +285,7 @@ def _start_time(execution: WorkflowExecution, memo: dict[str, Any]) -> datetime:
     return execution.start_time
 
 
-async def _retrying_activities(
+async def _retrying_job_activities(
     client: Client, description: WorkflowExecutionDescription
 ) -> list[str]:
     retried = []
@@ -293,7 +293,7 @@ async def _retrying_activities(
         if activity.attempt > 1:
             failure = await client.data_converter.decode_failure(activity.last_failure)
             # Messages for people have what is wrong and what to do in their first line.
-            first = describe_failure(failure).strip().partition("\n")[0]
+            first = job_failure_message(failure).strip().partition("\n")[0]
             why = one_line(first, MOST_REASON) or "no reason given"
             retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
     return retried
@@ -322,7 +322,7 @@ async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
         if outcome == "completed" and memo.get("status") in ("failed", "cancelled"):
             # For Temporal, a failed project or a cancelled trial completes with a result.
             outcome = str(memo["status"])
-        started = _start_time(execution, memo)
+        started = _job_start_time(execution, memo)
         state = str(memo.get("phase") or memo.get("state") or "")
         row = {
             "job_id": execution.id,

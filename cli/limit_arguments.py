@@ -8,7 +8,7 @@ from cli.output import UserError
 from protocol.payloads import InvalidPayload, read_signal_payload
 
 
-def limit_payload(words: list[str]) -> dict[str, Any]:
+def parse_limit_arguments(words: list[str]) -> dict[str, Any]:
     """Return the payload of the signal `limit`.
 
     Raises:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Checkpoints, Files, Root
-from activities.job.conversation import Conversation, tool_result
+from activities.job.conversation import Conversation, conversation_tool_result
 from activities.model.client import call_endpoint, endpoint_refusal_text
 from activities.model.dialect import REASONING, Dialect
 from activities.model.endpoint import REHEARSAL, chosen_model_name, connect_endpoint
 from activities.model.json_text import is_json_object
-from activities.model.prompt import conversation_body
+from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_name
-from activities.steps.model_call import assistant_message, provider_data
+from activities.steps.model_call import model_call_message, model_call_provider_data
 from activities.tool_catalogue import REGISTRY
 from cli.check import Check
 from config.schema.agent import AgentConfig
@@ -47,7 +47,7 @@ SHOWN = 120
 
 
 @dataclass
-class ModelExchange:
+class ModelCheckExchange:
     """A conversation with a model, and the request dialect the model accepts."""
 
     model: ModelConfig
@@ -55,7 +55,7 @@ class ModelExchange:
     dialect: Dialect = field(default_factory=Dialect)
 
     @classmethod
-    def begin(cls, model: ModelConfig, folder: Path) -> ModelExchange:
+    def begin(cls, model: ModelConfig, folder: Path) -> ModelCheckExchange:
         """Start the first turn, with a store in `folder`."""
         root = Root.open(folder / "root", create=True)
         empty = Files.empty(Checkpoints.create(root, "doctor").store)
@@ -66,7 +66,7 @@ class ModelExchange:
         """Return the next reply, adapting to refusals that allow it. Raises ApplicationError."""
         while True:
             model = self.dialect.adapt_settings(self.model)
-            body = conversation_body(model, [REGISTRY[TOOL]], self.conversation)
+            body = conversation_prompt_body(model, [REGISTRY[TOOL]], self.conversation)
             try:
                 streamed = await call_endpoint(
                     connect_endpoint, model, self.dialect.adapt_body(body)
@@ -82,12 +82,12 @@ class ModelExchange:
 
     def add_results(self, reply: StreamedReply) -> None:
         """Append a reply and the results of its calls."""
-        message, extra = assistant_message(1, reply), provider_data(1, reply)
+        message, extra = model_call_message(1, reply), model_call_provider_data(1, reply)
         self.conversation = self.conversation.append_reply(message, extra)
         for place, (name, _) in enumerate(reply.calls):
             word = PATHS[place % len(PATHS)].removesuffix(".md")
             text = f"The word is {word}." if name == TOOL else f"Error: there is no tool {name}."
-            self.conversation = self.conversation.append(tool_result(1, place, text))
+            self.conversation = self.conversation.append(conversation_tool_result(1, place, text))
         self.conversation = self.conversation.append({"role": "user", "content": SECOND_PROMPT})
 
 
@@ -109,7 +109,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
         )  # fmt: skip
         return
     with TemporaryDirectory() as folder:
-        exchange = ModelExchange.begin(model, Path(folder))
+        exchange = ModelCheckExchange.begin(model, Path(folder))
         try:
             first = await exchange.request_reply()
         except ApplicationError as error:
@@ -118,7 +118,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
             )
             return
         yield _check_request(exchange)
-        for check in _check_calls(first):
+        for check in _check_model_calls(first):
             yield check
         exchange.add_results(first)
         try:
@@ -130,12 +130,12 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
             )  # fmt: skip
             return
     yield _check_reasoning(first, exchange)
-    yield _check_cache(second)
-    yield _check_usage(first, second)
+    yield _check_model_cache(second)
+    yield _check_model_usage(first, second)
     yield _check_finish_reasons(first, second)
 
 
-def _check_request(exchange: ModelExchange) -> Check:
+def _check_request(exchange: ModelCheckExchange) -> Check:
     model, dialect = exchange.dialect.adapt_settings(exchange.model), exchange.dialect
     effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
     api = "Responses API" if model.api == "responses" else "Chat Completions"
@@ -152,7 +152,7 @@ def _check_request(exchange: ModelExchange) -> Check:
     return Check("request", True, f"{request}: taken {'; '.join(changes) or 'as it is'}")
 
 
-def _check_calls(reply: StreamedReply) -> Iterator[Check]:
+def _check_model_calls(reply: StreamedReply) -> Iterator[Check]:
     good = [name for name, raw in reply.calls if name == TOOL and is_json_object(raw)]
     if not reply.calls:
         text = one_line(reply.text, SHOWN) or "nothing"
@@ -169,7 +169,7 @@ def _check_calls(reply: StreamedReply) -> Iterator[Check]:
     yield Check("parallel calls", True, several)
 
 
-def _check_reasoning(reply: StreamedReply, exchange: ModelExchange) -> Check:
+def _check_reasoning(reply: StreamedReply, exchange: ModelCheckExchange) -> Check:
     """Report how the second turn handled the reasoning; jobs handle it the same way."""
     if not (reply.reasoning or reply.fields or reply.items):
         return Check("reasoning", True, "none came, so there is none to hand back")
@@ -183,14 +183,14 @@ def _check_reasoning(reply: StreamedReply, exchange: ModelExchange) -> Check:
     return Check("reasoning", True, f"{size}; the second turn was taken without it")
 
 
-def _check_cache(second: StreamedReply) -> Check:
+def _check_model_cache(second: StreamedReply) -> Check:
     cached, prompt = second.usage.cached_tokens, second.usage.prompt_tokens
     if cached:
         return Check("cache", True, f"{cached:,} of {prompt:,} tokens read at the second turn")
     return Check("cache", True, f"nothing of {prompt:,} tokens was read at the second turn")
 
 
-def _check_usage(*replies: StreamedReply) -> Check:
+def _check_model_usage(*replies: StreamedReply) -> Check:
     if any("usage" in reply.missing_parts for reply in replies):
         return Check("usage", True, "not counted by the endpoint; jobs estimate it from sizes")
     counts = [

@@ -44,7 +44,7 @@ def err_console() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def show_any_character() -> None:
+def escape_unencodable_output() -> None:
     """Write characters that a stream cannot encode as escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -62,7 +62,7 @@ def write_error_line(more: str = "") -> OSError | None:
     return None
 
 
-def name_program(text: str) -> str:
+def name_running_program(text: str) -> str:
     """Replace our commands' names in a text by those of the running program."""
     if Path(sys.argv[0]).stem != INSTALLED:
         return text
@@ -78,12 +78,12 @@ def print_result(text: str) -> None:
 
 def print_advice(text: str) -> None:
     """Print a line of the result that may name our own commands."""
-    print_result(name_program(text))
+    print_result(name_running_program(text))
 
 
 def print_note(text: str) -> None:
     """A line that is not part of the result."""
-    print(escape_controls(name_program(text)), file=sys.stderr)
+    print(escape_controls(name_running_program(text)), file=sys.stderr)
 
 
 def escape_controls(text: str) -> str:
@@ -113,10 +113,10 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except RPCError as error:
-        raise UserError(server_error_text(error)) from None
+        raise UserError(temporal_error_text(error)) from None
 
 
-def server_error_text(error: RPCError) -> str:
+def temporal_error_text(error: RPCError) -> str:
     """Describe a server error in one line."""
     where = client_options()["target_host"]
     message = " ".join(error.message.split())

@@ -38,7 +38,7 @@ def open_project_files(project: str) -> ProjectRepository:
         raise UserError(f"{missing} If it lives elsewhere, set LONGHAUL_WORKSPACES.") from None
 
 
-def project_branch_tip(repository: ProjectRepository, *, state: bool) -> str:
+def project_files_tip(repository: ProjectRepository, *, state: bool) -> str:
     """Return the newest commit of the product, or of the project's own files."""
     branch = f"refs/heads/{STATE if state else MAIN}"
     if branch not in repository.git.references:
@@ -74,7 +74,7 @@ def _project_files_below(tree: pygit2.Tree, above: str) -> Iterator[tuple[str, i
             yield f"{above}{entry.name}", entry.size
 
 
-def read_commits(repository: ProjectRepository, commit: str) -> list[CommitLine]:
+def read_project_commits(repository: ProjectRepository, commit: str) -> list[CommitLine]:
     """Return the main line's commits, oldest first: one per accepted piece of work."""
     walked = repository.git.walk(repository.get_commit(commit).id)
     walked.simplify_first_parent()

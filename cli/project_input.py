@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cli import staging
-from cli.job_input import check_input_size, check_settings
+from cli.job_input import check_job_input_size, check_job_settings
 from cli.output import UserError
 from cli.repository_input import stage_repository
 from config.loader import load_agent
@@ -35,8 +35,8 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
     try:
         agents = project_agents(start)
     except ConfigError as wrong:
-        raise UserError(_name_project_file(file, wrong)) from None
-    check_input_size(data)
+        raise UserError(_name_project_input_file(file, wrong)) from None
+    check_job_input_size(data)
     if repository:
         data["repository"] = stage_repository(repository, agents)
     elif data.get("repository"):
@@ -44,9 +44,9 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
     # The agents' limits may differ; accept what at least one of them accepts.
     limit = max(config.limits.file_bytes for config in agents)
     remote = agents[0].workspace.remote if agents else None
-    data["documents"] = _stage_documents(start.documents, file, limit, remote)
+    data["documents"] = _stage_project_input(start.documents, file, limit, remote)
     for entry, stage in zip(data.get("stages") or [], start.stages, strict=True):
-        entry["documents"] = _stage_documents(stage.documents, file, limit, remote)
+        entry["documents"] = _stage_project_input(stage.documents, file, limit, remote)
     return {key: value for key, value in data.items() if value not in (None, [], {})}
 
 
@@ -60,25 +60,25 @@ def read_project_file(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: not UTF-8 text ({error.reason})") from None
     except (InvalidPayload, ConfigError) as wrong:
-        raise UserError(_name_project_file(file, wrong)) from None
+        raise UserError(_name_project_input_file(file, wrong)) from None
 
 
 def project_agents(start: ProjectStart) -> list[AgentConfig]:
     """Load the agents of a project with their settings. Raises ConfigError."""
     agents = []
-    for agent, settings in _agent_settings(start):
+    for agent, settings in _project_agent_settings(start):
         agents.append(load_agent(agent, settings))
         if settings:
-            check_settings(agents[-1])
+            check_job_settings(agents[-1])
     return agents
 
 
-def _name_project_file(file: Path, wrong: Exception) -> str:
+def _name_project_input_file(file: Path, wrong: Exception) -> str:
     text = str(wrong)
     return text if text.startswith(str(file)) else f"{file}: {text}"
 
 
-def _agent_settings(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
+def _project_agent_settings(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
     """Return every agent that the project needs, with its settings."""
     return [
         *((start.agent(role), start.set) for role in FORM_SPECS[start.form].roles),
@@ -86,7 +86,9 @@ def _agent_settings(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _stage_documents(documents: list[str], file: Path, limit: int, remote: str | None) -> list[str]:
+def _stage_project_input(
+    documents: list[str], file: Path, limit: int, remote: str | None
+) -> list[str]:
     local = [
         text if text.startswith(("http://", "https://")) else str(file.parent / text)
         for text in documents

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from protocol.proof import Proof
-from protocol.text import as_entry, both_ends, one_line
+from protocol.text import as_list_entry, one_line, shorten_to_both_ends
 
 MAX_SAID = 200
 """Characters shown of a job's final statement."""
@@ -30,19 +30,21 @@ def project_unit_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def project_unit_sheet(status: dict[str, Any]) -> list[str]:
+def render_project_units(status: dict[str, Any]) -> list[str]:
     """Render each unit with its jobs, its proofs and its commit."""
     lines = []
     for (box, text), unit in zip(
         project_unit_lines(status), status.get("units") or [], strict=True
     ):
-        lines += [f"  {box} {text}", *(f"      {line}" for line in project_unit_story(unit))]
+        lines += [f"  {box} {text}", *(f"      {line}" for line in render_project_unit_story(unit))]
     return lines
 
 
-def project_unit_story(unit: dict[str, Any]) -> list[str]:
+def render_project_unit_story(unit: dict[str, Any]) -> list[str]:
     """Render the jobs that worked on a unit with failures, the proofs, and the commit."""
-    lines = [line for attempt in unit.get("history") or [] for line in _attempt_lines(attempt)]
+    lines = [
+        line for attempt in unit.get("history") or [] for line in _render_unit_attempt(attempt)
+    ]
     for run in unit.get("evidence") or []:
         end = [line for line in str(run.get("end") or "").splitlines() if line.strip()]
         lines.append(f"{'proof' if run.get('passed') else 'failed'}: {project_proof_line(run)}")
@@ -54,7 +56,7 @@ def project_unit_story(unit: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _attempt_lines(attempt: dict[str, Any]) -> list[str]:
+def _render_unit_attempt(attempt: dict[str, Any]) -> list[str]:
     """Render a job and, verbatim, why its work was not accepted."""
     spent = [
         f"{attempt.get('model_calls') or 0} model calls",
@@ -64,16 +66,18 @@ def _attempt_lines(attempt: dict[str, Any]) -> list[str]:
         spent.append(f"cost {cost:.4f}")
     heading = f"{attempt['job']}: {attempt['outcome']} · {' · '.join(spent)}"
     reasons = [f"{DISPROVED}{text}" for text in attempt.get("disproved") or []]
-    reasons += [both_ends(text.strip(), 2 * MAX_SAID) for text in attempt.get("why") or []]
+    reasons += [
+        shorten_to_both_ends(text.strip(), 2 * MAX_SAID) for text in attempt.get("why") or []
+    ]
     return [
         heading,
-        *(f"  {line}" for text in reasons for line in f"- {as_entry(text)}".splitlines()),
+        *(f"  {line}" for text in reasons for line in f"- {as_list_entry(text)}".splitlines()),
     ]
 
 
 def _fold_text(text: str, most: int) -> str:
     """Put text on one line, keeping its end, where the reason usually is."""
-    return " ".join(both_ends(" ".join(text.split()), most).split())
+    return " ".join(shorten_to_both_ends(" ".join(text.split()), most).split())
 
 
 def project_proof_line(run: dict[str, Any]) -> str:
@@ -88,7 +92,7 @@ def project_proof_line(run: dict[str, Any]) -> str:
     return f"{proof_run.line} ({origin})"
 
 
-def project_wait_lines(status: dict[str, Any]) -> list[str]:
+def render_project_waits(status: dict[str, Any]) -> list[str]:
     """Render which jobs waited for a person, and how long."""
     return [
         f"waited {timedelta(seconds=int(wait['seconds']))} ({wait['reason']}): {wait['job']}"
@@ -105,20 +109,20 @@ def project_job_lines(status: dict[str, Any]) -> list[str]:
         + (f" · {one_line(job['summary'], MAX_SAID)}" if job.get("summary") else "")
         for job in status.get("jobs") or []
     ]
-    work = [line for each in status.get("running") or [] for line in _running_lines(each)]
+    work = [line for each in status.get("running") or [] for line in _render_running_job(each)]
     return [*ended, *work]
 
 
-def _running_lines(job: dict[str, Any]) -> list[str]:
+def _render_running_job(job: dict[str, Any]) -> list[str]:
     """Render a running job, and below it its claims that proofs refuted."""
     state = f"waiting: {job['waiting']}" if job.get("waiting") else "at work"
     return [
-        f"  {job['job']}: {state} · {job['phase'] or 'starting'}{_deadline(job)}",
+        f"  {job['job']}: {state} · {job['phase'] or 'starting'}{_render_job_deadline(job)}",
         *(f"    {DISPROVED}{text}" for text in job.get("disproved") or []),
     ]
 
 
-def _deadline(job: dict[str, Any]) -> str:
+def _render_job_deadline(job: dict[str, Any]) -> str:
     """Render a running job's deadline, noting that time spent waiting for people counts."""
     if not job.get("deadline"):
         return ""

@@ -11,9 +11,9 @@ from pygit2.enums import DiffOption, DiffStatsFormat
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from activities.projects.repository import ProjectRepository, project_repository_path
-from activities.repository.branch import branch_product_tree
+from activities.repository.branch import job_branch_tree
 from cli.output import UserError
-from cli.project_files import open_project_files, project_branch_tip
+from cli.project_files import open_project_files, project_files_tip
 from engine.connection import workspaces_root
 from protocol.repository import RepositoryLink
 
@@ -43,7 +43,7 @@ class RepositoryDiff:
         return b"".join(patch.data for patch in self.diff if patch is not None)
 
 
-def diff_job(job: str, store: Checkpoints, commit: str) -> RepositoryDiff:
+def diff_job_repository(job: str, store: Checkpoints, commit: str) -> RepositoryDiff:
     """Return the changes of a job up to one of its checkpoints.
 
     Raises:
@@ -57,18 +57,16 @@ def diff_job(job: str, store: Checkpoints, commit: str) -> RepositoryDiff:
             f"`starter.py diff {job} 2 now`"
         )
     repository = _job_repository(link)
-    return _compare_commits(
-        repository, link.commit, branch_product_tree(repository, snapshot, link)
-    )
+    return _diff_commits(repository, link.commit, job_branch_tree(repository, snapshot, link))
 
 
-def diff_project(project: str) -> RepositoryDiff:
+def diff_project_repository(project: str) -> RepositoryDiff:
     """Return the changes of a project up to its newest accepted work. Raises UserError."""
     repository = open_project_files(project)
-    head, origin = project_branch_tip(repository, state=False), repository.origin
+    head, origin = project_files_tip(repository, state=False), repository.origin
     if origin is not None:
-        return _compare_commits(repository, origin.commit, head)
-    return _compare_commits(repository, str(repository.git.TreeBuilder().write()), head)
+        return _diff_commits(repository, origin.commit, head)
+    return _diff_commits(repository, str(repository.git.TreeBuilder().write()), head)
 
 
 def _job_repository(link: RepositoryLink) -> ProjectRepository:
@@ -78,7 +76,7 @@ def _job_repository(link: RepositoryLink) -> ProjectRepository:
     return ProjectRepository(path)
 
 
-def _compare_commits(repository: ProjectRepository, base: str, tip: str) -> RepositoryDiff:
+def _diff_commits(repository: ProjectRepository, base: str, tip: str) -> RepositoryDiff:
     before, after = (repository.git[each].peel(pygit2.Tree) for each in (base, tip))
     diff = before.diff_to_tree(after, flags=DiffOption.INDENT_HEURISTIC)
     diff.find_similar()

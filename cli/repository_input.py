@@ -11,7 +11,7 @@ from cli.output import UserError
 from config.schema.agent import AgentConfig, ConfigError
 from engine.connection import workspaces_root
 from engine.root import open_root
-from protocol.git_address import shown_address
+from protocol.git_address import git_address_without_user
 from protocol.repository import STAGED, Publish, RepositoryStart
 from protocol.validation_errors import first_validation_errors
 
@@ -27,7 +27,7 @@ OPTIONS = {
 """Command-line options by input key."""
 
 
-def repository_fields(
+def repository_input_fields(
     repository: str | None,
     ref: str | None,
     depth: int | None,
@@ -52,7 +52,7 @@ def repository_fields(
     try:
         RepositoryStart.model_validate(named)
     except ValidationError as error:
-        why = _name_options(error)
+        why = _name_repository_options(error)
         if repository and (place := Path(repository).expanduser()).is_dir():
             why += (
                 f"; for a folder of this machine --folder {repository}, or for its commits alone "
@@ -62,7 +62,7 @@ def repository_fields(
     return named
 
 
-def publish_fields(
+def publish_input_fields(
     branch: str | None, remote: str, repository: dict[str, Any] | None, *, approve: bool
 ) -> dict[str, Any]:
     """Return the input's `publish` from the options.
@@ -92,13 +92,13 @@ def publish_fields(
         if repository is not None:
             publish.completed(RepositoryStart.model_validate(repository))
     except ValidationError as error:
-        raise UserError(_name_options(error)) from None
+        raise UserError(_name_repository_options(error)) from None
     except ValueError as error:
         raise UserError(str(error)) from None
     return named
 
 
-def _name_options(error: ValidationError) -> str:
+def _name_repository_options(error: ValidationError) -> str:
     """Return the error with the option it concerns."""
     key, colon, why = first_validation_errors(error).partition(": ")
     return f"{OPTIONS.get(key, key)}{colon}{why}"
@@ -121,14 +121,16 @@ def stage_repository(
     if not folder or folder.startswith(STAGED):
         return repository
     from activities.checkpoints.errors import GitNotInstalled  # noqa: PLC0415 - loads the activities
-    from activities.repository.bounds import Bounds  # noqa: PLC0415
+    from activities.repository.bounds import RepositoryBounds  # noqa: PLC0415
     from activities.repository.folder import stage_folder  # noqa: PLC0415
 
     try:
         path = (beside or Path()).joinpath(Path(folder).expanduser()).resolve()
-        staged = stage_folder(path, open_root(workspaces_root()).staged, Bounds.of_agents(*agents))
+        staged = stage_folder(
+            path, open_root(workspaces_root()).staged, RepositoryBounds.of_agents(*agents)
+        )
         for remote in {config.workspace.remote for config in agents if config.workspace.remote}:
-            _store_folder(path, staged, remote)
+            _store_input_repository(path, staged, remote)
     except (ConfigError, GitNotInstalled, RuntimeError) as problem:
         raise UserError(str(problem)) from None
     except OSError as error:
@@ -136,7 +138,7 @@ def stage_repository(
     return {**repository, "folder": staged}
 
 
-def _store_folder(path: Path, staged: str, remote: str) -> None:
+def _store_input_repository(path: Path, staged: str, remote: str) -> None:
     """Put a staged folder into the remote, from where workers elsewhere take it.
 
     Raises:
@@ -144,14 +146,17 @@ def _store_folder(path: Path, staged: str, remote: str) -> None:
         OSError.
     """
     from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
-    from activities.checkpoints.remote_files import store_repository  # noqa: PLC0415 - takes a moment
-    from activities.repository.folder import staged_commit  # noqa: PLC0415
+    from activities.checkpoints.remote_files import store_remote_folder  # noqa: PLC0415 - takes a moment
+    from activities.repository.folder import staged_folder_commit  # noqa: PLC0415
 
     name = staged.removeprefix(STAGED).partition("/")[0]
     try:
-        store_repository(remote, open_root(workspaces_root()).staged / name, staged_commit(name))
+        store_remote_folder(
+            remote, open_root(workspaces_root()).staged / name, staged_folder_commit(name)
+        )
     except (GitNotInstalled, RemoteUnavailable) as away:
         raise UserError(
-            f"the folder {path} cannot be put into the remote {shown_address(remote)}, from where "
+            f"the folder {path} cannot be put into the remote "
+            f"{git_address_without_user(remote)}, from where "
             f"workers take it: {away}"
         ) from None

@@ -140,12 +140,12 @@ async def list_recurring() -> list[RecurringStart]:
     entries = [
         _recurring_start(entry, starts)
         async for entry in await client.list_schedules()
-        if (starts := _started_workflow(entry)) in (JOB, PROJECT)
+        if (starts := _scheduled_workflow(entry)) in (JOB, PROJECT)
     ]
     return sorted(entries, key=lambda entry: entry.schedule)
 
 
-def _started_workflow(entry: ScheduleListDescription) -> str:
+def _scheduled_workflow(entry: ScheduleListDescription) -> str:
     action = entry.schedule.action if entry.schedule else None
     return action.workflow if isinstance(action, ScheduleListActionStartWorkflow) else ""
 
@@ -163,14 +163,14 @@ def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringSt
     return RecurringStart(
         schedule=entry.id,
         starts=starts,
-        every=", ".join(interval_text(interval.every) for interval in intervals),
+        every=", ".join(schedule_interval_text(interval.every) for interval in intervals),
         state="paused" if paused else "active",
         next=f"{due[0]:%Y-%m-%dT%H:%M:%SZ}" if due else "",
         last=actions[-1] if actions else "",
     )
 
 
-def interval_text(every: timedelta) -> str:
+def schedule_interval_text(every: timedelta) -> str:
     """Format an interval as typed: `1d`, `90m`."""
     seconds = int(every.total_seconds())
     for unit, length in reversed(UNITS.items()):
@@ -179,7 +179,7 @@ def interval_text(every: timedelta) -> str:
     return f"{seconds}s"
 
 
-async def change_recurring(name: str, change: Change) -> None:
+async def change_recurring_schedule(name: str, change: Change) -> None:
     """Pause, resume, trigger or delete a schedule of jobs.
 
     Raises:

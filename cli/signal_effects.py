@@ -13,7 +13,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.forgotten import forgotten_notice
-from cli.jobs import TRIAL, JobView, check_no_trial, view_job
+from cli.jobs import TRIAL, JobView, check_job_is_no_trial, view_job
 from cli.output import UserError
 from protocol.payloads import SIGNALS
 
@@ -47,7 +47,7 @@ async def send_and_wait(
     """
     before = await view_job(client, job_id)
     if signal != "cancel":
-        check_no_trial(before, f"takes no signal {signal}")
+        check_job_is_no_trial(before, f"takes no signal {signal}")
     if before.closed:
         kind = "trial" if before.kind == TRIAL else "job"
         closed = f"{kind} {job_id} is closed ({before.status_word}); it takes no signals"
@@ -56,7 +56,7 @@ async def send_and_wait(
             closed += " --phase N from a phase of it"
         raise UserError(forgotten_notice(job_id) or closed)
     try:
-        sent = {**payload, "by": sender_name()}
+        sent = {**payload, "by": signal_sender_name()}
         await client.get_workflow_handle(job_id).signal(signal, sent)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
@@ -74,7 +74,7 @@ async def send_and_wait(
             return True, current, ""
         # After a long step a job may refuse signals of several people at once, so match ours.
         ours = f"{REFUSED}signal {signal}: "
-        refused = [text for text in fresh_notices(before, current) if text.startswith(ours)]
+        refused = [text for text in notices_after_signal(before, current) if text.startswith(ours)]
         if refused:
             raise UserError(f"job {job_id} {refused[-1]}")
         if current.closed or loop.time() >= end:
@@ -82,7 +82,7 @@ async def send_and_wait(
         await asyncio.sleep(0.2)
 
 
-def sender_name() -> str:
+def signal_sender_name() -> str:
     """Return the person who types as `ada@host`, as far as known."""
     try:
         user = getpass.getuser()
@@ -91,40 +91,42 @@ def sender_name() -> str:
     return f"{user}@{socket.gethostname()}"[:MAX_SENDER]
 
 
-def fresh_notices(before: JobView, after: JobView) -> list[str]:
+def notices_after_signal(before: JobView, after: JobView) -> list[str]:
     """Return the new notices. The job keeps only the newest ones, so an index would not help."""
     return list((Counter(after.notices) - Counter(before.notices)).elements())
 
 
 def _handed_on_to(signal: str, before: JobView, after: JobView) -> str:
     start = HANDED_ON.format(signal=signal)
-    notices = [text for text in fresh_notices(before, after) if text.startswith(start)]
+    notices = [text for text in notices_after_signal(before, after) if text.startswith(start)]
     return notices[-1].removeprefix(start) if notices else ""
 
 
-def is_paused(before: JobView, after: JobView) -> bool:
+def pause_took_effect(before: JobView, after: JobView) -> bool:
     return (after.waiting or {}).get("reason") == "paused"
 
 
-def was_resumed(before: JobView, after: JobView) -> bool:
+def resume_took_effect(before: JobView, after: JobView) -> bool:
     # A job that is not waiting refuses with a notice; another person's rewind may have resumed it.
     refused = any(
-        text.startswith(f"{REFUSED}signal resume: ") for text in fresh_notices(before, after)
+        text.startswith(f"{REFUSED}signal resume: ") for text in notices_after_signal(before, after)
     )
     if after.live and before.status.get("pausing") and not after.status.get("pausing"):
         # The pause was withdrawn before it took effect.
-        return not refused and not is_paused(after, after)
+        return not refused and not pause_took_effect(after, after)
     # A paused job that now waits for something else, such as an approval, has continued.
-    going = (is_paused(before, before) and not is_paused(after, after)) or not after.waiting
+    going = (
+        pause_took_effect(before, before) and not pause_took_effect(after, after)
+    ) or not after.waiting
     was_waiting = after.live and bool(before.waiting)
-    return was_waiting and going and not refused and not was_rewound(before, after)
+    return was_waiting and going and not refused and not rewind_took_effect(before, after)
 
 
-def was_cancelled(before: JobView, after: JobView) -> bool:
+def cancel_took_effect(before: JobView, after: JobView) -> bool:
     return after.closed
 
 
-def limits_applied(payload: dict[str, Any]) -> Effect:
+def limit_effect(payload: dict[str, Any]) -> Effect:
     """Return an effect: the job's limits equal the requested ones."""
 
     def has_limits(before: JobView, after: JobView) -> bool:
@@ -138,19 +140,19 @@ def limits_applied(payload: dict[str, Any]) -> Effect:
     return has_limits
 
 
-def bypass_taken(guard: str) -> Effect:
+def bypass_effect(guard: str) -> Effect:
     """Return an effect: the job confirmed the bypass, which may already be used up."""
 
     def is_answered(before: JobView, after: JobView) -> bool:
         phrase = f" let through once what {guard} refused at "
-        return after.live and any(phrase in text for text in fresh_notices(before, after))
+        return after.live and any(phrase in text for text in notices_after_signal(before, after))
 
     return is_answered
 
 
-def was_remark_heard(before: JobView, after: JobView) -> bool:
+def tell_took_effect(before: JobView, after: JobView) -> bool:
     if after.status.get("project"):
-        return any(text.startswith("told ") for text in fresh_notices(before, after))
+        return any(text.startswith("told ") for text in notices_after_signal(before, after))
 
     def remarks_of(job_view: JobView) -> list[str]:
         return list(job_view.status.get("remarks") or [])
@@ -158,18 +160,18 @@ def was_remark_heard(before: JobView, after: JobView) -> bool:
     return after.live and remarks_of(after) != remarks_of(before)
 
 
-def was_rewound(before: JobView, after: JobView) -> bool:
+def rewind_took_effect(before: JobView, after: JobView) -> bool:
     def rewind_count(job_view: JobView) -> int:
         return int(job_view.status.get("rewinds") or 0)
 
     return after.live and rewind_count(after) > rewind_count(before)
 
 
-def was_question_answered(before: JobView, after: JobView) -> bool:
-    return after.live and open_question_ids(before) != open_question_ids(after)
+def answer_took_effect(before: JobView, after: JobView) -> bool:
+    return after.live and question_ids_by_signal(before) != question_ids_by_signal(after)
 
 
-def open_question_ids(job_view: JobView) -> dict[str, str]:
+def question_ids_by_signal(job_view: JobView) -> dict[str, str]:
     """Return the ids of open questions by the signals that answer them."""
     question = (job_view.status.get("clarification") or {}).get("pending") or {}
     approval = job_view.status.get("approval") or {}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cli.output import UserError
 from engine.root import open_root
-from protocol.git_address import shown_address
+from protocol.git_address import git_address_without_user
 
 _URL = re.compile(r"https?://\S+")
 
@@ -91,6 +91,7 @@ def _store_documents(staged: list[str], folder: Path, remote: str) -> None:
             store_remote_file(remote, name, folder / name)
         except (GitNotInstalled, RemoteUnavailable) as away:
             raise UserError(
-                f"document {folder / name}: cannot be put into the remote {shown_address(remote)}, "
+                f"document {folder / name}: cannot be put into the remote "
+                f"{git_address_without_user(remote)}, "
                 f"from where workers take it: {away}"
             ) from None

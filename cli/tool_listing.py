@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.guards.hooks.voters import matching_hooks
-from activities.guards.tool_routes import CALL_EVENTS, WORKFLOW_POINTS, approval_tools
+from activities.guards.tool_routes import CALL_EVENTS, WORKFLOW_POINTS, tools_routed_to_approval
 from activities.starting.agent_resolution import KINDS
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
 from cli.config_checks import resolve_agent
-from config.loader import agent_file, guard_sources
+from config.loader import agent_file, agent_guard_files
 from config.schema.agent import AgentConfig
 from config.schema.guards import Guard, HookEvent
 from protocol.tools import ToolRoute
@@ -72,20 +72,20 @@ class AgentTools:
     """The file of each of its guards."""
 
 
-def all_tools() -> list[ToolListing]:
+def full_tool_listing() -> list[ToolListing]:
     """Return all tools, sorted by group."""
     entries = sorted(REGISTRY.values(), key=lambda entry: entry.group)
     return [_tool_listing(entry, entry.route) for entry in entries]
 
 
-def agent_tools(name: str) -> AgentTools:
+def agent_tool_listing(name: str) -> AgentTools:
     """Return the tools an agent is offered. Raises ConfigError."""
     resolved = resolve_agent(name)
     routes = {route.name: route for route in resolved.routes}
 
     def describe_tool(entry: Tool, *, deferred: bool = False) -> ToolListing:
         guards = list(dict.fromkeys(_guard_names(resolved.config, entry)))
-        asks = entry.name in approval_tools(resolved.config)
+        asks = entry.name in tools_routed_to_approval(resolved.config)
         return _tool_listing(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
 
     if resolved.reviews:
@@ -105,7 +105,7 @@ def agent_tools(name: str) -> AgentTools:
         kinds,
         sorted(resolved.config.mcp),
         str(agent_file(name)),
-        {guard: str(path) for guard, path in guard_sources(name).items()},
+        {guard: str(path) for guard, path in agent_guard_files(name).items()},
     )
 
 

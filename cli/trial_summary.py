@@ -12,7 +12,7 @@ from pydantic import Field
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.comparison import Share, compare_shares, wilson_interval
+from cli.comparison import Share, compare_completion_shares, wilson_interval
 from cli.jobs import TRIAL, JobView
 from protocol.requests import Usage
 from protocol.state import Data
@@ -24,7 +24,7 @@ MOST_QUERIES = 8
 """Queries at the same time."""
 
 
-class Spread(Data):
+class TrialSpread(Data):
     """Median, least and most of a figure of several runs."""
 
     median: float
@@ -32,7 +32,7 @@ class Spread(Data):
     most: float
 
     @classmethod
-    def measure(cls, values: Iterable[float]) -> Spread | None:
+    def measure(cls, values: Iterable[float]) -> TrialSpread | None:
         """Return the spread; None without values."""
         numbers = sorted(values)
         if not numbers:
@@ -40,7 +40,7 @@ class Spread(Data):
         return cls(median=median(numbers), least=numbers[0], most=numbers[-1])
 
 
-class ConfigurationSummary(Data):
+class TrialConfigurationSummary(Data):
     """How the runs of one configuration ended."""
 
     name: str
@@ -54,14 +54,14 @@ class ConfigurationSummary(Data):
     low: float
     """Lower bound of the 95 % interval of the share completed."""
     high: float
-    calls: Spread | None = None
+    calls: TrialSpread | None = None
     """Model calls of completed runs, as the following figures."""
-    tokens: Spread | None = None
-    cost: Spread | None = None
-    refusals: Spread | None = None
+    tokens: TrialSpread | None = None
+    cost: TrialSpread | None = None
+    refusals: TrialSpread | None = None
     """Refused tool calls."""
-    rewinds: Spread | None = None
-    seconds: Spread | None = None
+    rewinds: TrialSpread | None = None
+    seconds: TrialSpread | None = None
     known: int = 0
     """Runs whose use is known, whatever they ended as."""
     used: Usage
@@ -72,25 +72,25 @@ class ConfigurationSummary(Data):
         return Share(self.completed, self.ended)
 
 
-def summarise_runs(runs: list[TrialRun]) -> list[ConfigurationSummary]:
+def summarise_runs(runs: list[TrialRun]) -> list[TrialConfigurationSummary]:
     """Return a summary of each configuration, in the order of the trial's file."""
     groups: dict[str, list[TrialRun]] = {}
     for run in runs:
         groups.setdefault(run.configuration, []).append(run)
-    return [_summarise_group(name, members) for name, members in groups.items()]
+    return [_summarise_configuration(name, members) for name, members in groups.items()]
 
 
-def compare_summaries(summaries: list[ConfigurationSummary]) -> list[str]:
+def compare_summaries(summaries: list[TrialConfigurationSummary]) -> list[str]:
     """Return a sentence for each configuration after the first, which it is compared with."""
-    return compare_shares({summary.name: summary.share for summary in summaries})
+    return compare_completion_shares({summary.name: summary.share for summary in summaries})
 
 
-def used_tokens(usage: Usage) -> int:
+def trial_tokens(usage: Usage) -> int:
     """Return the tokens sent and received."""
     return usage.prompt_tokens + usage.completion_tokens
 
 
-def _summarise_group(name: str, members: list[TrialRun]) -> ConfigurationSummary:
+def _summarise_configuration(name: str, members: list[TrialRun]) -> TrialConfigurationSummary:
     ended = [run for run in members if run.status in OVER]
     completed = [run for run in ended if run.status == "completed"]
     low, high = wilson_interval(Share(len(completed), len(ended)))
@@ -98,7 +98,7 @@ def _summarise_group(name: str, members: list[TrialRun]) -> ConfigurationSummary
     known, used = [run.usage for run in members if run.usage], Usage()
     for usage in known:
         used.add(usage)
-    return ConfigurationSummary(
+    return TrialConfigurationSummary(
         name=name,
         runs=len(members),
         by_status=dict(Counter(run.status for run in members)),
@@ -109,24 +109,24 @@ def _summarise_group(name: str, members: list[TrialRun]) -> ConfigurationSummary
         ended=len(ended),
         low=low,
         high=high,
-        calls=Spread.measure(usage.model_calls for usage in usages),
-        tokens=Spread.measure(used_tokens(usage) for usage in usages),
-        cost=Spread.measure(usage.cost for usage in usages),
-        refusals=Spread.measure(usage.refused_calls for usage in usages),
-        rewinds=Spread.measure(run.rewinds for run in completed),
-        seconds=Spread.measure(run.seconds for run in completed),
+        calls=TrialSpread.measure(usage.model_calls for usage in usages),
+        tokens=TrialSpread.measure(trial_tokens(usage) for usage in usages),
+        cost=TrialSpread.measure(usage.cost for usage in usages),
+        refusals=TrialSpread.measure(usage.refused_calls for usage in usages),
+        rewinds=TrialSpread.measure(run.rewinds for run in completed),
+        seconds=TrialSpread.measure(run.seconds for run in completed),
         known=len(known),
         used=used,
     )
 
 
-async def fill_usages(client: Client, runs: list[TrialRun]) -> None:
+async def fill_trial_usages(client: Client, runs: list[TrialRun]) -> None:
     """Ask the jobs what they used that the trial does not know; needs a worker."""
     slots = asyncio.Semaphore(MOST_QUERIES)
 
     async def fill_usage(run: TrialRun) -> None:
         async with slots:
-            run.usage = await _job_usage(client, run.job)
+            run.usage = await _trial_run_usage(client, run.job)
 
     await asyncio.gather(
         *(
@@ -137,7 +137,7 @@ async def fill_usages(client: Client, runs: list[TrialRun]) -> None:
     )
 
 
-async def _job_usage(client: Client, job: str) -> Usage | None:
+async def _trial_run_usage(client: Client, job: str) -> Usage | None:
     """Return what a job used; None if nobody can say any more."""
     with suppress(RPCError, WorkflowQueryFailedError):
         usage = (await client.get_workflow_handle(job).query("status")).get("usage") or {}
@@ -145,13 +145,13 @@ async def _job_usage(client: Client, job: str) -> Usage | None:
     return None
 
 
-async def with_usages(client: Client, job_view: JobView) -> JobView:
+async def with_trial_usages(client: Client, job_view: JobView) -> JobView:
     """Return the view; of a trial, with what its runs used as far as they can say."""
     status = job_view.status
     data = status.get("runs") or (status.get("result") or {}).get("runs") or []
     if job_view.kind == TRIAL and data:
         runs = [TrialRun.model_validate(run) for run in data]
         if job_view.live:
-            await fill_usages(client, runs)
+            await fill_trial_usages(client, runs)
         status["runs"] = [run.model_dump(mode="json") for run in runs]
     return job_view

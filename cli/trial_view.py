@@ -6,15 +6,15 @@ from collections import Counter
 from typing import Any
 
 from cli.trial_summary import (
-    ConfigurationSummary,
-    Spread,
+    TrialConfigurationSummary,
+    TrialSpread,
     compare_summaries,
     summarise_runs,
-    used_tokens,
+    trial_tokens,
 )
 from protocol.requests import Usage
 from protocol.text import one_line
-from protocol.trial import TrialRun, TrialStart, progress_line
+from protocol.trial import TrialRun, TrialStart, trial_progress_line
 
 Status = dict[str, Any]
 WORDS = {
@@ -33,7 +33,7 @@ MARKS = {"completed": "☑", "running": "▶", "pending": "☐"}
 ENDED_OTHERWISE = "☒"
 
 
-def read_runs(status: Status) -> list[TrialRun]:
+def read_trial_runs(status: Status) -> list[TrialRun]:
     """Return the runs of a trial's status; none without a worker's answer."""
     data = status.get("runs") or (status.get("result") or {}).get("runs") or []
     return [TrialRun.model_validate(run) for run in data]
@@ -41,23 +41,23 @@ def read_runs(status: Status) -> list[TrialRun]:
 
 def trial_line(status: Status) -> str:
     """`3 of 8 runs ended, 2 running, 3 to begin`; empty without a worker's answer."""
-    runs = read_runs(status)
-    return progress_line(runs) if runs else ""
+    runs = read_trial_runs(status)
+    return trial_progress_line(runs) if runs else ""
 
 
-def configuration_lines(status: Status) -> list[tuple[str, str]]:
+def trial_configuration_lines(status: Status) -> list[tuple[str, str]]:
     """Return box and text of each configuration: how many of its runs ended, and how."""
     lines = []
-    for summary in summarise_runs(read_runs(status)):
+    for summary in summarise_runs(read_trial_runs(status)):
         open_runs = sum(summary.by_status.get(word, 0) for word in ("pending", "running"))
         box = "☑" if not open_runs else "▶" if open_runs < summary.runs else "☐"
         if summary.by_status.get("running"):
             box = "▶"
-        lines.append((box, f"{summary.name}: {count_line(summary.by_status)}"))
+        lines.append((box, f"{summary.name}: {trial_run_counts(summary.by_status)}"))
     return lines
 
 
-def count_line(by_status: dict[str, int]) -> str:
+def trial_run_counts(by_status: dict[str, int]) -> str:
     """`2 completed, 1 failed, 1 running`."""
     return ", ".join(
         f"{by_status[status]} {word}" for status, word in WORDS.items() if by_status.get(status)
@@ -66,36 +66,36 @@ def count_line(by_status: dict[str, int]) -> str:
 
 def run_progress(status: Status) -> tuple[int, int]:
     """Runs that ended, and in all."""
-    runs = read_runs(status)
+    runs = read_trial_runs(status)
     counts = Counter(run.status for run in runs)
     open_runs = sum(counts[word] for word in ("pending", "running", "unstarted"))
     return len(runs) - open_runs, len(runs)
 
 
-def run_lines(status: Status) -> list[str]:
+def trial_run_lines(status: Status) -> list[str]:
     """Return a line for each run that has begun."""
     return [
         f"  {MARKS.get(run.status, ENDED_OTHERWISE)} {run.job}: {WORDS[run.status]}"
         + (f" · {one_line(run.reason, MOST_REASON)}" if run.reason else "")
         + (f" · waits for a person ({run.waiting})" if run.waiting and not run.reason else "")
-        for run in read_runs(status)
+        for run in read_trial_runs(status)
         if run.status not in ("pending", "unstarted")
     ]
 
 
 def trial_sheet(status: Status) -> list[str]:
     """Render a trial: its configurations, its runs, and what they show so far."""
-    if not (runs := read_runs(status)):
+    if not (runs := read_trial_runs(status)):
         return []
-    lines = [f"  {box} {text}" for box, text in configuration_lines(status)]
-    if used := limit_lines(status):
+    lines = [f"  {box} {text}" for box, text in trial_configuration_lines(status)]
+    if used := trial_limit_lines(status):
         lines.append(f"limits of the trial: {' · '.join(used)}")
-    if reached := ending_line(status):
+    if reached := trial_ending_line(status):
         lines.append(reached)
-    return [*lines, "runs:", *run_lines(status), *table_lines(runs)]
+    return [*lines, "runs:", *trial_run_lines(status), *trial_table_lines(runs)]
 
 
-def ending_line(status: Status) -> str:
+def trial_ending_line(status: Status) -> str:
     """`the trial's limit of 100 model calls was reached: …`, or who cancelled it; else empty."""
     known = {**(status.get("result") or {}), **status}
     if cancellation := known.get("cancellation"):
@@ -104,18 +104,18 @@ def ending_line(status: Status) -> str:
     return f"{reached}: runs at work were ended, and no more began" if reached else ""
 
 
-def limit_lines(status: Status) -> list[str]:
+def trial_limit_lines(status: Status) -> list[str]:
     """`model calls 90 of 100`, for each limit of the whole trial."""
     start = status.get("start") or (status.get("result") or {}).get("start")
     if not start:
         return []
     limits, used = TrialStart.model_validate(start).limits, Usage()
-    for run in read_runs(status):
+    for run in read_trial_runs(status):
         used.add(run.usage or Usage())
     amounts: dict[str, float] = {
         "model_calls": used.model_calls,
         "tool_calls": used.tool_calls,
-        "tokens": used_tokens(used),
+        "tokens": trial_tokens(used),
         "cost": used.cost,
     }
     lines = [
@@ -130,42 +130,42 @@ def limit_lines(status: Status) -> list[str]:
     return lines
 
 
-def table_lines(runs: list[TrialRun]) -> list[str]:
+def trial_table_lines(runs: list[TrialRun]) -> list[str]:
     """Return lines on each configuration, and what their difference shows."""
     summaries = summarise_runs(runs)
-    lines = [line for summary in summaries for line in _summary_lines(summary)]
+    lines = [line for summary in summaries for line in _trial_summary_lines(summary)]
     return [*lines, *compare_summaries(summaries)]
 
 
-def _summary_lines(summary: ConfigurationSummary) -> list[str]:
+def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
     lines = [
         f"{summary.name}: completed {summary.share} "
         f"(95 % interval {summary.low:.0%} to {summary.high:.0%})"
     ]
     others = {status: count for status, count in summary.by_status.items() if status != "completed"}
     if others:
-        lines[0] += f"; {count_line(others)}"
+        lines[0] += f"; {trial_run_counts(others)}"
     if summary.waited:
         reasons = ", ".join(f"{why} {count}" for why, count in summary.waited.items())
         lines.append(f"  waiting for a person when ended: {reasons}")
     if summary.calls and summary.tokens and summary.cost and summary.refusals and summary.rewinds:
         lines.append(
-            f"  of completed runs: calls {spread_text(summary.calls)}, "
-            f"tokens {spread_text(summary.tokens)}, "
-            f"refused calls {spread_text(summary.refusals)}, "
-            f"rewinds {spread_text(summary.rewinds)}, "
-            f"cost {spread_text(summary.cost, '.4f')}"
+            f"  of completed runs: calls {trial_spread_text(summary.calls)}, "
+            f"tokens {trial_spread_text(summary.tokens)}, "
+            f"refused calls {trial_spread_text(summary.refusals)}, "
+            f"rewinds {trial_spread_text(summary.rewinds)}, "
+            f"cost {trial_spread_text(summary.cost, '.4f')}"
         )
     if summary.known > summary.completed:
         many = f"all {summary.known} runs" if summary.known > 1 else "its one run"
         lines.append(
             f"  of {many}: calls {summary.used.model_calls:,}, "
-            f"tokens {used_tokens(summary.used):,}, cost {summary.used.cost:.4f}"
+            f"tokens {trial_tokens(summary.used):,}, cost {summary.used.cost:.4f}"
         )
     return lines
 
 
-def spread_text(spread: Spread, form: str = ",.10g") -> str:
+def trial_spread_text(spread: TrialSpread, form: str = ",.10g") -> str:
     """`4 (3 to 9)`; a single number where all are equal."""
     if spread.least == spread.most:
         return format(spread.median, form)

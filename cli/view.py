@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import project_view, trial_view
-from cli.output import escape_controls, name_program
+from cli.output import escape_controls, name_running_program
 from protocol.requests import Usage
 
 BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
@@ -35,7 +35,7 @@ def todo_lines(status: Status) -> list[tuple[str, str]]:
     if status.get("project"):
         return project_view.project_unit_lines(status)
     if status.get("trial"):
-        return trial_view.configuration_lines(status)
+        return trial_view.trial_configuration_lines(status)
     return [
         (
             BOXES[todo["status"]],
@@ -46,7 +46,7 @@ def todo_lines(status: Status) -> list[tuple[str, str]]:
     ]
 
 
-def todo_progress(status: Status) -> tuple[int, int]:
+def job_todo_progress(status: Status) -> tuple[int, int]:
     """Return the number of completed todos, and of all that are needed."""
     if status.get("trial"):
         return trial_view.run_progress(status)
@@ -85,7 +85,7 @@ def usage_line(status: Status) -> str:
     tokens = int(counts.get("prompt_tokens") or 0) + int(counts.get("completion_tokens") or 0)
     read, written = (int(counts.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
     cost = float(counts.get("cost") or 0)
-    details = _call_details(counts)
+    details = _render_call_details(counts)
     return (
         f"{counts.get('model_calls') or 0} model calls · {counts.get('tool_calls') or 0} tool calls"
         + (f" ({details})" if details else "")
@@ -95,7 +95,7 @@ def usage_line(status: Status) -> str:
     )
 
 
-def _call_details(details: dict[str, Any]) -> str:
+def _render_call_details(details: dict[str, Any]) -> str:
     """Render `34 sent, 4 refused, 2 failed`; empty if the job did not count them separately."""
     names = ("sent_calls", "tool_calls", "refused_calls", "failed_calls")
     counts = {name: int(details.get(name) or 0) for name in names}
@@ -123,24 +123,24 @@ def waiting_line(waiting: dict[str, str] | None) -> str:
         message += "."
     # The end of a command's output must not run on into the advice.
     between = "\n" if several else " "
-    text = name_program(f"{message}{between}{remedy}".strip())
+    text = name_running_program(f"{message}{between}{remedy}".strip())
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 
-def timer_line(status: Status) -> str:
+def job_timer_line(status: Status) -> str:
     """Render `the agent waits until 2026-03-01T09:00:00Z`; empty if it does not wait."""
     until = status.get("waits_until")
     return f"the agent waits until {until}" if until else ""
 
 
-def question_fields(status: Status) -> dict[str, str]:
+def job_question_fields(status: Status) -> dict[str, str]:
     """Return the agent's question to a person, as the agent wrote it."""
     return (status.get("waiting") or {}).get("about") or {}
 
 
 def status_line(status: Status, waiting: dict[str, str] | None) -> str:
     """Render the job on one line, which is printed when it differs from the previous one."""
-    done, total = todo_progress(status)
+    done, total = job_todo_progress(status)
     current = next((text for box, text in todo_lines(status) if box == BOXES["current"]), "")
     parts = [
         str(status.get("status", "running")) if not waiting else waiting_line(waiting),
@@ -175,11 +175,11 @@ def live_view(
     # Before the todos: if the terminal has too few lines, the rest is cut.
     if waiting:
         parts.append(_wrapped_text(waiting_line(waiting), "yellow"))
-    if timer_line(status):
-        parts.append(_wrapped_text(timer_line(status), "dim"))
+    if job_timer_line(status):
+        parts.append(_wrapped_text(job_timer_line(status), "dim"))
     if silence:
         parts.append(_wrapped_text(f"{silence}: this is the last state on record", "yellow"))
-    done, total = todo_progress(status)
+    done, total = job_todo_progress(status)
     if total:
         bar = Table.grid(padding=(0, 1))
         bar.add_row(ProgressBar(total=total, completed=done, width=40), f"{done}/{total}")
@@ -195,7 +195,7 @@ def live_view(
         _cut_sheet_row(f"{time.astimezone():%H:%M:%S} {text}", "dim") for time, text in events
     ]
     return Panel(
-        Group(*parts), title=Text(escape_controls(_title_line(status))), title_align="left"
+        Group(*parts), title=Text(escape_controls(_job_title_line(status))), title_align="left"
     )
 
 
@@ -208,7 +208,7 @@ def _cut_sheet_row(text: str, style: str) -> Text:
     return Text(escape_controls(f"  {text}"), style, no_wrap=True, overflow="ellipsis")
 
 
-def _title_line(status: Status) -> str:
+def _job_title_line(status: Status) -> str:
     title = " ".join(str(status.get("title") or "").split())
     return " · ".join(part for part in (str(status.get("job_id", "")), title[:80]) if part)
 
@@ -217,9 +217,9 @@ def job_outcome_lines(status: Status) -> list[str]:
     """Render the result of a closed job in lines."""
     result = status.get("result") or {}
     lines = [f"{status.get('job_id')} {status.get('status')}"]
-    if status.get("trial") and (runs := trial_view.read_runs(status)):
-        reached = trial_view.ending_line(status)
-        return [*lines, *([reached] if reached else []), *trial_view.table_lines(runs)]
+    if status.get("trial") and (runs := trial_view.read_trial_runs(status)):
+        reached = trial_view.trial_ending_line(status)
+        return [*lines, *([reached] if reached else []), *trial_view.trial_table_lines(runs)]
     if status.get("error") not in (None, status.get("status")):
         lines[0] += f": {status['error']}"
     if result.get("summary"):
@@ -262,16 +262,16 @@ def job_origin_line(origin: dict[str, Any]) -> str:
     return f"begun from {origin['source']}{ref}, commit {origin['commit'][:12]}"
 
 
-def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
+def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     """Render a running job in lines."""
     details = str(status.get("details") or "")
     lines = [
-        _title_line(status),
+        _job_title_line(status),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
         # A memo's `details` already contain the phase and its name.
         "" if details.startswith("phase ") else phase_line(status),
         *(
-            project_view.project_unit_sheet(status)
+            project_view.render_project_units(status)
             if status.get("project")
             else trial_view.trial_sheet(status)
             if status.get("trial")
@@ -279,10 +279,10 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         ),
         waiting_line(waiting),
         PAUSING if status.get("pausing") else "",
-        timer_line(status),
-        *(f"  {name}: {value}" for name, value in question_fields(status).items()),
+        job_timer_line(status),
+        *(f"  {name}: {value}" for name, value in job_question_fields(status).items()),
         *project_view.project_job_lines(status),
-        *project_view.project_wait_lines(status),
+        *project_view.render_project_waits(status),
         usage_line(status),
         limits_line(status),
     ]
@@ -318,7 +318,7 @@ def _is_notice_resolved(notice: str, status: Status) -> bool:
     return goes_on and not status.get("waiting_for")
 
 
-def table_lines(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
+def render_text_table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
     """Render a table; columns are as wide as their content, and nothing is cut or wrapped."""
     cells = [[" ".join(str(row[name] or "-").split()) for name in names] for row in rows]
     table = [[name.upper() for name in names], *cells]

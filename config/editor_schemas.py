@@ -79,7 +79,7 @@ def editor_file_schema(kind: Kind) -> dict[str, Any]:
     generated = TypeAdapter(_KINDS[kind]).json_schema(schema_generator=_UntitledSchema)
     if kind == "agent":
         generated["properties"] = {"extends": EXTENDS, **generated["properties"]}
-        _loosen_required(generated, generated["$defs"], set())
+        _relax_editor_schema(generated, generated["$defs"], set())
     if kind == "project":
         for name, words in OF_PROJECTS.items():
             generated["properties"][name]["description"] = words
@@ -90,7 +90,7 @@ def editor_file_schema(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _loosen_required(part: Any, defs: dict[str, Any], visited: set[str]) -> None:
+def _relax_editor_schema(part: Any, defs: dict[str, Any], visited: set[str]) -> None:
     """Remove required keys and defaults, which apply only to a merged file.
 
     Mappings are merged key by key, so the extended file may have the missing keys. Lists replace
@@ -99,15 +99,15 @@ def _loosen_required(part: Any, defs: dict[str, Any], visited: set[str]) -> None
     if name := part.get("$ref", "").removeprefix("#/$defs/"):
         if name not in visited:
             visited.add(name)
-            _loosen_required(defs[name], defs, visited)
+            _relax_editor_schema(defs[name], defs, visited)
         # A default can stand next to a reference.
         part.pop("default", None)
         return
     part.pop("required", None)
     part.pop("default", None)
     for inner in [*part.get("properties", {}).values(), *part.get("anyOf", [])]:
-        _loosen_required(inner, defs, visited)
+        _relax_editor_schema(inner, defs, visited)
     named = [part.get("additionalProperties"), *part.get("patternProperties", {}).values()]
     for inner in named:
         if isinstance(inner, dict):
-            _loosen_required(inner, defs, visited)
+            _relax_editor_schema(inner, defs, visited)

@@ -23,7 +23,7 @@ def load_graph_schema(path: Path) -> GraphSchema:
     return schema
 
 
-def extend_schema(base: GraphSchema, more: GraphSchema, source: Path) -> GraphSchema:
+def extend_graph_schema(base: GraphSchema, more: GraphSchema, source: Path) -> GraphSchema:
     """The schema extended by an agent's own kinds.
 
     An existing kind may get further properties and ends. Its present ones cannot change, since

@@ -83,22 +83,25 @@ def read_guards(path: Path) -> list[tuple[int, Guard]]:
         return []
     if not isinstance(node, yaml.SequenceNode):
         raise ConfigError(
-            f"{path}:{_guard_line(node)}: expected a list of guards, found {_guard_node(node)}"
+            f"{path}:{_guard_file_line(node)}: expected a list of guards, found "
+            f"{_describe_guard_file_node(node)}"
         )
-    return [(_guard_line(item), _parse_guard(path, item)) for item in node.value]
+    return [(_guard_file_line(item), _parse_guard(path, item)) for item in node.value]
 
 
 def _parse_guard(path: Path, node: yaml.Node) -> Guard:
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError(
-            f"{path}:{_guard_line(node)}: expected a guard with name, point and decision, "
-            f"found {_guard_node(node)}"
+            f"{path}:{_guard_file_line(node)}: expected a guard with name, point and decision, "
+            f"found {_describe_guard_file_node(node)}"
         )
     read = _GuardReader(path)
     try:
         content = read.read_value(node, ())
     except RecursionError:
-        raise ConfigError(f"{path}:{_guard_line(node)}: holds itself (&name and *name)") from None
+        raise ConfigError(
+            f"{path}:{_guard_file_line(node)}: holds itself (&name and *name)"
+        ) from None
     try:
         guard = Guard.model_validate(content)
     except ValidationError as error:
@@ -114,7 +117,7 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
                 f"{path}:{read.line_at(('match', key))}: match.{key}: holds at no {guard.point}, "
                 f"expected the point {' or '.join(points)}"
             )
-    for where, text in _guard_template_texts(guard.rewrite, ("rewrite",)):
+    for where, text in _guard_file_template_texts(guard.rewrite, ("rewrite",)):
         try:
             _templates.from_string(text)
         except TemplateError as error:
@@ -145,12 +148,12 @@ def render_guard_argument(template: object, names: dict[str, Any]) -> object:
         raise ConfigError(f"the template {template!r} cannot be filled: {error}") from None
 
 
-def _guard_template_texts(value: object, place: Place) -> Iterator[tuple[Place, str]]:
+def _guard_file_template_texts(value: object, place: Place) -> Iterator[tuple[Place, str]]:
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _guard_template_texts(inner, (*place, key))
+            yield from _guard_file_template_texts(inner, (*place, key))
 
 
 @dataclass
@@ -162,18 +165,18 @@ class _GuardReader:
     scalars: SafeConstructor = field(default_factory=SafeConstructor)
 
     def read_value(self, node: yaml.Node, place: Place) -> Any:
-        self.lines.setdefault(place, _guard_line(node))
+        self.lines.setdefault(place, _guard_file_line(node))
         if isinstance(node, yaml.MappingNode):
             mapping: dict[Any, Any] = {}
             for key_node, value_node in node.value:
                 key = str(key_node.value)
                 if key in mapping:
                     raise ConfigError(
-                        f"{self.path}:{_guard_line(key_node)}: "
+                        f"{self.path}:{_guard_file_line(key_node)}: "
                         f"{_guard_key((*place, key))}: found twice, "
                         "expected once"
                     )
-                self.lines[(*place, key)] = _guard_line(key_node)
+                self.lines[(*place, key)] = _guard_file_line(key_node)
                 mapping[key] = self.read_value(value_node, (*place, key))
             return mapping
         if isinstance(node, yaml.SequenceNode):
@@ -184,7 +187,7 @@ class _GuardReader:
         except Exception as error:
             reason = " ".join(str(error).split())
             raise ConfigError(
-                f"{self.path}:{_guard_line(node)}: {_guard_key(place)}: "
+                f"{self.path}:{_guard_file_line(node)}: {_guard_key(place)}: "
                 f"{short_error_value(node.value)} "
                 "cannot be read "
                 f"({reason}); if it is a text, put it in quotation marks"
@@ -220,12 +223,12 @@ def _guard_key(place: Place) -> str:
     return ".".join(map(str, place))
 
 
-def _guard_line(node: yaml.Node) -> int:
+def _guard_file_line(node: yaml.Node) -> int:
     line: int = node.start_mark.line
     return line + 1
 
 
-def _guard_node(node: yaml.Node) -> str:
+def _describe_guard_file_node(node: yaml.Node) -> str:
     if isinstance(node, yaml.MappingNode):
         return "keys and values"
     return "a list" if isinstance(node, yaml.SequenceNode) else repr(str(node.value)[:60])

@@ -120,7 +120,7 @@ class LearnedGuards:
     def newest_number(self, name: str) -> int:
         """Number of a guard's newest revision; 0 without one."""
         files = self._revision_files(name)
-        return _revision_number(files[-1]) if files else 0
+        return _learned_revision_number(files[-1]) if files else 0
 
     def rules_for(self, agent: str, project: str, agent_guards: Sequence[Guard]) -> list[Guard]:
         """The guards of a new job: the agent's own, and learned ones that are active or on trial.
@@ -165,7 +165,7 @@ class LearnedGuards:
     def number_acting(self, newest: LearnedRevision) -> int:
         """Number of the acting revision; 0 when none acts."""
         if newest.stage == "active":
-            return _revision_number(self.newest_path(newest.name))
+            return _learned_revision_number(self.newest_path(newest.name))
         return newest.stricter_than if newest.stage == "experiment" else 0
 
 
@@ -173,5 +173,5 @@ def _revision_path(folder: Path, number: int) -> Path:
     return folder / f"{number:04d}.yaml"
 
 
-def _revision_number(path: Path) -> int:
+def _learned_revision_number(path: Path) -> int:
     return int(path.stem)

@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.graph_files import extend_schema, load_graph_schema
+from config.graph_files import extend_graph_schema, load_graph_schema
 from config.guard_files import load_guards, locate_guards
 from config.layers import DEFAULTS, SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
@@ -28,8 +28,8 @@ from config.schema.graph import GraphSchema
 from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_reply_wordings
 from config.templates import read_instructions_template, read_prompt_template
-from config.yaml_files import explain_error, read_yaml_mapping, read_yaml_model
-from protocol.validation_errors import error_key, short_error_value
+from config.yaml_files import explain_yaml_error, read_yaml_mapping, read_yaml_model
+from protocol.validation_errors import short_error_value, validation_error_key
 
 ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
@@ -39,7 +39,7 @@ ENVIRONMENT = {
 
 
 @dataclass(frozen=True)
-class _MergedFile:
+class _MergedAgentFile:
     """An agent's file merged over all files that it extends."""
 
     content: dict[str, Any]
@@ -48,10 +48,10 @@ class _MergedFile:
     agents: list[str]
     """The agent and the agents that it extends, the nearest first."""
 
-    def file_with(self, place: tuple[str | int, ...]) -> Path:
+    def find_file_with_key(self, place: tuple[str | int, ...]) -> Path:
         """The file that sets a key; the agent's own file if none does."""
         return next(
-            (path for path, content in self.files if _has_dotted_key(content, place)),
+            (path for path, content in self.files if _has_agent_key(content, place)),
             self.files[0][0],
         )
 
@@ -110,11 +110,11 @@ def load_agent(
         if text := os.environ.get(variable):
             settings[key] = (
                 variable,
-                _parse_override_number(text) if key.startswith("limits.") else text,
+                _parse_agent_override(text) if key.startswith("limits.") else text,
             )
-    checked = _validate_file(merged, settings)
+    checked = _validate_agent_file(merged, settings)
     if reviews:
-        _check_reviewer(name, checked, source)
+        _check_reviewer_agent(name, checked, source)
     if checked.review and checked.review.agent not in agent_names(folder):
         raise ConfigError(
             f"{source}: review.agent: {_unknown_agent(checked.review.agent, agent_names(folder))}"
@@ -123,7 +123,7 @@ def load_agent(
     return AgentConfig(
         **checked.model_dump(),
         name=name,
-        rules=_load_rules(checked.guards, _guard_folders(merged, layers), source),
+        rules=_load_agent_guards(checked.guards, _agent_guard_folders(merged, layers), source),
         templates={
             role: read_prompt_template(layers.find_file(f"prompts/{file}"), role)
             for role, file in roles.items()
@@ -137,8 +137,8 @@ def load_agent(
         wording=merge_reply_wordings(
             [read_yaml_model(path, WordingFile) for path in layers.list_files("phrases/*.yaml")]
         ),
-        graph_schema=extend_schema(load_layered_schema(layers), checked.graph, source),
-        reviewer=_load_reviewer(checked, folder),
+        graph_schema=extend_graph_schema(load_layered_graph_schema(layers), checked.graph, source),
+        reviewer=_load_reviewer_agent(checked, folder),
     )
 
 
@@ -146,7 +146,7 @@ def _reviewer_name(agent: AgentFile) -> str:
     return agent.review.agent if agent.review else ""
 
 
-def _check_reviewer(name: str, agent: AgentFile, source: Path) -> None:
+def _check_reviewer_agent(name: str, agent: AgentFile, source: Path) -> None:
     """Raise ConfigError if an agent that reviews others has a reviewer, servers or skills."""
     if agent.review:
         raise ConfigError(
@@ -160,26 +160,28 @@ def _check_reviewer(name: str, agent: AgentFile, source: Path) -> None:
             )
 
 
-def _load_reviewer(agent: AgentFile, folder: Path) -> AgentConfig | None:
+def _load_reviewer_agent(agent: AgentFile, folder: Path) -> AgentConfig | None:
     name = _reviewer_name(agent)
     return load_agent(name, folder=folder, reviews=True) if name else None
 
 
-def _guard_folders(merged: _MergedFile, layers: Layers) -> list[Path]:
+def _agent_guard_folders(merged: _MergedAgentFile, layers: Layers) -> list[Path]:
     """The folders to search for an agent's guards, the nearest first."""
     places = [*(f"agents/{agent}/guards" for agent in dict.fromkeys(merged.agents)), "guards"]
     return [layer / place for place in places for layer in layers.folders]
 
 
-def guard_sources(name: str, folder: Path = SHIPPED) -> dict[str, Path]:
+def agent_guard_files(name: str, folder: Path = SHIPPED) -> dict[str, Path]:
     """The file of each guard in an agent's configuration, by name. Raises ConfigError."""
     layers = configuration_layers(folder)
     merged = _merge_agent(name, layers, [])
-    located = locate_guards(_validate_file(merged, {}).guards, _guard_folders(merged, layers))
+    located = locate_guards(
+        _validate_agent_file(merged, {}).guards, _agent_guard_folders(merged, layers)
+    )
     return {guard.name: path for path, guard in located}
 
 
-def _load_rules(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
+def _load_agent_guards(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
     try:
         return load_guards(names, folders)
     except ConfigError as problem:
@@ -188,7 +190,7 @@ def _load_rules(names: list[str], folders: list[Path], source: Path) -> list[Gua
         raise ConfigError(f"{where}{problem}") from None
 
 
-def _parse_override_number(text: str) -> int | str:
+def _parse_agent_override(text: str) -> int | str:
     """Parse an integer; return other text unchanged, for the schema to refuse."""
     return int(text) if text.isdecimal() and len(text) < 20 else text
 
@@ -204,8 +206,8 @@ def amend_config(
     """
     settings = {key: ("set", value) for key, value in overrides.items()}
     pinned = config.model_dump(include=set(AgentFile.model_fields))
-    checked = _validate_file(
-        _MergedFile(pinned, [(Path(config.name), {})], [config.name]), settings
+    checked = _validate_agent_file(
+        _MergedAgentFile(pinned, [(Path(config.name), {})], [config.name]), settings
     )
     if checked.guards != config.guards:
         # Learned guards among the pinned ones replace some of the configured ones.
@@ -222,10 +224,10 @@ def amend_config(
     }
     follows: dict[str, Any] = {"templates": config.templates | templates}
     if checked.graph != config.graph:
-        base = load_layered_schema(configuration_layers(folder))
-        follows["graph_schema"] = extend_schema(base, checked.graph, Path(config.name))
+        base = load_layered_graph_schema(configuration_layers(folder))
+        follows["graph_schema"] = extend_graph_schema(base, checked.graph, Path(config.name))
     if _reviewer_name(checked) != _reviewer_name(config):
-        follows["reviewer"] = _load_reviewer(checked, folder)
+        follows["reviewer"] = _load_reviewer_agent(checked, folder)
     # The copy shares nothing with the original, which its job continues to use.
     return config.model_copy(
         update={name: getattr(checked, name) for name in AgentFile.model_fields} | follows,
@@ -233,38 +235,40 @@ def amend_config(
     )
 
 
-def overridden_value(overrides: dict[str, object], key: str) -> object:
+def overridden_agent_value(overrides: dict[str, object], key: str) -> object:
     """The overriding value of a dotted key, in nested or dotted form; None without one."""
     content: Any = {}
     for name, value in overrides.items():
-        _set_dotted_key(content, name, value)
+        _set_agent_key(content, name, value)
     for part in key.split("."):
         content = content.get(part) if isinstance(content, dict) else None
     return content
 
 
-def _validate_file(merged: _MergedFile, settings: dict[str, tuple[str, object]]) -> AgentFile:
+def _validate_agent_file(
+    merged: _MergedAgentFile, settings: dict[str, tuple[str, object]]
+) -> AgentFile:
     """Validate the merged file with outside `settings`: (origin, value) by dotted key."""
     for key, (_, value) in settings.items():
-        _set_dotted_key(merged.content, key, value)
+        _set_agent_key(merged.content, key, value)
     renamed = settings.get("model.name", ("", None))[0] == "LONGHAUL_MODEL"
-    _complete_models(merged.content, renamed)
+    _complete_agent_models(merged.content, renamed)
     try:
         return AgentFile.model_validate(merged.content)
     except ValidationError as error:
         location = error.errors()[0]["loc"]
-        wrong = error_key(location)
+        wrong = validation_error_key(location)
         # Errors in outside settings name their origin instead of the file.
         origins: list[object] = [
             name
             for key, (name, _) in settings.items()
-            if _is_key_above(key, wrong) or _is_key_above(wrong, key)
+            if _is_agent_key_above(key, wrong) or _is_agent_key_above(wrong, key)
         ]
-        where = origins[0] if origins else merged.file_with(location)
-        raise ConfigError(f"{where}: {explain_error(error, AgentFile)}") from None
+        where = origins[0] if origins else merged.find_file_with_key(location)
+        raise ConfigError(f"{where}: {explain_yaml_error(error, AgentFile)}") from None
 
 
-def _has_dotted_key(content: Any, place: tuple[str | int, ...]) -> bool:
+def _has_agent_key(content: Any, place: tuple[str | int, ...]) -> bool:
     try:
         for key in place:
             content = content[key]
@@ -273,11 +277,11 @@ def _has_dotted_key(content: Any, place: tuple[str | int, ...]) -> bool:
     return True
 
 
-def _is_key_above(key: str, other: str) -> bool:
+def _is_agent_key_above(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
 
 
-def load_layered_schema(layers: Layers) -> GraphSchema:
+def load_layered_graph_schema(layers: Layers) -> GraphSchema:
     """The shipped graph schema with the additions of each folder above.
 
     Raises:
@@ -287,11 +291,11 @@ def load_layered_schema(layers: Layers) -> GraphSchema:
     schema = load_graph_schema(shipped)
     for path in additions:
         if path.is_file():
-            schema = extend_schema(schema, read_yaml_model(path, GraphSchema), path)
+            schema = extend_graph_schema(schema, read_yaml_model(path, GraphSchema), path)
     return schema
 
 
-def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile:
+def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedAgentFile:
     if name not in (known := _layer_agents(layers)):
         raise ConfigError(
             f"agent {short_error_value(name)} is not known; the agents are {', '.join(known)}"
@@ -316,17 +320,17 @@ def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile
     else:
         raise ConfigError(f"{path}: extends: {_unknown_agent(parent, known)}")
     content = _merge_mappings(above.content, agent_content)
-    return _MergedFile(content, [(path, agent_content), *above.files], [name, *above.agents])
+    return _MergedAgentFile(content, [(path, agent_content), *above.files], [name, *above.agents])
 
 
-def _merge_defaults(layers: Layers) -> _MergedFile:
+def _merge_defaults(layers: Layers) -> _MergedAgentFile:
     shipped = layers.folders[-1] / DEFAULTS
     additions = [path for path in layers.list_all(DEFAULTS) if path != shipped]
     files = [(path, read_yaml_mapping(path)) for path in (*additions, shipped)]
     content: dict[str, Any] = {}
     for _, more in reversed(files):
         content = _merge_mappings(content, more)
-    return _MergedFile(content, files, [])
+    return _MergedAgentFile(content, files, [])
 
 
 def _unknown_agent(value: object, known: list[str]) -> str:
@@ -345,7 +349,7 @@ def _merge_mappings(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any
     return result
 
 
-def _complete_models(merged: dict[str, Any], renamed: bool) -> None:
+def _complete_agent_models(merged: dict[str, Any], renamed: bool) -> None:
     """Copy to each other model the keys of `model` that it does not set itself.
 
     Args:
@@ -367,7 +371,7 @@ def _complete_models(merged: dict[str, Any], renamed: bool) -> None:
         merged["judge"] = {**judge, "model": complete_model(judge.get("model") or {})}
 
 
-def _set_dotted_key(merged: dict[str, Any], dotted: str, value: object) -> None:
+def _set_agent_key(merged: dict[str, Any], dotted: str, value: object) -> None:
     *parents, last = dotted.split(".")
     section = merged
     for key in parents:

@@ -44,7 +44,7 @@ def pattern_error(error: re2.error) -> str:
     return message.decode() if isinstance(message, bytes) else str(message)
 
 
-def candidate_patterns(patterns: tuple[str, ...], text: str) -> list[str]:
+def regexes_that_may_match(patterns: tuple[str, ...], text: str) -> list[str]:
     """The patterns that may match somewhere in the text; the caller must still match each.
 
     Short texts are searched once for all patterns; for longer texts all patterns are returned.

@@ -12,7 +12,11 @@ from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
 from config.schema.agent import ConfigError
-from protocol.validation_errors import error_key, lowered_error_message, short_error_value
+from protocol.validation_errors import (
+    lowered_validation_error,
+    short_error_value,
+    validation_error_key,
+)
 
 M = TypeVar("M", bound=BaseModel)
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -30,11 +34,11 @@ class _UniqueKeyLoader(YAML):  # type: ignore[misc, valid-type]
         # Checked before `<<` is merged in, since own keys may override merged ones.
         if id(node) not in self._checked:
             self._checked.add(id(node))
-            _check_key_once(node)
+            _check_duplicate_yaml_keys(node)
         super().flatten_mapping(node)
 
 
-def _check_key_once(node: yaml.MappingNode) -> None:
+def _check_duplicate_yaml_keys(node: yaml.MappingNode) -> None:
     lines: dict[tuple[str, str], int] = {}
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode):
@@ -83,14 +87,14 @@ def read_yaml_model(path: Path, kind: type[M]) -> M:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {explain_error(error, kind)}") from None
+        raise ConfigError(f"{path}: {explain_yaml_error(error, kind)}") from None
 
 
 _UNSAID = ("missing", "credential")
 """Error types that are reported without the value."""
 
 
-def explain_error(error: ValidationError, kind: type[BaseModel]) -> str:
+def explain_yaml_error(error: ValidationError, kind: type[BaseModel]) -> str:
     """The first errors of a validation in one line: key, expected, found.
 
     Args:
@@ -98,7 +102,7 @@ def explain_error(error: ValidationError, kind: type[BaseModel]) -> str:
         kind: The schema, for the known keys.
     """
     return "; ".join(
-        f"{error_key(item['loc'])}: {lowered_error_message(item['msg'])}"
+        f"{validation_error_key(item['loc'])}: {lowered_validation_error(item['msg'])}"
         + (f", found {short_error_value(item['input'])}" if item["type"] not in _UNSAID else "")
         + (_known_yaml_keys(item["loc"], kind) if item["type"] == "extra_forbidden" else "")
         for item in error.errors()[:5]
@@ -108,20 +112,20 @@ def explain_error(error: ValidationError, kind: type[BaseModel]) -> str:
 def _known_yaml_keys(place: tuple[str | int, ...], kind: Any) -> str:
     """The keys expected in place of an unknown one; a single close match if there is one."""
     for key in place[:-1]:
-        kind = _unwrap_type(kind)
+        kind = _unwrap_yaml_field_type(kind)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             field = kind.model_fields.get(str(key))
             kind = field.annotation if field else None
         else:
             kind = (get_args(kind) or (None,))[-1]
-    kind = _unwrap_type(kind)
+    kind = _unwrap_yaml_field_type(kind)
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return ""
     near = get_close_matches(str(place[-1]), kind.model_fields, 1)
     return f", expected {near[0]}?" if near else f", expected {', '.join(kind.model_fields)}"
 
 
-def _unwrap_type(kind: Any) -> Any:
+def _unwrap_yaml_field_type(kind: Any) -> Any:
     """A type without its annotations and None."""
     while get_origin(kind) in (Annotated, Union, UnionType):
         parts = [part for part in get_args(kind) if part is not NoneType]

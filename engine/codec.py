@@ -121,7 +121,7 @@ def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[s
 
 def _parse_codec_key(text: str, what: str) -> bytes:
     try:
-        key = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else _decode_base64(text)
+        key = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else _decode_base64_codec_key(text)
     except ValueError:
         raise SetupError(f"{what} is neither base64 nor hexadecimal") from None
     if len(key) != KEY_BYTES:
@@ -129,7 +129,7 @@ def _parse_codec_key(text: str, what: str) -> bytes:
     return key
 
 
-def _decode_base64(text: str) -> bytes:
+def _decode_base64_codec_key(text: str) -> bytes:
     standard = text.replace("-", "+").replace("_", "/").rstrip("=")
     return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
 

@@ -45,18 +45,18 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
             seconds, or a refused connection.
     """
     options = client_options()
-    options |= {"data_converter": data_converter(), "plugins": exports.client_plugins()}
+    options |= {"data_converter": data_converter(), "plugins": exports.export_client_plugins()}
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
-    if _is_local_address(where):
+    if is_local_temporal_address(where):
         options.setdefault("grpc_compression", GrpcCompression.NONE)
     if "://" in where:  # the SDK accepts some of these, with a warning
         raise SetupError(
             f"Temporal's address is {without_credentials(where)}, expected host:port such as "
             f"{DEFAULT_ADDRESS}; correct TEMPORAL_ADDRESS, or the profile that gives it"
         )
-    connecting = Client.connect(**options, runtime=runtime or plain_runtime())
+    connecting = Client.connect(**options, runtime=runtime or plain_connection_runtime())
     try:
         return await asyncio.wait_for(connecting, CONNECT_SECONDS)
     except TimeoutError:
@@ -71,13 +71,13 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
     )
 
 
-def _is_local_address(address: str) -> bool:
+def is_local_temporal_address(address: str) -> bool:
     """Return whether `host:port` is this machine, where compression costs more than it saves."""
     return address.rpartition(":")[0].strip("[]") in _LOCAL_HOSTS
 
 
 @cache
-def plain_runtime() -> Runtime:
+def plain_connection_runtime() -> Runtime:
     """Return the runtime without metrics, one per process: each runtime starts its own threads."""
     return Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE))
 
@@ -123,7 +123,7 @@ def workspaces_root() -> Path:
         raise SetupError(f"LONGHAUL_WORKSPACES={configured}: no such user or home") from None
 
 
-def ui_address() -> str | None:
+def web_ui_address() -> str | None:
     """Return the base address of Temporal's Web UI; None if unknown."""
     if configured := os.environ.get("TEMPORAL_UI_ADDRESS"):
         return configured.rstrip("/")
@@ -131,24 +131,26 @@ def ui_address() -> str | None:
         address = str(client_options()["target_host"])
     except SetupError:
         return None
-    return DEFAULT_UI if _is_local_address(address) else None
+    return DEFAULT_UI if is_local_temporal_address(address) else None
 
 
-def job_ui_link(job_id: str, namespace: str = "default", *, base: str | None = None) -> str | None:
+def job_web_ui_link(
+    job_id: str, namespace: str = "default", *, base: str | None = None
+) -> str | None:
     """Return the job's page in the Web UI; None if the UI's address is unknown."""
-    base = base or ui_address()
+    base = base or web_ui_address()
     return f"{base}/namespaces/{namespace}/workflows/{quote(job_id, safe='')}" if base else None
 
 
-async def answering_ui_link(job_id: str, namespace: str = "default") -> str | None:
+async def answering_web_ui_link(job_id: str, namespace: str = "default") -> str | None:
     """Return the job's page in the Web UI; None if no UI answers."""
-    base = ui_address()
-    if base is None or not await asyncio.to_thread(_address_answers, base):
+    base = web_ui_address()
+    if base is None or not await asyncio.to_thread(_web_ui_answers, base):
         return None
-    return job_ui_link(job_id, namespace, base=base)
+    return job_web_ui_link(job_id, namespace, base=base)
 
 
-def _address_answers(address: str) -> bool:
+def _web_ui_answers(address: str) -> bool:
     """Return whether something listens at the address."""
     try:
         parts = urlsplit(address)
@@ -159,7 +161,7 @@ def _address_answers(address: str) -> bool:
         return False
 
 
-def describe_endpoint() -> str:
+def describe_model_connection() -> str:
     """Describe the model endpoint of a worker in this environment, without its key."""
     if base := os.environ.get("OPENAI_BASE_URL"):
         # Some endpoints have credentials in the address, which must not be shown.

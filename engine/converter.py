@@ -81,7 +81,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         ]
 
     def _decode_payload(self, payload: Payload, hint: type | None) -> Any:
-        if hint is not RawValue and (why := encrypted_reason(payload)):
+        if hint is not RawValue and (why := encrypted_payload_reason(payload)):
             raise EncryptedPayloadError(why)
         return super().from_payloads([payload], None if hint is None else [hint])[0]
 
@@ -93,18 +93,19 @@ class TolerantPayloadConverter(CompositePayloadConverter):
             if encoding not in (*_JSON, ENCRYPTED.encode()):
                 raise ValueError("only JSON is understood")
             value = self._decode_payload(payload, None)
-            if _is_nested_deeper(value, MAX_DEPTH):
+            if _is_payload_nested_deeper(value, MAX_DEPTH):
                 raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
             return value
         # No decoder's exception may reach the SDK, which would drop the signal with only a log
         # line on the worker.
         except Exception as error:
             return {
-                UNDECODABLE: f"{encoding[:60].decode('utf-8', 'replace')}: {_error_reason(error)}"
+                UNDECODABLE: f"{encoding[:60].decode('utf-8', 'replace')}: "
+                f"{_conversion_error_reason(error)}"
             }
 
 
-def encrypted_reason(payload: Payload) -> str:
+def encrypted_payload_reason(payload: Payload) -> str:
     """Return why a payload is still encrypted; empty if it is not."""
     if payload.metadata.get("encoding") != ENCRYPTED.encode():
         return ""
@@ -112,12 +113,12 @@ def encrypted_reason(payload: Payload) -> str:
     return f"it is encrypted, and {reason or f'{VARIABLE} is not set here'}"
 
 
-def _is_nested_deeper(value: Any, levels: int) -> bool:
+def _is_payload_nested_deeper(value: Any, levels: int) -> bool:
     below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(levels == 0 or _is_nested_deeper(item, levels - 1) for item in below)
+    return any(levels == 0 or _is_payload_nested_deeper(item, levels - 1) for item in below)
 
 
-def _error_reason(error: Exception) -> str:
+def _conversion_error_reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return error.errors(include_url=False, include_input=False)[0]["msg"]
     return one_line(str(error), 200) or type(error).__name__

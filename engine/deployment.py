@@ -42,7 +42,7 @@ def _read_version(
         raise SetupError(f"{present} is set and {missing} is not; set both, or neither")
     if not form.fullmatch(name):
         raise SetupError(f"{variables[0]}: found {name!r}, expected {expected}")
-    return pinned_version(name, build)
+    return pinned_deployment_version(name, build)
 
 
 def version_label(config: WorkerDeploymentConfig | None) -> str:
@@ -50,7 +50,7 @@ def version_label(config: WorkerDeploymentConfig | None) -> str:
     return f"version {config.version.to_canonical_string()}, " if config else ""
 
 
-def pinned_version(name: str, build: str) -> WorkerDeploymentConfig:
+def pinned_deployment_version(name: str, build: str) -> WorkerDeploymentConfig:
     """Return a version whose jobs stay with it until somebody moves them."""
     return WorkerDeploymentConfig(
         version=WorkerDeploymentVersion(deployment_name=name, build_id=build),

@@ -20,7 +20,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.service import GrpcCompression
 
 from engine.codec import data_converter
-from engine.connection import plain_runtime
+from engine.connection import plain_connection_runtime
 from engine.errors import SetupError
 from engine.otel import exports
 from protocol.search_attributes import NAMES
@@ -96,7 +96,11 @@ async def development_server(
     # Loads the worker of the SDK, which the commands that only look for the binary do without.
     from temporalio.testing import WorkflowEnvironment  # noqa: PLC0415
 
-    binary, converter, plugins = find_temporal_binary(), data_converter(), exports.client_plugins()
+    binary, converter, plugins = (
+        find_temporal_binary(),
+        data_converter(),
+        exports.export_client_plugins(),
+    )
     port = free_port(port)
     ui_port = free_port(ui_port, avoid=port) if ui else None
     if database is not None:
@@ -113,7 +117,7 @@ async def development_server(
             dev_server_log_level="error",
             dev_server_extra_args=(*FLAGS, *(DATABASE_FLAGS if database else ())),
             dev_server_startup_timeout=_STARTUP,
-            runtime=plain_runtime(),
+            runtime=plain_connection_runtime(),
         )
     except RuntimeError as error:
         reason = one_line(str(error), 300)
@@ -126,7 +130,7 @@ async def development_server(
             address,
             data_converter=converter,
             plugins=plugins,
-            runtime=plain_runtime(),
+            runtime=plain_connection_runtime(),
             grpc_compression=GrpcCompression.NONE,
         )
         yield DevelopmentServer(

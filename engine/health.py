@@ -55,7 +55,7 @@ async def serve_health(ready: Check, alive: Check | None = None) -> AsyncIterato
     if not address:
         yield None
         return
-    alive = alive or _no_problem
+    alive = alive or _no_health_problem
 
     async def respond(path: str) -> tuple[str, str, str]:
         check = {"/healthz": alive, "/readyz": ready}.get(path)
@@ -69,5 +69,5 @@ async def serve_health(ready: Check, alive: Check | None = None) -> AsyncIterato
         yield where
 
 
-async def _no_problem() -> str:
+async def _no_health_problem() -> str:
     return ""

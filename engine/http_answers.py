@@ -25,7 +25,9 @@ async def serve_http(variable: str, address: str, respond: Respond) -> AsyncIter
     """
     host, _, port = address.rpartition(":")
     try:
-        server = await asyncio.start_server(_http_handler(respond), host.strip("[]"), int(port))
+        server = await asyncio.start_server(
+            _minimal_http_handler(respond), host.strip("[]"), int(port)
+        )
     except (OSError, ValueError, OverflowError) as error:
         raise SetupError(
             f"{variable}={address}: {error}; expected an address that is free, as 127.0.0.1:8235"
@@ -36,7 +38,7 @@ async def serve_http(variable: str, address: str, respond: Respond) -> AsyncIter
 
 
 @asynccontextmanager
-async def serve_text(
+async def serve_http_text(
     variable: str, address: str, text: Callable[[], Awaitable[str]]
 ) -> AsyncIterator[str]:
     """Serve a text at `/metrics` in Prometheus' content type."""
@@ -50,7 +52,7 @@ async def serve_text(
         yield where
 
 
-async def fetch_text(address: str, path: str) -> tuple[int, str]:
+async def fetch_http_text(address: str, path: str) -> tuple[int, str]:
     """Return status and body; 0 and an empty text if nobody answers in time."""
     try:
         async with httpx2.AsyncClient(trust_env=False, timeout=SECONDS) as client:
@@ -60,7 +62,7 @@ async def fetch_text(address: str, path: str) -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
-def _http_handler(
+def _minimal_http_handler(
     respond: Respond,
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     async def answer_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -69,12 +69,12 @@ def set_up_logging(otherwise: str = "WARNING", *, force: bool = False) -> None:
     handler = logging.StreamHandler()
     # Imported by name and late, like all activities (`engine.service`).
     redacting = import_module("activities.redaction.secrets").RedactingFormatter
-    handler.addFilter(shorten_failure)
+    handler.addFilter(shorten_logged_failure)
     handler.setFormatter(JsonFormatter() if log_format() == "json" else redacting(TEXT))
     logging.basicConfig(level=log_level(otherwise), handlers=[handler], force=force)
 
 
-def shorten_failure(record: logging.LogRecord) -> bool:
+def shorten_logged_failure(record: logging.LogRecord) -> bool:
     """Replace the traceback of an activity's typed failure by one line.
 
     Such a failure says what is wrong and what to do. Where it was raised tells people nothing.
@@ -123,14 +123,18 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": redact(record.getMessage()),
-            **{name: value for name, value in _record_place(record).items() if value is not None},
+            **{
+                name: value
+                for name, value in _log_record_place(record).items()
+                if value is not None
+            },
         }
         if record.exc_info:
             line["exception"] = redact(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def _record_place(record: logging.LogRecord) -> dict[str, Any]:
+def _log_record_place(record: logging.LogRecord) -> dict[str, Any]:
     """Return the job, phase and step of a record, as far as known."""
     if activity.in_activity():
         info = activity.info()

@@ -24,7 +24,7 @@ from config.schema.agent import ConfigError
 from engine import health, logs, telemetry, waiting_jobs
 from engine.connection import (
     connect_client,
-    describe_endpoint,
+    describe_model_connection,
     task_queue,
     workspaces_root,
 )
@@ -49,7 +49,7 @@ def exit_worker_process(code: int) -> NoReturn:
     The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300) and
     so turn success into a failure code; `os._exit` skips that.
     """
-    exports.flush_exports()
+    exports.flush_optional_exports()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -60,11 +60,11 @@ def exit_worker_process(code: int) -> NoReturn:
     os._exit(code)
 
 
-def main() -> NoReturn:
+def run_worker_process() -> NoReturn:
     """Run a worker until SIGINT or SIGTERM, then exit the process."""
     try:
         logs.set_up_logging()
-        asyncio.run(serve_jobs())
+        asyncio.run(serve_worker_process())
     except (SetupError, ConfigError) as error:
         print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
         exit_worker_process(CANNOT_START)
@@ -76,7 +76,7 @@ def main() -> NoReturn:
     exit_worker_process(0)
 
 
-async def serve_jobs() -> None:
+async def serve_worker_process() -> None:
     """Serve jobs until a signal, then let running steps end; other workers take over the rest.
 
     Raises:
@@ -89,13 +89,13 @@ async def serve_jobs() -> None:
     _raise_file_limit()
     configuration_layers()
     check_root_writable(workspaces_root())
-    _check_addresses()
+    _check_worker_process_addresses()
     async with telemetry.metrics_runtime() as runtime:
         meter = runtime.metric_meter if runtime else None
-        await _run_worker(await connect_client(runtime=runtime), version, meter)
+        await _serve_connected_worker_process(await connect_client(runtime=runtime), version, meter)
 
 
-def _check_addresses() -> None:
+def _check_worker_process_addresses() -> None:
     """Check addresses only: waiting cannot fix a wrong address, but a server may come up later.
 
     Raises:
@@ -117,7 +117,7 @@ def _check_addresses() -> None:
             raise ConfigError(str(error)) from None
 
 
-async def _check_namespace(client: Client) -> None:
+async def _check_worker_namespace(client: Client) -> None:
     """Check the namespace early: the SDK does so in the running worker, with a stack trace."""
     try:
         await client.workflow_service.describe_namespace(
@@ -132,10 +132,10 @@ async def _check_namespace(client: Client) -> None:
         ) from None
 
 
-async def _run_worker(
+async def _serve_connected_worker_process(
     client: Client, version: WorkerDeploymentConfig | None, meter: MetricMeter | None
 ) -> None:
-    await _check_namespace(client)
+    await _check_worker_namespace(client)
     # Import late: loading all activities takes seconds, wasted if the server is missing.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)
@@ -149,7 +149,7 @@ async def _run_worker(
         ready_line = (
             f"worker ready: task queue {task_queue()}, {version_label(version)}"
             f"workspaces {workspaces_root()}, "
-            f"model endpoint {describe_endpoint()}"
+            f"model endpoint {describe_model_connection()}"
         )
         print(logs.log_line(ready_line), flush=True)
         await stop.wait()

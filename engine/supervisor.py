@@ -21,7 +21,7 @@ from typing import NoReturn
 from engine import health, logs
 from engine.errors import SetupError
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
-from engine.http_answers import fetch_text, serve_text
+from engine.http_answers import fetch_http_text, serve_http_text
 from engine.metrics_sum import MetricsSum
 
 SUPERVISED = "LONGHAUL_SUPERVISED"
@@ -87,7 +87,7 @@ class Supervisor:
                     health.serve_health(self.readiness_problem, self.health_problem)
                 )
             if address := os.environ.get(METRICS, "").strip():
-                await stack.enter_async_context(serve_text(METRICS, address, self.sum_metrics))
+                await stack.enter_async_context(serve_http_text(METRICS, address, self.sum_metrics))
             print(logs.log_line(f"supervisor: {self.count} worker processes"), flush=True)
             await asyncio.gather(*(self._keep_running(worker) for worker in self.workers))
         return self.exit_code
@@ -113,7 +113,7 @@ class Supervisor:
         """Return the sum of all processes' metrics as Prometheus text."""
         running = [worker for worker in self.workers if worker.is_running]
         pages = await asyncio.gather(
-            *(fetch_text(worker.metrics_address, "/metrics") for worker in running)
+            *(fetch_http_text(worker.metrics_address, "/metrics") for worker in running)
         )
         for worker, (_, page) in zip(running, pages, strict=True):
             self.metrics.update(worker.number, page)
@@ -123,7 +123,7 @@ class Supervisor:
         async def problem_of(worker: WorkerProcess) -> str:
             if not worker.is_running:
                 return if_not_running
-            status, page = await fetch_text(worker.health_address, path)
+            status, page = await fetch_http_text(worker.health_address, path)
             return "" if status == 200 else page or "does not answer"
 
         problems = await asyncio.gather(*map(problem_of, self.workers))
@@ -206,18 +206,18 @@ def describe_exit(code: int) -> str:
         return f"signal {-code}"
 
 
-def main(count: int, leave: Callable[[int], NoReturn]) -> NoReturn:
+def run_supervisor_process(count: int, leave: Callable[[int], NoReturn]) -> NoReturn:
     """Run the supervisor and exit with its code."""
     logs.set_up_logging()
     try:
-        code = asyncio.run(_supervise(count))
+        code = asyncio.run(_run_supervisor(count))
     except SetupError as error:
         print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
         leave(CANNOT_START)
     leave(code)
 
 
-async def _supervise(count: int) -> int:
+async def _run_supervisor(count: int) -> int:
     return await Supervisor([sys.executable, sys.argv[0]], count).run()
 
 

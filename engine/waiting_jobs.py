@@ -40,7 +40,7 @@ async def waiting_gauge(client: Client, meter: MetricMeter | None) -> AsyncItera
     if meter is None:
         yield
         return
-    task = asyncio.create_task(_keep_counting(client, meter))
+    task = asyncio.create_task(_keep_counting_waiting_jobs(client, meter))
     try:
         yield
     finally:
@@ -64,7 +64,7 @@ async def count_waiting(client: Client) -> Counter[tuple[str, str]]:
     return counts
 
 
-async def _keep_counting(client: Client, meter: MetricMeter) -> None:
+async def _keep_counting_waiting_jobs(client: Client, meter: MetricMeter) -> None:
     gauge = meter.create_gauge(
         "longhaul_jobs_waiting", "Jobs and projects that wait for a person, as the server has them."
     )

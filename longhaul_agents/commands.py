@@ -37,23 +37,23 @@ def run_worker() -> NoReturn:
     )
     options.add_argument(
         "--processes",
-        type=_process_count,
+        type=_parse_worker_process_count,
         default=1,
         metavar="N",
         help="worker processes under one supervisor, such as one for each core; default 1",
     )
     count = options.parse_args().processes
     try:
-        from engine.process import exit_worker_process, main  # noqa: PLC0415
-        from engine.supervisor import main as supervise  # noqa: PLC0415
+        from engine.process import exit_worker_process, run_worker_process  # noqa: PLC0415
+        from engine.supervisor import run_supervisor_process  # noqa: PLC0415
     except KeyboardInterrupt:  # loading takes a moment
         os._exit(130)
     if count > 1:
-        supervise(count, exit_worker_process)
-    main()
+        run_supervisor_process(count, exit_worker_process)
+    run_worker_process()
 
 
-def _process_count(text: str) -> int:
+def _parse_worker_process_count(text: str) -> int:
     import argparse  # noqa: PLC0415
 
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_PROCESSES:

@@ -25,13 +25,13 @@ class PatternThresholds(Data):
     )
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_stuck_threshold_order(self) -> Self:
         if self.nudge >= self.then:
             raise ValueError(f"nudge {self.nudge} is not under then {self.then}")
         return self
 
 
-def _default_thresholds(nudge: int, then: int, words: str) -> PatternThresholds:
+def _default_course_thresholds(nudge: int, then: int, words: str) -> PatternThresholds:
     default: PatternThresholds = Field(
         default_factory=lambda: PatternThresholds(nudge=nudge, then=then), description=words
     )
@@ -41,36 +41,36 @@ def _default_thresholds(nudge: int, then: int, words: str) -> PatternThresholds:
 class StuckThresholds(Data):
     """When a phase counts as stuck, by pattern."""
 
-    same_result: PatternThresholds = _default_thresholds(
+    same_result: PatternThresholds = _default_course_thresholds(
         3, 5, "Calls in a row with the same arguments and the same result; then a rewind."
     )
-    same_call_error: PatternThresholds = _default_thresholds(
+    same_call_error: PatternThresholds = _default_course_thresholds(
         3, 4, "Calls in a row with the same arguments, an error each time; then a rewind."
     )
-    same_error: PatternThresholds = _default_thresholds(
+    same_error: PatternThresholds = _default_course_thresholds(
         5, 8, "Calls with varied arguments and the same error; then a rewind."
     )
-    cycle: PatternThresholds = _default_thresholds(
+    cycle: PatternThresholds = _default_course_thresholds(
         3, 4, "Rounds of the same 2 to 5 calls with equal results; then a rewind."
     )
-    no_action: PatternThresholds = _default_thresholds(
+    no_action: PatternThresholds = _default_course_thresholds(
         2, 5, "Replies in a row without a tool call; then a rewind."
     )
-    refused_todo: PatternThresholds = _default_thresholds(
+    refused_todo: PatternThresholds = _default_course_thresholds(
         2, 4, "Refusals of todo_complete for the same reason; then a rewind."
     )
-    refused_completion: PatternThresholds = _default_thresholds(
+    refused_completion: PatternThresholds = _default_course_thresholds(
         2,
         3,
         "Refusals of job_complete, over phases, while its deliverables stay the same; then the job "
         "waits for review.",
     )
-    nothing_new: PatternThresholds = _default_thresholds(
+    nothing_new: PatternThresholds = _default_course_thresholds(
         15,
         40,
         "Calls without a new result, a changed file or a completed todo; then the job waits.",
     )
-    no_todo: PatternThresholds = _default_thresholds(
+    no_todo: PatternThresholds = _default_course_thresholds(
         60, 150, "Model calls without a completed todo; then the job waits."
     )
 

@@ -9,10 +9,10 @@ def fork_command(setting: str, job: str = "JOB") -> str:
     `resume --set` takes settings of the model only; all others need a fork.
     """
     # A job's id and a host that a model named are quoted, as people paste the command.
-    named = job if job.replace("-", "").replace(".", "").isalnum() else _quote(job)
-    return f"`starter.py fork {named} --phase N --set {_quote(setting)}`"
+    named = job if job.replace("-", "").replace(".", "").isalnum() else _quote_fork_argument(job)
+    return f"`starter.py fork {named} --phase N --set {_quote_fork_argument(setting)}`"
 
 
-def _quote(text: str) -> str:
+def _quote_fork_argument(text: str) -> str:
     inner = text.replace("'", "'\\''")
     return f"'{inner}'"

@@ -15,7 +15,7 @@ NO_PASSWORD = (
 def git_address_fault(address: str) -> Literal["", "password", "form"]:
     """Why an address cannot be used; empty when it can."""
     scheme, mark, rest = address.partition("://")
-    if _has_password(rest if mark and _is_address_word(scheme, "") else address):
+    if _has_password(rest if mark and _is_git_address_word(scheme, "") else address):
         return "password"
     if any(char.isspace() or char == "\0" for char in address):
         return "form"
@@ -34,7 +34,7 @@ def check_git_address(address: str) -> str:
     return address
 
 
-def shown_address(address: str) -> str:
+def git_address_without_user(address: str) -> str:
     """The address without its user, for display."""
     scheme, mark, rest = address.partition("://")
     if not mark:
@@ -61,10 +61,14 @@ def _is_scp_address(address: str) -> bool:
     place, colon, path = address.partition(":")
     user, _, host = place.rpartition("@")
     is_path = bool(colon) and path[:1] not in ("", ":")
-    return is_path and _is_address_word(host, ".-") and (not user or _is_address_word(user, ".-"))
+    return (
+        is_path
+        and _is_git_address_word(host, ".-")
+        and (not user or _is_git_address_word(user, ".-"))
+    )
 
 
-def _is_address_word(text: str, more: str) -> bool:
+def _is_git_address_word(text: str, more: str) -> bool:
     """Whether a text is letters, digits and underscores; after the first also those of `more`."""
     if not text or not (text[0].isalnum() or text[0] == "_"):
         return False

@@ -23,14 +23,14 @@ SETUP, SCOPE = "setup", "scope"
 """Pseudo-units of the planning jobs (initializer, manager); no real unit has these names."""
 
 
-def _check_not_reserved(name: str) -> str:
+def _check_handoff_id_is_free(name: str) -> str:
     if name in (SETUP, SCOPE):
         raise ValueError(f"{name} is kept for the system; choose another id")
     return name
 
 
 UnitId = Annotated[
-    str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_check_not_reserved)
+    str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_check_handoff_id_is_free)
 ]
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=800)]
@@ -162,7 +162,7 @@ class FeatureReport(Data):
     features: list[FeatureEntry] = Field(min_length=1, max_length=MOST_FEATURES)
 
     @model_validator(mode="after")
-    def _ids_differ(self) -> Self:
+    def _check_feature_ids_differ(self) -> Self:
         ids = [feature.id for feature in self.features]
         if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
             raise ValueError(f"two features have the id {', '.join(twice)}")

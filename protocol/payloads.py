@@ -54,7 +54,7 @@ class JobStart(Data):
     """Set by the project that the job works for."""
 
     @model_validator(mode="after")
-    def _agent_is_known(self) -> Self:
+    def _check_start_payload(self) -> Self:
         if not self.agent and not self.fork:
             raise ValueError("agent: field required")
         if self.repository and self.fork:
@@ -100,12 +100,12 @@ class ResumeSignal(SignalPayload):
 
     @field_validator("set")
     @classmethod
-    def _sets_the_model(cls, settings: dict[str, Any]) -> dict[str, Any]:
+    def _check_model_settings(cls, settings: dict[str, Any]) -> dict[str, Any]:
         for key, value in settings.items():
             if not (key.startswith("model.") and key.count(".") == 1):
                 raise ValueError(
                     f"{key[:100]!r} cannot be set of a job under way; expected a key of model, "
-                    f"such as model.name. {_way_to_set(key[:100])}"
+                    f"such as model.name. {_payload_setting_advice(key[:100])}"
                 )
             if value is not None and not isinstance(value, (str, int, float)):
                 raise ValueError(f"{key[:100]} takes one value, found {str(value)[:100]!r}")
@@ -114,7 +114,7 @@ class ResumeSignal(SignalPayload):
         return settings
 
 
-def _way_to_set(key: str) -> str:
+def _payload_setting_advice(key: str) -> str:
     scope, _, limit = key.removeprefix("limits.").partition(".")
     if (
         key.startswith("limits.")
@@ -136,7 +136,7 @@ class PhaseLimits(SignalPayload):
     seconds: Count = 0
 
     @model_validator(mode="after")
-    def _names_one(self) -> Self:
+    def _check_names_a_limit(self) -> Self:
         if not self.model_fields_set:
             raise ValueError('names no limit; expected such as {"cost": 20}')
         return self
@@ -264,14 +264,14 @@ class InvalidPayload(Invalid):
     """A payload cannot be used; the message is one line with the reason and what is expected."""
 
 
-def read_job_start(values: tuple[Any, ...]) -> JobStart:
+def read_job_start_payload(values: tuple[Any, ...]) -> JobStart:
     """Parse a job's start input. Raises InvalidPayload or EncryptedPayloadError."""
-    return read_workflow_input(JobStart, values, "job", '{"agent": "…", "instructions": "…"}')
+    return read_start_payload(JobStart, values, "job", '{"agent": "…", "instructions": "…"}')
 
 
-def read_workflow_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) -> D:
+def read_start_payload(kind: type[D], values: tuple[Any, ...], what: str, example: str) -> D:
     """Parse a workflow's input. Raises InvalidPayload or EncryptedPayloadError."""
-    check_decrypted(values)
+    check_payload_is_decrypted(values)
     if len(values) != 1:
         raise InvalidPayload(
             f"a {what} starts with one JSON object, found {len(values)} values; expected {example}"
@@ -279,7 +279,7 @@ def read_workflow_input(kind: type[D], values: tuple[Any, ...], what: str, examp
     return read_payload_object(kind, values[0], "start")
 
 
-def check_decrypted(values: tuple[Any, ...]) -> None:
+def check_payload_is_decrypted(values: tuple[Any, ...]) -> None:
     """Raise EncryptedPayloadError if a value is still encrypted because its key is missing."""
     for value in values:
         message = value.get(UNDECODABLE) if isinstance(value, dict) else None
@@ -298,7 +298,7 @@ def read_signal_payload(name: str, values: Any) -> SignalPayload:
     return read_payload_object(spec.payload, value, f"signal {name}")
 
 
-def read_project_signal(name: str, values: Any) -> dict[str, Any]:
+def read_project_signal_payload(name: str, values: Any) -> dict[str, Any]:
     """Parse a project's signal: a job's payload, plus `job` for a child job.
 
     Raises:

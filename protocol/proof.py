@@ -31,7 +31,7 @@ class CheckCommand(Data):
     """Path of the JUnit XML file that it writes. Without one, pytest gets an option to write it."""
 
 
-def command_in_repository(command: str, folder: str) -> str:
+def proof_command_in_repository(command: str, folder: str) -> str:
     """Drop a leading `cd <folder> &&`: agents see the repository's top as a folder."""
     first, joined, rest = command.strip().partition("&&")
     words = first.split()
@@ -43,11 +43,11 @@ def command_in_repository(command: str, folder: str) -> str:
     return rest.strip() if joined and is_change_to_folder else command.strip()
 
 
-def _command_from_text(value: Any) -> Any:
+def _proof_command_from_text(value: Any) -> Any:
     return {"command": value} if isinstance(value, str) else value
 
 
-Tests = dict[Check, Annotated[CheckCommand, BeforeValidator(_command_from_text)]]
+Tests = dict[Check, Annotated[CheckCommand, BeforeValidator(_proof_command_from_text)]]
 """The command of each check; a plain text is a command with the defaults."""
 
 

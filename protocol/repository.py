@@ -17,7 +17,7 @@ _NOT_IN_NAMES = frozenset(" ~^:?*[\\\x7f")
 _PIECES_NOT_IN_NAMES = ("..", "@{", "//")
 
 
-def check_branch_name(name: str) -> str:
+def check_repository_ref(name: str) -> str:
     """Return the name if git accepts it for a branch or tag. Raises ValueError."""
     is_wrong = (
         not name
@@ -32,7 +32,7 @@ def check_branch_name(name: str) -> str:
     return name
 
 
-RefName = Annotated[str, Field(max_length=200), AfterValidator(check_branch_name)]
+RefName = Annotated[str, Field(max_length=200), AfterValidator(check_repository_ref)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$")]
 """The name of a variable of the worker."""
 
@@ -72,7 +72,7 @@ class RepositoryStart(Data):
             raise ValueError("repository: give either url or folder")
         if self.folder and (self.ref or self.depth or self.token_variable):
             raise ValueError("repository: ref, depth and token_variable go with url")
-        _check_token(self.token_variable, self.url, "repository")
+        _check_repository_token(self.token_variable, self.url, "repository")
         return self
 
 
@@ -89,13 +89,13 @@ class Publish(Data):
 
     @field_validator("remote")
     @classmethod
-    def _can_be_reached(cls, remote: str) -> str:
+    def _check_repository_remote(cls, remote: str) -> str:
         return check_git_address(remote) if remote else remote
 
     @model_validator(mode="after")
     def _has_an_address_for_the_token(self) -> Self:
         if self.remote:
-            _check_token(self.token_variable, self.remote, "publish")
+            _check_repository_token(self.token_variable, self.remote, "publish")
         return self
 
     def completed(self, repository: RepositoryStart | None) -> Publish:
@@ -111,7 +111,7 @@ class Publish(Data):
         return self.model_copy(update={"remote": repository.url, "token_variable": token})
 
 
-def _check_token(variable: str | None, address: str, key: str) -> None:
+def _check_repository_token(variable: str | None, address: str, key: str) -> None:
     if variable and not address.startswith(("https://", "http://")):
         raise ValueError(f"{key}: token_variable is for https:// and http:// addresses")
 

@@ -19,27 +19,31 @@ def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
     """The problems of a division, one sentence each; empty when it can be carried out."""
     problems: list[str] = []
     ids = [group.id for group in routing.groups]
-    if twice := [*_duplicate_names(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
-        problems.append(f"Each group needs an id of its own; these are taken: {_name_list(twice)}.")
+    if twice := [*_duplicate_routing_ids(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
+        problems.append(
+            f"Each group needs an id of its own; these are taken: {_routing_id_list(twice)}."
+        )
     known = {*frame.groups, *ids}
     if strange := sorted({a for group in routing.groups for a in group.after if a not in known}):
-        problems.append(f"`after` names groups that do not exist: {_name_list(strange)}.")
-    if circle := _waiting_circle(routing):
-        problems.append(f"These groups wait for one another: {_name_list(circle)}.")
+        problems.append(f"`after` names groups that do not exist: {_routing_id_list(strange)}.")
+    if circle := _find_routing_cycle(routing):
+        problems.append(f"These groups wait for one another: {_routing_id_list(circle)}.")
 
     named = [item for group in routing.groups for item in group.items]
     named += [item.id for item in routing.drop]
-    if twice := _duplicate_names(named):
-        problems.append(f"These items are named more than once: {_name_list(twice)}.")
+    if twice := _duplicate_routing_ids(named):
+        problems.append(f"These items are named more than once: {_routing_id_list(twice)}.")
     open_ids = {*frame.required, *frame.optional}
     may = {*open_ids, *frame.accepted}
     if strange := sorted({item for item in named if item not in may}):
-        problems.append(f"These items are not in the scope, or are in work: {_name_list(strange)}.")
+        problems.append(
+            f"These items are not in the scope, or are in work: {_routing_id_list(strange)}."
+        )
     if done := [item.id for item in routing.drop if item.id in may - open_ids]:
-        problems.append(f"These items are done and cannot be dropped: {_name_list(done)}.")
+        problems.append(f"These items are done and cannot be dropped: {_routing_id_list(done)}.")
     if missing := [item for item in frame.required if item not in set(named)]:
         problems.append(
-            f"These items are in no group: {_name_list(missing)}. Every item is in "
+            f"These items are in no group: {_routing_id_list(missing)}. Every item is in "
             "exactly one group, "
             "or under `drop` with a reason."
         )
@@ -53,18 +57,19 @@ def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
         problems.append("`complete` cannot be true while there are groups to be worked on.")
     if routing.complete and frame.live:
         problems.append(
-            f"`complete` cannot be true: neither accepted nor blocked: {_name_list(frame.live)}."
+            "`complete` cannot be true: neither accepted nor blocked: "
+            f"{_routing_id_list(frame.live)}."
         )
     if not (routing.complete or routing.groups or frame.live):
         problems.append("Name the groups to be worked on next, or say `complete: true`.")
     return problems
 
 
-def _duplicate_names(names: Sequence[str]) -> list[str]:
+def _duplicate_routing_ids(names: Sequence[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def _waiting_circle(routing: Routing) -> list[str]:
+def _find_routing_cycle(routing: Routing) -> list[str]:
     """Groups that can never begin, because of a cycle in `after`."""
     waiting = {group.id: set(group.after) for group in routing.groups}
     while free := [id_ for id_, after in waiting.items() if not after & waiting.keys()]:
@@ -73,5 +78,5 @@ def _waiting_circle(routing: Routing) -> list[str]:
     return list(waiting)
 
 
-def _name_list(names: Sequence[str]) -> str:
+def _routing_id_list(names: Sequence[str]) -> str:
     return first_few(names, MOST_NAMED)

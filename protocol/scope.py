@@ -48,11 +48,11 @@ def scope_from_plan(boxes: Sequence[Box]) -> list[ScopeItem]:
         ScopeItem(id=f"P{n}", text=one_line(text, STEP_CHARACTERS), source="plan")
         for n, (_, text) in enumerate(boxes, 1)
     ]
-    complete_ticked_items(items, boxes)
+    complete_ticked_scope_items(items, boxes)
     return items
 
 
-def complete_ticked_items(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
+def complete_ticked_scope_items(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
     """Complete the items whose box is now ticked.
 
     An item from the plan matches the box with its text, an added item the box that begins with its
@@ -60,7 +60,7 @@ def complete_ticked_items(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> N
     for one item.
     """
     ticked = Counter(one_line(text, STEP_CHARACTERS) for done, text in boxes if done)
-    named = {id_ for done, text in boxes if done and (id_ := id_of_box(text))}
+    named = {id_ for done, text in boxes if done and (id_ := scope_id_of_box(text))}
     for item in items:
         if item.source == "plan" and ticked[item.text] > 0:
             ticked[item.text] -= 1
@@ -70,13 +70,13 @@ def complete_ticked_items(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> N
             item.status = "completed"
 
 
-def id_of_box(text: str) -> str:
+def scope_id_of_box(text: str) -> str:
     """The id of an added item, such as `A1`, that begins a box's text; empty without one."""
     word = text.lstrip("`*_[( ").partition(" ")[0].rstrip("`*_])(:.,;")
     return word if word[:1] == "A" and word[1:].isdecimal() else ""
 
 
-def only_unticked(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> bool:
+def is_scope_only_unticked(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> bool:
     """Whether there are open boxes and each belongs to a completed item."""
     done = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
     done -= Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if ticked)
@@ -95,7 +95,7 @@ def scope_counts(items: Sequence[ScopeItem]) -> dict[str, int]:
     }
 
 
-def scope_line(items: Sequence[ScopeItem]) -> str:
+def scope_ledger_line(items: Sequence[ScopeItem]) -> str:
     """`3 of 5 items completed; of 1 added 0; dropped 1`, for the model and for people."""
     counts = scope_counts(items)
     text = f"{counts['completed']} of {counts['original']} items completed"

@@ -62,7 +62,7 @@ class DoneWhen(Data):
     )
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Self:
+    def _check_one_condition(self) -> Self:
         conditions = (self.file_exists, self.matches, self.valid, self.command)
         if sum(each is not None for each in conditions) != 1:
             raise ValueError(

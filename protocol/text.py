@@ -10,7 +10,7 @@ SUBJECT = 72
 
 def one_line(text: str, limit: int) -> str:
     """The text with white space folded, cut at a word to at most `limit` characters."""
-    return start_of(" ".join(text.split()), limit)
+    return shorten_to_start(" ".join(text.split()), limit)
 
 
 def as_sentence(text: str) -> str:
@@ -25,7 +25,7 @@ def first_few(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def start_of(text: str, most: int) -> str:
+def shorten_to_start(text: str, most: int) -> str:
     """The beginning of a text, cut at a word and marked if truncated."""
     if len(text) <= most:
         return text
@@ -34,12 +34,12 @@ def start_of(text: str, most: int) -> str:
     return f"{(cut[:space] if space > most // 2 else cut).rstrip()}…"
 
 
-def as_entry(text: str) -> str:
+def as_list_entry(text: str) -> str:
     """A text as a list entry; line breaks are kept."""
     return text.strip().replace("\n", "\n  ")
 
 
-def end_of(text: str, most: int) -> str:
+def shorten_to_end(text: str, most: int) -> str:
     """The end of a text, cut at a line if possible and marked if truncated."""
     if len(text) <= most:
         return text
@@ -48,19 +48,19 @@ def end_of(text: str, most: int) -> str:
     return f"…{cut[line:] if 0 <= line < most // 2 else cut}"
 
 
-def both_ends(text: str, most: int) -> str:
+def shorten_to_both_ends(text: str, most: int) -> str:
     """The beginning and the end of a text, with a mark where the middle is omitted."""
     if len(text) <= most:
         return text
     half = (most - 2) // 2
-    return f"{start_of(text, half)}\n{end_of(text, half)}"
+    return f"{shorten_to_start(text, half)}\n{shorten_to_end(text, half)}"
 
 
 def commit_message(story: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
     """A commit message: the first sentence as subject, the full text, and trailers."""
     text = story.strip()
     first = text.partition("\n")[0].partition(". ")[0].strip().removesuffix(".")
-    subject = first if len(first) <= SUBJECT else start_of(first, SUBJECT)
+    subject = first if len(first) <= SUBJECT else shorten_to_start(first, SUBJECT)
     parts = [subject]
     if text.removesuffix(".") != subject:
         parts.append(text)

@@ -11,7 +11,7 @@ from protocol.limits import Budget, Count
 from protocol.payloads import JobStart
 from protocol.requests import Usage
 from protocol.state import Data
-from protocol.text import start_of
+from protocol.text import shorten_to_start
 
 MOST_RUNS = 200
 """Jobs of one trial: its history stays far below the server's limit."""
@@ -91,11 +91,13 @@ class TrialStart(Data):
         """A copy without long texts, for people."""
         start = dict(self.start)
         if text := start.get("instructions"):
-            start["instructions"] = start_of(str(text), MOST_SHOWN)
+            start["instructions"] = shorten_to_start(str(text), MOST_SHOWN)
         if items := start.get("items"):
             start["items"] = items[:MOST_ITEMS]
         changed = {
-            name: each.model_copy(update={"instructions": start_of(each.instructions, MOST_SHOWN)})
+            name: each.model_copy(
+                update={"instructions": shorten_to_start(each.instructions, MOST_SHOWN)}
+            )
             for name, each in self.configurations.items()
         }
         return self.model_copy(update={"start": start, "configurations": changed})
@@ -151,7 +153,7 @@ class WatchTrialReply(Data):
     """The limit that the runs have reached together, in a sentence; empty if there is none."""
 
 
-def progress_line(runs: list[TrialRun]) -> str:
+def trial_progress_line(runs: list[TrialRun]) -> str:
     """`3 of 8 runs ended, 2 running (1 waiting for a person), 3 to begin`."""
     counts = Counter(run.status for run in runs)
     open_runs = counts["pending"] + counts["running"] + counts["unstarted"]

@@ -8,19 +8,19 @@ from typing import Any
 from pydantic import ValidationError
 
 
-def error_key(loc: tuple[Any, ...]) -> str:
+def validation_error_key(loc: tuple[Any, ...]) -> str:
     """The dotted key of an error's location."""
     return ".".join(str(part) for part in loc if part != "[key]") or "the whole"
 
 
-def lowered_error_message(message: str) -> str:
+def lowered_validation_error(message: str) -> str:
     """The message with its first letter lowered, unless its first word is an acronym."""
     text = message.removeprefix("Value error, ")
     first = text.partition(" ")[0]
     return text if len(first) > 1 and first.isupper() else text[:1].lower() + text[1:]
 
 
-def error_message(item: Mapping[str, Any]) -> str:
+def validation_error_message(item: Mapping[str, Any]) -> str:
     """Pydantic's message, reworded where it names one of our classes, unknown to the model."""
     if item["type"] == "model_type":
         return "Input should be an object"
@@ -37,8 +37,8 @@ def all_validation_errors(error: ValidationError) -> str:
     """All errors in one line: each reason with its keys."""
     keys: dict[str, list[str]] = {}
     for item in error.errors():
-        keys.setdefault(lowered_error_message(error_message(item)), []).append(
-            error_key(item["loc"])
+        keys.setdefault(lowered_validation_error(validation_error_message(item)), []).append(
+            validation_error_key(item["loc"])
         )
     return "; ".join(f"{', '.join(places)}: {why}" for why, places in keys.items())
 
@@ -49,8 +49,8 @@ def first_validation_errors(error: ValidationError) -> str:
     An error of the value as a whole has no key; its message names the subject.
     """
     return "; ".join(
-        f"{error_key(item['loc'])}: {lowered_error_message(item['msg'])}"
+        f"{validation_error_key(item['loc'])}: {lowered_validation_error(item['msg'])}"
         if item["loc"]
-        else lowered_error_message(item["msg"])
+        else lowered_validation_error(item["msg"])
         for item in error.errors()[:5]
     )

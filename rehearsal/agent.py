@@ -8,7 +8,7 @@ from typing import Any
 
 from protocol.text import first_few
 from rehearsal import formulation, generalist, strategic, team, validation
-from rehearsal.replay import Steps, complete_todo, replay_next_reply
+from rehearsal.replay import Steps, complete_replayed_todo, replay_next_reply
 from rehearsal.request_view import RequestView, is_judge_request, message_text, parse_request
 from rehearsal.wire import Reply, Request
 
@@ -23,12 +23,14 @@ _REFUSED = re.compile(r"^tool: Error", re.MULTILINE)
 def rehearse(request: Request) -> Reply:
     """Reply to one request: the next calls of the current todo, or its completion."""
     if not request.get("tools"):
-        return Reply(content="PASS" if is_judge_request(request) else summarise_phase(request))
+        return Reply(
+            content="PASS" if is_judge_request(request) else rehearse_phase_summary(request)
+        )
     view = parse_request(request)
     if "send_back" in view.tools:
         return _review_reply(request["messages"])
     if view.current_todo is None:
-        return complete_todo(view, "Every todo of the list is done.")
+        return complete_replayed_todo(view, "Every todo of the list is done.")
     return replay_next_reply(view, _choose_procedure(view, view.current_todo.text))
 
 
@@ -40,15 +42,15 @@ def _review_reply(messages: list[dict[str, Any]]) -> Reply:
     return Reply(calls=[("accept", {"findings": f"Saw {count} entries in output/."})])
 
 
-def summarise_phase(request: Request) -> str:
+def rehearse_phase_summary(request: Request) -> str:
     """Summarise a phase by the files changed and the notes on todos in its conversation.
 
     The conversation is a list of messages, or a transcript in the text of one message.
     """
-    transcript = "\n".join(map(_render_message, request["messages"][1:]))
+    transcript = "\n".join(map(_rehearsed_message_text, request["messages"][1:]))
     calls = len(_CALL.findall(transcript))
     changed = list(dict.fromkeys(_CHANGED.findall(transcript)))
-    notes = [_unescape_json(note)[:200] for note in _NOTES.findall(transcript)]
+    notes = [_unescape_rehearsed_note(note)[:200] for note in _NOTES.findall(transcript)]
     errors = len(_REFUSED.findall(transcript))
     named = first_few([f"`{path}`" for path in changed], MAX_NAMED) or "none"
     lines = [f"Tool calls made: {calls}. Files changed: {named}."]
@@ -58,7 +60,7 @@ def summarise_phase(request: Request) -> str:
     return "\n".join(lines)
 
 
-def _render_message(message: dict[str, Any]) -> str:
+def _rehearsed_message_text(message: dict[str, Any]) -> str:
     calls = [
         f"{entry['function']['name']}({entry['function']['arguments']})"
         for entry in message.get("tool_calls") or []
@@ -66,7 +68,7 @@ def _render_message(message: dict[str, Any]) -> str:
     return f"{message.get('role')}: " + " ".join([message_text(message), *calls]).strip()
 
 
-def _unescape_json(text: str) -> str:
+def _unescape_rehearsed_note(text: str) -> str:
     """Decode the inside of a JSON string, which may end in the middle of an escape."""
     try:
         return str(json.loads(f'"{text}"'))
@@ -78,7 +80,9 @@ def _choose_procedure(view: RequestView, text: str) -> Steps:
     if view.kind == "strategic":
         return strategic.choose_strategic_procedure(view, text)
     todo_id = view.current_todo.id if view.current_todo else 0
-    validating = strategic.is_validation(view) or "take_requirement" in view.tools | view.deferred
+    validating = (
+        strategic.is_validation_job(view) or "take_requirement" in view.tools | view.deferred
+    )
     return (
         (
             validation.choose_validation_procedure(text)

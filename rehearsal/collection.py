@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from rehearsal.replay import Steps, call_with_retry, close_todo
+from rehearsal.replay import Steps, close_todo_in_procedure, retry_call_in_procedure
 
 REVIEW = "notes/review.md"
 
 
-def collect_results(tool: str) -> Steps:
+def collect_rehearsed_results(tool: str) -> Steps:
     """Let the tool write the result file."""
-    report = yield from call_with_retry(tool)
+    report = yield from retry_call_in_procedure(tool)
     return " ".join(report.splitlines()[:2])
 
 
 def check_collected_results(tool: str) -> Steps:
     """Let the tool check the result, and store its report for people."""
-    report = yield from call_with_retry(tool)
+    report = yield from retry_call_in_procedure(tool)
     note = f"What is cited and what is missing is in {REVIEW}."
-    return (yield from close_todo(note, "append_file", path=REVIEW, content=f"{report}\n\n"))
+    return (
+        yield from close_todo_in_procedure(
+            note, "append_file", path=REVIEW, content=f"{report}\n\n"
+        )
+    )

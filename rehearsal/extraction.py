@@ -9,16 +9,16 @@ from rehearsal.plans import Plan, PlanPhase, count_noun
 from rehearsal.replay import (
     Call,
     Steps,
-    call_tool_once,
-    call_with_retry,
-    close_todo,
+    call_tool_in_procedure,
+    close_todo_in_procedure,
+    retry_call_in_procedure,
     run_procedures_together,
 )
 from rehearsal.tool_answers import (
-    input_documents,
-    list_workspace_paths,
-    read_file_page,
-    read_whole_file,
+    documents_in_tool_answer,
+    list_paths_from_tool_answer,
+    read_file_from_tool_answers,
+    read_page_from_tool_answer,
 )
 
 LIST = "candidates/candidates.md"
@@ -47,7 +47,7 @@ BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
-def plan_extraction(documents: list[str]) -> Plan:
+def plan_rehearsed_extraction(documents: list[str]) -> Plan:
     """Plan to identify, formulate and output; formulating is divided when candidates are known."""
     groups = [
         documents[start : start + DOCUMENTS_PER_PHASE]
@@ -100,9 +100,9 @@ def may_extraction_grow(plan: Plan) -> bool:
 
 def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
     """Divide the formulating phase into batches of the identified candidates."""
-    sections = yield from read_candidate_sections()
+    sections = yield from read_sections_for_extraction()
     place = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
-    steps = extraction_batch_todos(sections)
+    steps = rehearsed_extraction_todos(sections)
     count = -(-len(steps) // BATCHES_PER_PHASE)
     share = -(-len(steps) // count) if count else 0
     plan.phases[place : place + 1] = [
@@ -120,7 +120,7 @@ def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
     return True
 
 
-def extraction_batch_todos(sections: list[Section]) -> list[str]:
+def rehearsed_extraction_todos(sections: list[Section]) -> list[str]:
     """Return one todo per `BATCH` candidates of a document, by their lines in the list."""
     return [
         f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
@@ -133,14 +133,14 @@ def extraction_batch_todos(sections: list[Section]) -> list[str]:
 def write_extraction_report() -> Steps:
     """Write `output/summary.md` of an extraction."""
     collected, dropped, paths = yield from run_procedures_together(
-        call_with_retry(COLLECT),
-        read_whole_file(LEFT_OUT, limit=60),
-        list_workspace_paths("documents"),
+        retry_call_in_procedure(COLLECT),
+        read_file_from_tool_answers(LEFT_OUT, limit=60),
+        list_paths_from_tool_answer("documents"),
     )
     left_out = [f"- {line[:300]}" for line in dropped]
-    documents = list(input_documents(paths))
+    documents = list(documents_in_tool_answer(paths))
     types = _TYPE.findall(collected.partition("\nBy type: ")[2].partition("\n")[0])
-    total = sum(_parse_number(count) for _, count in types)
+    total = sum(_parse_extraction_number(count) for _, count in types)
     sources = count_noun(len(documents), "document")
     decided = [line for line in left_out if line.endswith(NOT_RELEVANT)]
     open_ = [line for line in left_out if line not in decided]
@@ -161,21 +161,21 @@ def write_extraction_report() -> Steps:
     lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
     lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
     return (
-        yield from close_todo(
+        yield from close_todo_in_procedure(
             finished, "write_file", path="output/summary.md", content="\n".join(lines)
         )
     )
 
 
-def _parse_number(text: str) -> int:
+def _parse_extraction_number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def read_candidate_sections() -> Generator[list[Call], list[str], list[Section]]:
+def read_sections_for_extraction() -> Generator[list[Call], list[str], list[Section]]:
     """Return a section of the list for each document's candidates, without weak ones."""
     page, search_result = yield from run_procedures_together(
-        read_file_page(LIST, 1, 1),
-        call_tool_once("search_files", query="^###? ", path=LIST, mode="regex"),
+        read_page_from_tool_answer(LIST, 1, 1),
+        call_tool_in_procedure("search_files", query="^###? ", path=LIST, mode="regex"),
     )
     headings = [(int(number), line) for number, line in _HEADING.findall(search_result)]
     ends = [number - 1 for number, _ in headings[1:]] + [page.total]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 
 from rehearsal.candidates import CandidateLine, parse_candidate_lines
-from rehearsal.collection import check_collected_results, collect_results
+from rehearsal.collection import check_collected_results, collect_rehearsed_results
 from rehearsal.extraction import (
     AGAIN,
     COLLECT,
@@ -18,9 +18,9 @@ from rehearsal.extraction import (
     write_extraction_report,
 )
 from rehearsal.plans import count_noun
-from rehearsal.replay import Call, Steps, call_with_retry, close_todo
+from rehearsal.replay import Call, Steps, close_todo_in_procedure, retry_call_in_procedure
 from rehearsal.request_view import is_error
-from rehearsal.tool_answers import read_file_page, read_whole_file
+from rehearsal.tool_answers import read_file_from_tool_answers, read_page_from_tool_answer
 
 _BATCH = re.compile(r"^Formulate the candidates in lines (\d+)-(\d+) of `[^`]+` from `([^`]+)`")
 _NAMED = re.compile(r"`([^`]+)`")
@@ -40,11 +40,11 @@ def choose_formulation_procedure(text: str) -> Steps | None:
     if text.startswith("Extract the text of") and named:
         return extract_text_for_formulation(named[0])
     if text.startswith("Identify candidates in") and named:
-        return identify_candidates(named[0])
+        return identify_for_formulation(named[0])
     if text.startswith(f"Write `{RESULT}`"):
-        return collect_results(COLLECT)
+        return collect_rehearsed_results(COLLECT)
     if text.startswith(f"Check `{RESULT}`"):
-        return settle_uncovered()
+        return settle_after_formulation()
     if text.startswith("Write the report `output/summary.md`"):
         return write_extraction_report()
     if text.startswith("Note in `notes/open_questions.md`"):
@@ -57,29 +57,33 @@ def extract_text_for_formulation(document: str) -> Steps:
         ("extract_document_text", {"path": document}),
         ("extract_entity_mentions", {"path": document}),
     ]
-    lines = [f"# {document}", "", *_quote_lines(result, 6)]
+    lines = [f"# {document}", "", *_formulation_quote_lines(result, 6)]
     if not is_error(mentions):
-        lines += ["", "Terms:", "", *_quote_lines(mentions, 12)]
+        lines += ["", "Terms:", "", *_formulation_quote_lines(mentions, 12)]
     path = f"notes/{re.sub(r'[^a-z0-9]+', '_', document.lower())}.md"
     note = f"Read {document}; its terms are in {path}."
     if is_error(result):
         note = f"{document} could not be read: {result[:200]}"
-    return (yield from close_todo(note, "write_file", path=path, content="\n".join(lines) + "\n"))
+    return (
+        yield from close_todo_in_procedure(
+            note, "write_file", path=path, content="\n".join(lines) + "\n"
+        )
+    )
 
 
-def identify_candidates(document: str) -> Steps:
-    result = yield from call_with_retry("identify_requirement_candidates", path=document)
+def identify_for_formulation(document: str) -> Steps:
+    result = yield from retry_call_in_procedure("identify_requirement_candidates", path=document)
     return result.partition("\n")[0]
 
 
 def formulate_candidates(document: str, first: int, last: int, *, again: bool = False) -> Steps:
     """Turn a few candidates into requirements with citations, or leave them out with a reason."""
-    page = yield from read_file_page(LIST, first, last - first + 1)
+    page = yield from read_page_from_tool_answer(LIST, first, last - first + 1)
     candidates = parse_candidate_lines(line for _, line in page.lines)
     if not candidates:
         return f"Lines {first}-{last} of {LIST} hold no candidates."
     if again:
-        candidates = yield from _drop_decided(document, candidates)
+        candidates = yield from _candidates_to_formulate(document, candidates)
         if not candidates:
             return "All of these were decided before the phase was done again."
     doubtful = [item for item in candidates if item.confidence < DOUBTFUL]
@@ -91,30 +95,30 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
     ]
     left_out = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
-    left_out += yield from _add_requirements(document, accepted)
+    left_out += yield from _add_formulated_requirements(document, accepted)
     added = len(candidates) - len(left_out)
     note = f"{count_noun(added, 'requirement')} from {count_noun(len(candidates), 'candidate')}."
     if not left_out:
         return note
     return (
-        yield from close_todo(
+        yield from close_todo_in_procedure(
             note, "append_file", path=LEFT_OUT, content="\n".join(left_out) + "\n"
         )
     )
 
 
-def settle_uncovered() -> Steps:
+def settle_after_formulation() -> Steps:
     """Set aside sentences that no requirement cites, with reasons; then check the result."""
-    collected = yield from call_with_retry(COLLECT)
+    collected = yield from retry_call_in_procedure(COLLECT)
     if not collected.startswith("Error") and "Not covered: " in collected:
-        listed = yield from read_whole_file(UNCOVERED, LINES)
-        yield _set_aside_calls(
-            parse_candidate_lines(listed), (yield from read_whole_file(LEFT_OUT, LINES))
+        listed = yield from read_file_from_tool_answers(UNCOVERED, LINES)
+        yield _formulation_set_aside_calls(
+            parse_candidate_lines(listed), (yield from read_file_from_tool_answers(LEFT_OUT, LINES))
         )
     return (yield from check_collected_results(COLLECT))
 
 
-def _set_aside_calls(uncovered: list[CandidateLine], left_out: list[str]) -> list[Call]:
+def _formulation_set_aside_calls(uncovered: list[CandidateLine], left_out: list[str]) -> list[Call]:
     """Return one call for each document and reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in uncovered:
@@ -128,25 +132,30 @@ def _set_aside_calls(uncovered: list[CandidateLine], left_out: list[str]) -> lis
 
 
 def write_open_questions() -> Steps:
-    left_out = [f"- {line}" for line in (yield from read_whole_file(LEFT_OUT, LINES))]
+    left_out = [f"- {line}" for line in (yield from read_file_from_tool_answers(LEFT_OUT, LINES))]
     lines = ["# Open questions", "", *(left_out or ["Every candidate found was formulated."]), ""]
     note, path = f"Left out: {count_noun(len(left_out), 'candidate')}.", "notes/open_questions.md"
-    return (yield from close_todo(note, "write_file", path=path, content="\n".join(lines)))
+    return (
+        yield from close_todo_in_procedure(note, "write_file", path=path, content="\n".join(lines))
+    )
 
 
-def _add_requirements(
+def _add_formulated_requirements(
     document: str, candidates: list[CandidateLine]
 ) -> Generator[list[Call], list[str], list[str]]:
     """Add requirements with their quotes; retry a refused one once with a shorter quote.
 
     Returns one line per omitted candidate.
     """
-    results = yield [_addition_call(document, item, item.quotes) for item in candidates]
+    results = yield [
+        _formulated_requirement_call(document, item, item.quotes) for item in candidates
+    ]
     again = [item for item, answer in zip(candidates, results, strict=True) if is_error(answer)]
     if not again:
         return []
     results = yield [
-        _addition_call(document, item, [(item.page, item.short_part)]) for item in again
+        _formulated_requirement_call(document, item, [(item.page, item.short_part)])
+        for item in again
     ]
     return [
         f"{item.id} · {document} · {answer[:200].splitlines()[0]}"
@@ -155,7 +164,9 @@ def _add_requirements(
     ]
 
 
-def _addition_call(document: str, item: CandidateLine, quotes: list[tuple[int, str]]) -> Call:
+def _formulated_requirement_call(
+    document: str, item: CandidateLine, quotes: list[tuple[int, str]]
+) -> Call:
     reasoning = f"The passage on page {item.page} of {document} says {item.force}."
     return (
         "add_requirement",
@@ -171,11 +182,11 @@ def _addition_call(document: str, item: CandidateLine, quotes: list[tuple[int, s
     )
 
 
-def _drop_decided(
+def _candidates_to_formulate(
     document: str, candidates: list[CandidateLine]
 ) -> Generator[list[Call], list[str], list[CandidateLine]]:
     """Return the candidates that are neither requirements nor left out."""
-    left_out = yield from read_whole_file(LEFT_OUT, LINES)
+    left_out = yield from read_file_from_tool_answers(LEFT_OUT, LINES)
     rest = [item for item in candidates if not any(
         line.startswith(f"{item.id} · {document} · ") for line in left_out
     )]  # fmt: skip
@@ -187,6 +198,6 @@ def _drop_decided(
     ]
 
 
-def _quote_lines(result: str, count: int) -> list[str]:
+def _formulation_quote_lines(result: str, count: int) -> list[str]:
     lines = [line.strip() for line in result.splitlines() if line.strip()]
     return [f"> {line[:200]}" for line in lines[:count]]

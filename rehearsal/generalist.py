@@ -6,16 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 
-from rehearsal.plans import Plan, PlanPhase, count_noun, file_slug
+from rehearsal.plans import Plan, PlanPhase, count_noun, rehearsed_plan_slug
 from rehearsal.replay import (
     Steps,
-    call_tool_once,
-    call_with_retry,
-    close_todo,
+    call_tool_in_procedure,
+    close_todo_in_procedure,
+    retry_call_in_procedure,
     run_procedures_together,
 )
 from rehearsal.request_view import RequestView, is_error
-from rehearsal.tool_answers import list_workspace_paths, read_whole_file
+from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
 
 MAX_STEPS = 9
 MAX_STEP = 220
@@ -67,7 +67,7 @@ def plan_general_job(instructions: str, documents: dict[str, str], items: dict[s
     steps = steps_in_instructions(
         instructions, [text for text in items.values() if text not in instructions]
     )
-    targets = [_target_path(number, step) for number, step in enumerate(steps, 1)]
+    targets = [_generalist_target_path(number, step) for number, step in enumerate(steps, 1)]
     reads = [
         f"Read `{text}` and note in `notes/source_{n}.md` what it says about the task"
         for n, text in enumerate(list(documents.values())[:6], 1)
@@ -101,15 +101,15 @@ def work_on_general_todo(view: RequestView, todo_id: int, text: str) -> Steps:
     match = _FILE.search(text)
     named = match or _NAMED.search(text)
     if named and lowered.startswith(("check", "compare", "review", "verify")):
-        return _check_file(named.group(1))
+        return _check_generalist_file(named.group(1))
     path = match.group(1) if match else f"output/phase_{view.number}_{todo_id:02d}.md"
-    return write_step_result(path, text)
+    return write_generalist_result(path, text)
 
 
 def write_general_report() -> Steps:
     """Write `output/summary.md` of a general job."""
     paths, notes = yield from run_procedures_together(
-        list_workspace_paths("output"), list_workspace_paths("notes")
+        list_paths_from_tool_answer("output"), list_paths_from_tool_answer("notes")
     )
     outputs = [path for path in paths if "summary" not in path]
     lines = [
@@ -131,34 +131,34 @@ def write_general_report() -> Steps:
     ]
     note = f"Wrote output/summary.md over {count_noun(len(outputs), 'result')}."
     return (
-        yield from close_todo(
+        yield from close_todo_in_procedure(
             note, "write_file", path="output/summary.md", content="\n".join(lines)
         )
     )
 
 
-def write_step_result(path: str, text: str) -> Steps:
+def write_generalist_result(path: str, text: str) -> Steps:
     """Write a file with passages about the step's subject."""
     source = _SOURCE.search(text)
     facts: list[str] = []
     if source:
-        lines = yield from read_whole_file(source.group(1))
+        lines = yield from read_file_from_tool_answers(source.group(1))
         facts = [f"- {line.strip()[:300]}" for line in lines if re.search(r"\w{3}", line)][:15]
     else:
-        query = _search_keyword(text)
-        result = yield from call_tool_once("search_files", query=query, path="")
+        query = _generalist_search_keyword(text)
+        result = yield from call_tool_in_procedure("search_files", query=query, path="")
         if not is_error(result) and not result.startswith("Nothing"):
             # Ignore hits in plans and reviews, which only repeat the step.
             sources = ("documents/", "instructions.md", "notes/step_", "notes/source_")
             hits = [hit for hit in result.splitlines() if hit.startswith(sources)]
             facts = [f"- {hit[:300]}" for hit in hits[:8]]
     note = f"Wrote {path} from {count_noun(len(facts), 'passage')} found."
-    content = _file_content(path, text, facts)
-    return (yield from close_todo(note, "write_file", path=path, content=content))
+    content = _generalist_file_content(path, text, facts)
+    return (yield from close_todo_in_procedure(note, "write_file", path=path, content=content))
 
 
-def _file_content(path: str, text: str, facts: list[str]) -> str:
-    task = _task_text(text)
+def _generalist_file_content(path: str, text: str, facts: list[str]) -> str:
+    task = _generalist_task_text(text)
     if path.endswith(".json"):
         data = {"task": task, "findings": [fact[2:] for fact in facts]}
         return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
@@ -178,29 +178,33 @@ def _file_content(path: str, text: str, facts: list[str]) -> str:
     return "\n".join([*lines, "", "## Result", "", result, ""])
 
 
-def _task_text(text: str) -> str:
+def _generalist_task_text(text: str) -> str:
     """Return a todo without the file name at its beginning."""
     task = _ORDER.sub("", text).strip() or text
     return task[0].upper() + task[1:]
 
 
-def _check_file(path: str) -> Steps:
-    lines = yield from read_whole_file(path)
+def _check_generalist_file(path: str) -> Steps:
+    lines = yield from read_file_from_tool_answers(path)
     verdict = f"has {len(lines)} lines and answers its step" if lines else "is missing or empty"
     if not lines and path.startswith(("output/", "notes/")):
-        content = _file_content(path, f"Make up for what was missing: {path}", [])
-        yield from call_with_retry("write_file", path=path, content=content)
+        content = _generalist_file_content(path, f"Make up for what was missing: {path}", [])
+        yield from retry_call_in_procedure("write_file", path=path, content=content)
     line = f"- `{path}` {verdict}\n"
     note = f"{path} {verdict}."
-    return (yield from close_todo(note, "append_file", path="notes/review.md", content=line))
+    return (
+        yield from close_todo_in_procedure(
+            note, "append_file", path="notes/review.md", content=line
+        )
+    )
 
 
-def _search_keyword(text: str) -> str:
+def _generalist_search_keyword(text: str) -> str:
     """Return the word to search for: the longest uncommon one of the step."""
-    words = re.findall(r"[A-Za-zÄÖÜäöüß]{5,}", _FILE.sub(" ", _task_text(text)))
+    words = re.findall(r"[A-Za-zÄÖÜäöüß]{5,}", _FILE.sub(" ", _generalist_task_text(text)))
     return max((w for w in words if w.lower() not in _COMMON_WORDS), key=len, default="the")
 
 
-def _target_path(number: int, step: str) -> str:
+def _generalist_target_path(number: int, step: str) -> str:
     match = _FILE.search(step)
-    return match.group(1) if match else f"output/{number:02d}_{file_slug(step)}.md"
+    return match.group(1) if match else f"output/{number:02d}_{rehearsed_plan_slug(step)}.md"

@@ -65,13 +65,13 @@ def parse_plan(lines: list[str]) -> Plan:
     return plan
 
 
-def fit_todos(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
+def fit_rehearsed_plan_todos(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
     """Fit steps into a todo list's limits: join neighbours if too many, else add fillers."""
     todos = list(steps)
     while len(todos) > most:
         shortest = min(range(len(todos) - 1), key=lambda n: len(todos[n]) + len(todos[n + 1]))
         todos[shortest : shortest + 2] = [f"{todos[shortest]}; then: {todos[shortest + 1]}"]
-    slug = file_slug(name)
+    slug = rehearsed_plan_slug(name)
     fillers = [
         f"Note in `notes/{slug}_sources.md` which files this phase used",
         f"Note in `notes/{slug}_decisions.md` what was decided and why",
@@ -87,7 +87,9 @@ def fit_todos(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
     return todos
 
 
-def assign_items(todos: list[dict[str, Any]], items: dict[str, str], *, last: bool) -> None:
+def assign_rehearsed_plan_items(
+    todos: list[dict[str, Any]], items: dict[str, str], *, last: bool
+) -> None:
     """Add the scope items that each todo carries out.
 
     Args:
@@ -95,9 +97,9 @@ def assign_items(todos: list[dict[str, Any]], items: dict[str, str], *, last: bo
         items: Text by id.
         last: Whether this is the last list; items that no todo mentions are then distributed too.
     """
-    texts = [_bare_todo_letters(todo["content"]) for todo in todos]
+    texts = [_rehearsed_plan_todo_letters(todo["content"]) for todo in todos]
     for number, (item, text) in enumerate(items.items()):
-        sought = _bare_todo_letters(text)[:60]
+        sought = _rehearsed_plan_todo_letters(text)[:60]
         named = [place for place, content in enumerate(texts) if sought and sought in content]
         if not named and last:
             named = [number % len(todos)]
@@ -105,11 +107,11 @@ def assign_items(todos: list[dict[str, Any]], items: dict[str, str], *, last: bo
             todos[place].setdefault("items", []).append(item)
 
 
-def _bare_todo_letters(text: str) -> str:
+def _rehearsed_plan_todo_letters(text: str) -> str:
     return "".join(char for char in text.lower() if char.isalnum())
 
 
-def file_slug(text: str) -> str:
+def rehearsed_plan_slug(text: str) -> str:
     """Return a short file name for a text."""
     words = re.findall(r"[a-z0-9]+", text.lower())
     return "_".join(words[:5])[:40] or "part"

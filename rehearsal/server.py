@@ -37,7 +37,7 @@ class ModelServer:
 
     def __post_init__(self) -> None:
         self.closing = threading.Event()
-        self._http = _HttpServer(("127.0.0.1", self.port), _RequestHandler)
+        self._http = _HttpServer(("127.0.0.1", self.port), _ModelServerHandler)
         self._http.owner = self
         self.port = self._http.server_address[1]
 
@@ -78,7 +78,7 @@ class _HttpServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
-class _RequestHandler(BaseHTTPRequestHandler):
+class _ModelServerHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _HttpServer
 
@@ -89,7 +89,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path.endswith("/models"):
-            self._send_body(200, JSON, MODELS)
+            self._send_model_answer(200, JSON, MODELS)
         else:
             self._send_failure(wire.Failure(404, f"There is nothing at {self.path}."))
 
@@ -107,13 +107,13 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self._send_failure(wire.Failure(401, "Incorrect API key provided."))
             return
         owner.on_request(incoming)
-        answer = wire.ask_model(owner.model, incoming.request)
+        answer = wire.ask_model_on_wire(owner.model, incoming.request)
         if owner.delay and owner.closing.wait(owner.delay):
             return
         if isinstance(answer, wire.Failure):
             self._send_failure(answer)
         elif isinstance(answer, wire.Reply) and not incoming.streams:
-            self._send_body(200, JSON, wire.reply_as_json(incoming, answer))
+            self._send_model_answer(200, JSON, wire.reply_as_json(incoming, answer))
         else:
             self._stream_answer(incoming, answer)
 
@@ -155,9 +155,9 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
 
     def _send_failure(self, failure: wire.Failure) -> None:
-        self._send_body(failure.status, JSON | failure.headers, failure.body)
+        self._send_model_answer(failure.status, JSON | failure.headers, failure.body)
 
-    def _send_body(self, status: int, headers: dict[str, str], body: bytes) -> None:
+    def _send_model_answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -23,7 +23,7 @@ class Example:
     result: str
 
 
-def parse_examples(description: str) -> list[Example]:
+def parse_programmer_examples(description: str) -> list[Example]:
     """Return the examples of the first function that a description mentions."""
     examples = [Example(*groups) for groups in _EXAMPLE.findall(description.replace("`", ""))]
     return [example for example in examples if example.name == examples[0].name]
@@ -36,7 +36,7 @@ def feature_module_path(feature: str) -> str:
 def feature_module_source(description: str) -> str:
     """Return the source of a feature's module."""
     docstring = " ".join(description.replace('"', "'").replace("\\", "/").split())[:90]
-    examples = parse_examples(description)
+    examples = parse_programmer_examples(description)
     if not examples:
         return f'"""{docstring}"""\n\nMADE = True\n'
     x1, y1 = float(examples[0].argument), float(examples[0].result)
@@ -53,7 +53,7 @@ def feature_module_source(description: str) -> str:
 
 def feature_tests(feature: str, description: str) -> str:
     """Return the source of a feature's tests, one for each example."""
-    module, examples = feature_module_path(feature), parse_examples(description)
+    module, examples = feature_module_path(feature), parse_programmer_examples(description)
     lines = [f'"""Tests of {feature}."""', "", "import unittest", "", f"import {module}", "", ""]
     lines += ["class Examples(unittest.TestCase):"]
     for number, each in enumerate(examples, 1):
@@ -68,17 +68,17 @@ def feature_tests(feature: str, description: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def test_command(feature: str) -> str:
+def programmer_test_command(feature: str) -> str:
     """Return the command that runs those tests in the repository's top folder."""
     return f"python3 -B -m unittest -v tests.test_{feature_module_path(feature)}"
 
 
-def workspace_test_command(folder: str, feature: str) -> str:
+def programmer_test_in_workspace(folder: str, feature: str) -> str:
     """Return the command that runs them from the workspace; it leaves no files behind."""
-    return f"cd {folder} && {test_command(feature)}"
+    return f"cd {folder} && {programmer_test_command(feature)}"
 
 
-def test_run_findings(result: str) -> list[str]:
+def programmer_test_findings(result: str) -> list[str]:
     """Return what a test run found wrong; empty if it succeeded."""
     if result.startswith("Exit code 0."):
         return []

@@ -13,13 +13,17 @@ from rehearsal import extraction, generalist, plans, team, validation
 from rehearsal.plans import count_noun
 from rehearsal.replay import (
     Steps,
-    call_tool_once,
-    call_with_retry,
-    close_todo,
+    call_tool_in_procedure,
+    close_todo_in_procedure,
+    retry_call_in_procedure,
     run_procedures_together,
 )
 from rehearsal.request_view import RequestView, is_error
-from rehearsal.tool_answers import input_documents, list_workspace_paths, read_whole_file
+from rehearsal.tool_answers import (
+    documents_in_tool_answer,
+    list_paths_from_tool_answer,
+    read_file_from_tool_answers,
+)
 
 _OPEN_ITEM = re.compile(r"(?:open:|;) ([SPA]\d+) ")
 MAX_SHOWN = 40
@@ -36,47 +40,51 @@ def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
     if "job_complete" in lowered:
         return team.finish_team_role(view) if view.agent in team.ROLES else finish_job(view)
     if "output/summary.md" in lowered or validation.REPORT in lowered:
-        return _write_report(view)
+        return _write_strategic_report(view)
     if "workspace.md" in lowered:
         return survey_workspace(view) if view.is_bootstrap else update_workspace(view)
     if "plan.md" in lowered and view.is_bootstrap:
-        return check_phase_plan() if lowered.startswith("check") else write_plan(view)
+        return check_strategic_plan() if lowered.startswith("check") else write_strategic_plan(view)
     if "plan.md" in lowered:
-        return revise_plan(view) if view.issue or "revise" in lowered else mark_progress(view)
+        return (
+            revise_strategic_plan(view)
+            if view.issue or "revise" in lowered
+            else mark_strategic_progress(view)
+        )
     if lowered.startswith("verify"):
         return verify_job_output()
-    return take_phase_notes(view, text)
+    return take_strategic_notes(view, text)
 
 
-def is_extraction(view: RequestView) -> bool:
+def is_extraction_job(view: RequestView) -> bool:
     """Return whether the job is to find requirements."""
-    if is_validation(view):
+    if is_validation_job(view):
         return False
     return view.agent == "creator" or "identify_requirement_candidates" in view.opening
 
 
-def is_validation(view: RequestView) -> bool:
+def is_validation_job(view: RequestView) -> bool:
     """Return whether the job is to decide on requirements."""
     return view.agent == "validator" or "`take_requirement`" in view.opening
 
 
-def _write_report(view: RequestView) -> Steps:
-    if is_extraction(view):
+def _write_strategic_report(view: RequestView) -> Steps:
+    if is_extraction_job(view):
         return extraction.write_extraction_report()
     return (
         validation.write_validation_report()
-        if is_validation(view)
+        if is_validation_job(view)
         else generalist.write_general_report()
     )
 
 
 def survey_workspace(view: RequestView) -> Steps:
     _, instructions, paths = yield from run_procedures_together(
-        call_tool_once("list_files"),
-        read_whole_file("instructions.md"),
-        list_workspace_paths("documents"),
+        call_tool_in_procedure("list_files"),
+        read_file_from_tool_answers("instructions.md"),
+        list_paths_from_tool_answer("documents"),
     )
-    documents = input_documents(paths)
+    documents = documents_in_tool_answer(paths)
     texts = list(documents.values())[:3]
     heads = yield [("read_file", {"path": text, "offset": 1, "limit": 5}) for text in texts]
     readable = sum(not is_error(head) for head in heads)
@@ -96,8 +104,8 @@ def survey_workspace(view: RequestView) -> Steps:
         "- `instructions.md`: what is wanted, unchanged since the start",
         "- `plan.md`: the phases and how far they are",
         "- `notes/`: what was learned; `output/`: what is delivered",
-        *(extraction.PLACES if is_extraction(view) else []),
-        *(validation.PLACES if is_validation(view) else []),
+        *(extraction.PLACES if is_extraction_job(view) else []),
+        *(validation.PLACES if is_validation_job(view) else []),
         "",
         "## Progress",
         "",
@@ -107,32 +115,34 @@ def survey_workspace(view: RequestView) -> Steps:
         f"Surveyed the workspace: {count_noun(len(documents), 'document')}, {readable} looked into."
     )
     return (
-        yield from close_todo(
+        yield from close_todo_in_procedure(
             note, "write_file", path="workspace.md", content="\n".join(lines) + "\n"
         )
     )
 
 
-def write_plan(view: RequestView) -> Steps:
+def write_strategic_plan(view: RequestView) -> Steps:
     instructions, paths = yield from run_procedures_together(
-        read_whole_file("instructions.md"), list_workspace_paths("documents")
+        read_file_from_tool_answers("instructions.md"), list_paths_from_tool_answer("documents")
     )
-    documents = input_documents(paths)
+    documents = documents_in_tool_answer(paths)
     text = "\n".join(instructions) or view.opening
-    if is_extraction(view):
-        plan = extraction.plan_extraction(list(documents))
-    elif is_validation(view):
+    if is_extraction_job(view):
+        plan = extraction.plan_rehearsed_extraction(list(documents))
+    elif is_validation_job(view):
         plan = validation.plan_validation()
     else:
         plan = team.plan_team_job(text) or generalist.plan_general_job(
             text, documents, view.open_items
         )
     note = f"Wrote plan.md with {count_noun(len(plan.phases), 'phase')}."
-    return (yield from close_todo(note, "write_file", path="plan.md", content=plan.text))
+    return (
+        yield from close_todo_in_procedure(note, "write_file", path="plan.md", content=plan.text)
+    )
 
 
-def check_phase_plan() -> Steps:
-    plan = plans.parse_plan((yield from read_whole_file("plan.md")))
+def check_strategic_plan() -> Steps:
+    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
     steps = ", ".join(str(len(phase.steps)) for phase in plan.phases)
     return (
         f"The plan has {count_noun(len(plan.phases), 'phase')} with {steps or 'no'} "
@@ -140,8 +150,8 @@ def check_phase_plan() -> Steps:
     )
 
 
-def mark_progress(view: RequestView) -> Steps:
-    plan = plans.parse_plan((yield from read_whole_file("plan.md")))
+def mark_strategic_progress(view: RequestView) -> Steps:
+    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
     finished = plan.open_phase
     if finished is None:
         return "The plan has no open phase."
@@ -156,25 +166,25 @@ def mark_progress(view: RequestView) -> Steps:
         for item, text in view.open_items.items():
             if text == extraction.LATER:
                 reason = "The candidates are counted; the batches take the place of this step."
-                yield from call_tool_once("drop_item", id=item, reason=reason)
-    if is_validation(view):
+                yield from call_tool_in_procedure("drop_item", id=item, reason=reason)
+    if is_validation_job(view):
         grown = yield from validation.add_validation_rounds(plan)
     ahead = count_noun(sum(not phase.done for phase in plan.phases), "phase")
     if ticked and not grown:
         return f"{view.ended_phase!r} is ticked in plan.md; {ahead} ahead."
     result = "Error"
     if not grown:
-        result = yield from call_tool_once(
+        result = yield from call_tool_in_procedure(
             "edit_file", path="plan.md", old=before, new=finished.boxes
         )
     if is_error(result):
-        yield from call_with_retry("write_file", path="plan.md", content=plan.text)
+        yield from retry_call_in_procedure("write_file", path="plan.md", content=plan.text)
     return f"Marked progress in plan.md; {ahead} ahead."
 
 
-def revise_plan(view: RequestView) -> Steps:
+def revise_strategic_plan(view: RequestView) -> Steps:
     lines, instruction_lines = yield from run_procedures_together(
-        read_whole_file("plan.md"), read_whole_file("instructions.md")
+        read_file_from_tool_answers("plan.md"), read_file_from_tool_answers("instructions.md")
     )
     plan, instructions = plans.parse_plan(lines), "\n".join(instruction_lines)
     if (
@@ -185,29 +195,31 @@ def revise_plan(view: RequestView) -> Steps:
         plan.phases += more.phases
     plan.head += f"\n\nRevised in phase {view.number}, because: {view.issue or 'see notes/'}"
     note = "Noted the issue in plan.md; the open phase is done again from its start."
-    return (yield from close_todo(note, "write_file", path="plan.md", content=plan.text))
+    return (
+        yield from close_todo_in_procedure(note, "write_file", path="plan.md", content=plan.text)
+    )
 
 
 def hand_over_phase(view: RequestView) -> Steps:
     if "workspace.md" in view.refusal:
-        yield from _shorten_workspace(view)
-    plan = plans.parse_plan((yield from read_whole_file("plan.md")))
+        yield from _shorten_strategic_workspace(view)
+    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
     if not plan.phases and view.refusal:
-        yield from write_plan(view)
-        plan = plans.parse_plan((yield from read_whole_file("plan.md")))
+        yield from write_strategic_plan(view)
+        plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
     phase = plan.open_phase
     if phase is None:
         return "The plan has no open phase; there is nothing to hand over."
     fewest, most = view.todo_limits
-    steps = plans.fit_todos(phase.steps, fewest, most, phase.name)
+    steps = plans.fit_rehearsed_plan_todos(phase.steps, fewest, most, phase.name)
     again = extraction.AGAIN if view.issue else ""
     todos: list[dict[str, Any]] = [
         {"id": n, "content": step[:450] + again} for n, step in enumerate(steps, 1)
     ]
-    plans.assign_items(
+    plans.assign_rehearsed_plan_items(
         todos, view.open_items, last=sum(not other.done for other in plan.phases) == 1
     )
-    yield from call_with_retry(
+    yield from retry_call_in_procedure(
         "todo_write", phase=phase.name, description=phase.objective[:1000], todos=todos
     )
     return f"Handed over {phase.name!r} with {count_noun(len(todos), 'todo')}."
@@ -218,20 +230,24 @@ def update_workspace(view: RequestView) -> Steps:
     head, _, progress = before.partition("## Progress")
     entries = [line for line in progress.splitlines() if line.startswith("- ")][-MAX_PROGRESS:]
     done = view.number - 1
-    entries.append(f"- Phase {done}: done, see `{_note_path(done)}`")
+    entries.append(f"- Phase {done}: done, see `{_strategic_note_path(done)}`")
     if view.issue:
         entries.append(f"- Phase {done} was taken back: {view.issue[:200]}")
     text = f"{head.strip()[:SHORT_WORKSPACE]}\n\n## Progress\n\n" + "\n".join(entries) + "\n"
     note = "workspace.md says what is done and where it is."
-    return (yield from close_todo(note, "write_file", path="workspace.md", content=text))
+    return (
+        yield from close_todo_in_procedure(note, "write_file", path="workspace.md", content=text)
+    )
 
 
-def take_phase_notes(view: RequestView, text: str) -> Steps:
+def take_strategic_notes(view: RequestView, text: str) -> Steps:
     """Summarise the phase, note a failure, or do a todo for which there is no rule."""
     done = view.number - 1
     todo = view.current_todo.id if view.current_todo else 0
     first = view.todos[0].id if view.todos else todo
-    path = _note_path(done) if todo == first else f"notes/phase_{view.number:03d}_{todo}.md"
+    path = (
+        _strategic_note_path(done) if todo == first else f"notes/phase_{view.number:03d}_{todo}.md"
+    )
     facts = [line for line in view.archive.splitlines() if line.lstrip().startswith(("-", "☑"))]
     lines = [f"# Notes on phase {done}", "", text, ""]
     if view.issue:
@@ -240,26 +256,30 @@ def take_phase_notes(view: RequestView, text: str) -> Steps:
         lines += ["the open phase again from its start. The second is chosen: it is safe.", ""]
     lines += ["## What the archive says", "", *(facts[:MAX_SHOWN] or ["- nothing"]), ""]
     return (
-        yield from close_todo(f"Wrote {path}.", "write_file", path=path, content="\n".join(lines))
+        yield from close_todo_in_procedure(
+            f"Wrote {path}.", "write_file", path=path, content="\n".join(lines)
+        )
     )
 
 
 def verify_job_output() -> Steps:
-    paths = yield from list_workspace_paths("output")
+    paths = yield from list_paths_from_tool_answer("output")
     heads = yield [("read_file", {"path": path, "offset": 1, "limit": 60}) for path in paths[:4]]
     readable = sum(not is_error(head) for head in heads)
     return f"Read {readable} of {count_noun(len(paths), 'file')} in output/; each has content."
 
 
 def finish_job(view: RequestView) -> Steps:
-    source = validation.REPORT if is_validation(view) else "output/summary.md"
+    source = validation.REPORT if is_validation_job(view) else "output/summary.md"
     paths, report = yield from run_procedures_together(
-        list_workspace_paths("output"), read_whole_file(source)
+        list_paths_from_tool_answer("output"), read_file_from_tool_answers(source)
     )
     deliverables = [path for path in paths if path != "output/completion.json"][:MAX_LIST]
-    summary = _section_lines(report, "What was done") or ["The plan was carried out."]
-    unresolved = [line[2:] for line in _section_lines(report, "Left open") if line.startswith("- ")]
-    notes = " ".join(_section_lines(report, "Remarks"))
+    summary = _strategic_section_lines(report, "What was done") or ["The plan was carried out."]
+    unresolved = [
+        line[2:] for line in _strategic_section_lines(report, "Left open") if line.startswith("- ")
+    ]
+    notes = " ".join(_strategic_section_lines(report, "Remarks"))
     refusals = 0
     while refusals < 3:
         arguments = {
@@ -270,12 +290,12 @@ def finish_job(view: RequestView) -> Steps:
         }
         if unresolved:
             arguments["unresolved"] = unresolved[:50]
-        result = yield from call_tool_once("job_complete", **arguments)
+        result = yield from call_tool_in_procedure("job_complete", **arguments)
         if not is_error(result):
             break
         refusals += 1
         for item in _OPEN_ITEM.findall(result):
-            yield from call_tool_once(
+            yield from call_tool_in_procedure(
                 "drop_item", id=item, reason="No step of the plan came to it."
             )
         # List what the refusal names as unresolved, since this model cannot deliver it.
@@ -285,12 +305,12 @@ def finish_job(view: RequestView) -> Steps:
     return "The job is complete." if refusals < 3 else "Completion was refused; see the reasons."
 
 
-def _shorten_workspace(view: RequestView) -> Steps:
+def _shorten_strategic_workspace(view: RequestView) -> Steps:
     text = view.workspace[: SHORT_WORKSPACE // 2] + "\n\n## Progress\n\n- see `notes/`\n"
-    return (yield from call_with_retry("write_file", path="workspace.md", content=text))
+    return (yield from retry_call_in_procedure("write_file", path="workspace.md", content=text))
 
 
-def _section_lines(lines: list[str], heading: str) -> list[str]:
+def _strategic_section_lines(lines: list[str], heading: str) -> list[str]:
     """Return the lines under a `## heading`."""
     section: list[str] = []
     inside = False
@@ -302,5 +322,5 @@ def _section_lines(lines: list[str], heading: str) -> list[str]:
     return section
 
 
-def _note_path(number: int) -> str:
+def _strategic_note_path(number: int) -> str:
     return f"notes/phase_{number:03d}.md"

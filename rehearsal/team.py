@@ -9,10 +9,10 @@ from typing import Any
 
 from protocol.handoffs import REPORT_FILES
 from rehearsal import generalist, software
-from rehearsal.plans import Plan, PlanPhase, file_slug
-from rehearsal.replay import Call, Steps, call_tool_once, close_todo
+from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
+from rehearsal.replay import Call, Steps, call_tool_in_procedure, close_todo_in_procedure
 from rehearsal.request_view import RequestView
-from rehearsal.tool_answers import read_whole_file
+from rehearsal.tool_answers import read_file_from_tool_answers
 
 MAX_FEATURES = 8
 ROLES = ("initializer", "coder", "tester")
@@ -42,7 +42,8 @@ def plan_team_job(instructions: str) -> Plan | None:
             steps = [*layout, f"Write `{folder}/tests/__init__.py`", *steps]
     elif group := _GROUP.search(task):
         steps = [
-            f"Write `{group[1]}/{file_slug(text)}.md`: {text}" for text in _LISTED.findall(group[2])
+            f"Write `{group[1]}/{rehearsed_plan_slug(text)}.md`: {text}"
+            for text in _LISTED.findall(group[2])
         ]
     elif feature := _FEATURE.search(task):
         folder, module = feature[2], software.feature_module_path(feature[1])
@@ -65,11 +66,11 @@ def team_role_procedure(view: RequestView, text: str) -> Steps | None:
     # The current task: for a job that continues another one, the amended part.
     task = view.opening.partition("## Amended")[2] or view.opening
     if "verdict.json" in lowered:
-        return _write_verdict(task)
+        return _write_team_verdict(task)
     if "features.json" in lowered:
-        return _write_answer("output/features.json")
+        return _write_team_answer("output/features.json")
     if "layout" in lowered:
-        return _write_layout(task)
+        return _write_team_layout(task)
     if "make the feature" in lowered:
         return _make_feature(task)
     if "run the tests" in lowered or "run each named check" in lowered:
@@ -95,10 +96,14 @@ def finish_team_role(view: RequestView) -> Steps:
     return "The job is complete."
 
 
-def _write_verdict(task: str) -> Steps:
-    content = json.dumps((yield from _run_verdict(task)), indent=2) + "\n"
+def _write_team_verdict(task: str) -> Steps:
+    content = json.dumps((yield from _run_team_verdict(task)), indent=2) + "\n"
     path = REPORT_FILES["verdict"]
-    return (yield from close_todo(f"Wrote {path}.", "write_file", path=path, content=content))
+    return (
+        yield from close_todo_in_procedure(
+            f"Wrote {path}.", "write_file", path=path, content=content
+        )
+    )
 
 
 def _note_team_todo(note: str) -> Steps:
@@ -106,14 +111,14 @@ def _note_team_todo(note: str) -> Steps:
     return note
 
 
-def _write_layout(task: str) -> Steps:
+def _write_team_layout(task: str) -> Steps:
     match = _SET_UP.search(task)
     folder = match[1] if match else "repo"
     readme = "# The project\n\nTests are in tests/: python3 -m unittest.\n"
     first = ("write_file", {"path": f"{folder}/README.md", "content": readme})
     note = "The layout is there, and how its tests are run."
     path = f"{folder}/tests/__init__.py"
-    return (yield from close_todo(note, "write_file", first, path=path, content=""))
+    return (yield from close_todo_in_procedure(note, "write_file", first, path=path, content=""))
 
 
 def _make_feature(task: str) -> Steps:
@@ -128,18 +133,20 @@ def _make_feature(task: str) -> Steps:
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
     tests = software.feature_tests(module, description)
     return (
-        yield from close_todo(note, "write_file", ("write_file", source), path=path, content=tests)
+        yield from close_todo_in_procedure(
+            note, "write_file", ("write_file", source), path=path, content=tests
+        )
     )
 
 
 def _test_feature(task: str) -> Steps:
     feature = _FEATURE.search(task)
     if feature:
-        return (yield from _run_tests(feature[2], software.feature_module_path(feature[1])))
+        return (yield from _run_team_tests(feature[2], software.feature_module_path(feature[1])))
     tested = _TESTED.search(task)
     if tested is None:
         return "Nothing names a feature."
-    return (yield from _run_tests(tested[2], software.feature_module_path(tested[1])))
+    return (yield from _run_team_tests(tested[2], software.feature_module_path(tested[1])))
 
 
 def choose_team_procedure(text: str) -> Steps | None:
@@ -149,46 +156,56 @@ def choose_team_procedure(text: str) -> Steps | None:
         return None
     verb, path, description = named.groups()
     if path in REPORT_FILES.values():
-        return _write_answer(path)
+        return _write_team_answer(path)
     if python := _PYTHON.fullmatch(path):
         folder, of_tests, module = python.groups()
         if verb == "Run":
-            return _run_tests(folder, module)
+            return _run_team_tests(folder, module)
         if not description:
-            return _write_file(path, "")
-        return _write_file(
+            return _write_team_file(path, "")
+        return _write_team_file(
             path,
             software.feature_tests(module, description)
             if of_tests
             else software.feature_module_source(description),
         )
     return (
-        None if path.startswith(("output/", "notes/")) else generalist.write_step_result(path, text)
+        None
+        if path.startswith(("output/", "notes/"))
+        else generalist.write_generalist_result(path, text)
     )
 
 
-def _write_file(path: str, content: str) -> Steps:
-    return (yield from close_todo(f"Wrote {path}.", "write_file", path=path, content=content))
-
-
-def _run_tests(folder: str, module: str) -> Steps:
-    result = yield from call_tool_once(
-        "run_command", command=software.workspace_test_command(folder, module)
+def _write_team_file(path: str, content: str) -> Steps:
+    return (
+        yield from close_todo_in_procedure(
+            f"Wrote {path}.", "write_file", path=path, content=content
+        )
     )
-    findings = software.test_run_findings(result)
+
+
+def _run_team_tests(folder: str, module: str) -> Steps:
+    result = yield from call_tool_in_procedure(
+        "run_command", command=software.programmer_test_in_workspace(folder, module)
+    )
+    findings = software.programmer_test_findings(result)
     return f"The tests fail: {findings[0]}" if findings else "The tests pass."
 
 
-def _write_answer(path: str) -> Steps:
-    instructions = "\n".join((yield from read_whole_file("instructions.md")))
+def _write_team_answer(path: str) -> Steps:
+    instructions = "\n".join((yield from read_file_from_tool_answers("instructions.md")))
     task = instructions.rpartition("## Amended")[2]
     answer: dict[str, Any]
     if path == "output/verdict.json":
-        answer = yield from _run_verdict(task)
+        answer = yield from _run_team_verdict(task)
     else:
         answer = _ANSWERS[path](instructions)
     content = json.dumps(answer, indent=2) + "\n"
-    return (yield from close_todo(f"Wrote {path}.", "write_file", path=path, content=content))
+    return (
+        yield from close_todo_in_procedure(
+            f"Wrote {path}.", "write_file", path=path, content=content
+        )
+    )
 
 
 def _list_team_features(instructions: str) -> dict[str, Any]:
@@ -196,9 +213,9 @@ def _list_team_features(instructions: str) -> dict[str, Any]:
     steps = generalist.steps_in_instructions(brief)[:MAX_FEATURES]
     features = []
     for number, step in enumerate(steps, 1):
-        shown = software.parse_examples(step)
+        shown = software.parse_programmer_examples(step)
         name = shown[0].name if shown else f"f{number}"
-        tests = {"unit": software.test_command(name)}
+        tests = {"unit": software.programmer_test_command(name)}
         features.append({"id": name, "description": step, "checks": ["unit"], "tests": tests})
     return {"features": features}
 
@@ -210,21 +227,21 @@ def _list_team_groups(instructions: str) -> dict[str, Any]:
     return {
         "groups": [
             {"id": f"g{n}", "title": text[:100], "items": [item]}
-            for n, (item, text) in enumerate(_scope_items(instructions), 1)
+            for n, (item, text) in enumerate(_team_scope_items(instructions), 1)
         ]
     }
 
 
-def _run_verdict(task: str) -> Generator[list[Call], list[str], dict[str, Any]]:
+def _run_team_verdict(task: str) -> Generator[list[Call], list[str], dict[str, Any]]:
     """Run the feature's tests and return the verdict on them."""
     match = _CHECKS.search(task)
     checks = [name.strip() for name in match[1].split(",")] if match else ["unit"]
     tested = _TESTED.search(task)
     feature, folder = (tested[1], tested[2]) if tested else ("f1", "repo")
-    result = yield from call_tool_once(
-        "run_command", command=software.workspace_test_command(folder, feature)
+    result = yield from call_tool_in_procedure(
+        "run_command", command=software.programmer_test_in_workspace(folder, feature)
     )
-    wrong = software.test_run_findings(result)
+    wrong = software.programmer_test_findings(result)
     return {
         "health": "The tests can be started." if "Ran " in result else "Nothing can be started.",
         "checks": [{"check": check, "passed": not wrong} for check in checks],
@@ -239,6 +256,6 @@ _ANSWERS: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
-def _scope_items(instructions: str) -> list[tuple[str, str]]:
+def _team_scope_items(instructions: str) -> list[tuple[str, str]]:
     items: list[tuple[str, str]] = _ITEM.findall(instructions)
     return items

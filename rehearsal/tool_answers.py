@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from activities.text.plain import split_lines
-from rehearsal.replay import Call, call_tool_once
+from rehearsal.replay import Call, call_tool_in_procedure
 from rehearsal.request_view import is_error
 
 _NUMBERED = re.compile(r"^ *(\d+)\t(.*)$")
@@ -37,7 +37,7 @@ class FilePage:
         return self.lines[-1][0] + 1 if self.lines else 1
 
 
-def parse_file_page(result: str, limit: int) -> FilePage:
+def parse_page_tool_answer(result: str, limit: int) -> FilePage:
     """Parse the lines of a `read_file` result; if it is cut, the lines before the cut."""
     if is_error(result):
         return FilePage([], more=False)
@@ -53,20 +53,22 @@ def parse_file_page(result: str, limit: int) -> FilePage:
     return FilePage(lines, more, int(total[1]) if total else 0)
 
 
-def read_file_page(
+def read_page_from_tool_answer(
     path: str, offset: int, limit: int
 ) -> Generator[list[Call], list[str], FilePage]:
     """Read one page of a file; empty if it cannot be read."""
-    result = yield from call_tool_once("read_file", path=path, offset=offset, limit=limit)
-    return parse_file_page(result, limit)
+    result = yield from call_tool_in_procedure("read_file", path=path, offset=offset, limit=limit)
+    return parse_page_tool_answer(result, limit)
 
 
-def read_whole_file(path: str, limit: int = PAGE) -> Generator[list[Call], list[str], list[str]]:
+def read_file_from_tool_answers(
+    path: str, limit: int = PAGE
+) -> Generator[list[Call], list[str], list[str]]:
     """Read all lines of a file, page by page."""
     lines: list[str] = []
     offset = 1
     for _ in range(MAX_PAGES):
-        page = yield from read_file_page(path, offset, limit)
+        page = yield from read_page_from_tool_answer(path, offset, limit)
         lines += [line for _, line in page.lines]
         if not page.more:
             break
@@ -74,13 +76,13 @@ def read_whole_file(path: str, limit: int = PAGE) -> Generator[list[Call], list[
     return lines
 
 
-def list_workspace_paths(folder: str) -> Generator[list[Call], list[str], list[str]]:
+def list_paths_from_tool_answer(folder: str) -> Generator[list[Call], list[str], list[str]]:
     """Return the paths of all files below a folder."""
-    result = yield from call_tool_once("list_files", path=folder, pattern=f"{folder}/*")
-    return parse_file_listing(result)
+    result = yield from call_tool_in_procedure("list_files", path=folder, pattern=f"{folder}/*")
+    return parse_listing_tool_answer(result)
 
 
-def parse_file_listing(result: str) -> list[str]:
+def parse_listing_tool_answer(result: str) -> list[str]:
     """Parse the files of a `list_files` result: path, two spaces, size."""
     paths = [line.split("  ")[0].strip() for line in result.splitlines()]
     return [
@@ -92,7 +94,7 @@ def parse_file_listing(result: str) -> list[str]:
     ]
 
 
-def input_documents(paths: list[str]) -> dict[str, str]:
+def documents_in_tool_answer(paths: list[str]) -> dict[str, str]:
     """Map each input document to the file with its text, which may be the document itself."""
     inputs = [
         path
@@ -101,12 +103,12 @@ def input_documents(paths: list[str]) -> dict[str, str]:
         and not path.startswith("documents/sources/")
         and not (path.endswith(READING) and path.removesuffix(READING) in paths)
     ]
-    texts = {path: text for path in inputs if (text := _text_companion(path, inputs))}
+    texts = {path: text for path in inputs if (text := _text_companion_in_answer(path, inputs))}
     beside = set(texts.values())
     return {path: texts.get(path, path) for path in inputs if path not in beside}
 
 
-def _text_companion(path: str, inputs: list[str]) -> str | None:
+def _text_companion_in_answer(path: str, inputs: list[str]) -> str | None:
     stem, _, ending = path.rpartition(".")
     for other in inputs:
         if other == path:

@@ -38,25 +38,27 @@ class RehearsalTransport(httpx2.AsyncBaseTransport):
         if path.endswith("/models"):
             return httpx2.Response(200, headers=JSON, content=MODELS)
         if not path.endswith("/chat/completions"):
-            return _failure_response(wire.Failure(404, f"There is nothing at {path}."))
+            return _rehearsal_failure_response(wire.Failure(404, f"There is nothing at {path}."))
         incoming = wire.parse_request_body(await request.aread())
         if isinstance(incoming, wire.Failure):
-            return _failure_response(incoming)
-        answer = wire.ask_model(self.model, incoming.request)
+            return _rehearsal_failure_response(incoming)
+        answer = wire.ask_model_on_wire(self.model, incoming.request)
         if self.delay:
             await asyncio.sleep(self.delay)
         if isinstance(answer, wire.Failure):
-            return _failure_response(answer)
+            return _rehearsal_failure_response(answer)
         headers = EVENTS if incoming.streams else JSON
         if isinstance(answer, wire.Reply):
             # One piece of content: the client's own decoder splits it, as it would a socket read.
-            return httpx2.Response(200, headers=headers, content=_body_content(incoming, answer))
+            return httpx2.Response(
+                200, headers=headers, content=_rehearsal_response_content(incoming, answer)
+            )
         return httpx2.Response(
-            200, headers=headers, stream=_BrokenStream(request, incoming, answer)
+            200, headers=headers, stream=_BrokenRehearsalStream(request, incoming, answer)
         )
 
 
-class _BrokenStream(httpx2.AsyncByteStream):
+class _BrokenRehearsalStream(httpx2.AsyncByteStream):
     """A body that stalls or breaks off."""
 
     def __init__(
@@ -73,7 +75,7 @@ class _BrokenStream(httpx2.AsyncByteStream):
         if isinstance(self._answer, wire.Hang):
             await self._wait_silently(None)
             return
-        content = _body_content(self._incoming, self._answer.reply)
+        content = _rehearsal_response_content(self._incoming, self._answer.reply)
         middle = len(content) // 2
         yield content[:middle]
         if isinstance(self._answer, wire.Cut):
@@ -96,11 +98,11 @@ class _BrokenStream(httpx2.AsyncByteStream):
             raise httpx2.ReadTimeout("the rehearsal model is silent", request=self._request)
 
 
-def _body_content(incoming: wire.IncomingRequest, reply: wire.Reply) -> bytes:
+def _rehearsal_response_content(incoming: wire.IncomingRequest, reply: wire.Reply) -> bytes:
     if incoming.streams:
         return b"".join(wire.reply_as_events(incoming, reply))
     return wire.reply_as_json(incoming, reply)
 
 
-def _failure_response(failure: wire.Failure) -> httpx2.Response:
+def _rehearsal_failure_response(failure: wire.Failure) -> httpx2.Response:
     return httpx2.Response(failure.status, headers=JSON | failure.headers, content=failure.body)

@@ -9,11 +9,18 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.collection import check_collected_results, collect_results
-from rehearsal.plans import Plan, PlanPhase, count_noun, file_slug
-from rehearsal.replay import CLEARED, Call, Steps, call_tool_once, call_with_retry, close_todo
+from rehearsal.collection import check_collected_results, collect_rehearsed_results
+from rehearsal.plans import Plan, PlanPhase, count_noun, rehearsed_plan_slug
+from rehearsal.replay import (
+    CLEARED,
+    Call,
+    Steps,
+    call_tool_in_procedure,
+    close_todo_in_procedure,
+    retry_call_in_procedure,
+)
 from rehearsal.request_view import is_error
-from rehearsal.tool_answers import list_workspace_paths, read_whole_file
+from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
 
 RESULT = "output/decisions.json"
 COLLECT = "collect_decisions"
@@ -70,7 +77,7 @@ class Decision:
     """Calls to make before the decision."""
 
 
-def parse_requirement(result: str) -> TakenRequirement | None:
+def parse_requirement_to_validate(result: str) -> TakenRequirement | None:
     """Parse the requirement in a result of `take_requirement`; None if there is none."""
     head, text = _TAKEN.search(result), _TEXT.search(result)
     if not head or not text:
@@ -105,7 +112,7 @@ def add_validation_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
     done = [phase for phase in plan.phases if phase.done]
     if not done or not done[-1].name.startswith("Validate"):
         return False
-    collected = yield from call_with_retry(COLLECT)
+    collected = yield from retry_call_in_procedure(COLLECT)
     # The store would return an undecidable requirement again and again.
     if is_error(collected) or _UNDECIDED in collected or _NONE_LEFT in collected:
         return False
@@ -124,11 +131,11 @@ def choose_validation_procedure(text: str) -> Steps | None:
     if text.startswith("Validate the next requirements"):
         return validate_drafts()
     if text.startswith(f"Write `{RESULT}`"):
-        return collect_results(COLLECT)
+        return collect_rehearsed_results(COLLECT)
     if text.startswith(f"Check `{RESULT}`"):
         return check_collected_results(COLLECT)
     if text.startswith("Note in `notes/rejected.md`"):
-        return list_rejected_requirements()
+        return note_rejected_in_validation()
     if text.startswith(f"Write the report `{REPORT}`"):
         return write_validation_report()
     return None
@@ -136,14 +143,14 @@ def choose_validation_procedure(text: str) -> Steps | None:
 
 def validate_drafts() -> Steps:
     """Take a few drafts and decide on them."""
-    documents = yield from list_workspace_paths("documents")
+    documents = yield from list_paths_from_tool_answer("documents")
     count = 0
-    result = yield from call_tool_once("take_requirement")
+    result = yield from call_tool_in_procedure("take_requirement")
     while count < REQUIREMENTS_PER_ROUND:
         if CLEARED in result:
-            result = yield from call_tool_once("take_requirement")
+            result = yield from call_tool_in_procedure("take_requirement")
             continue  # of a requirement that was decided since
-        requirement = parse_requirement(result)
+        requirement = parse_requirement_to_validate(result)
         if requirement is None:
             break
         decision = yield from _judge_requirement(requirement, documents)
@@ -156,7 +163,7 @@ def validate_drafts() -> Steps:
         if is_error(answer):
             *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
         if is_error(answer):
-            return f"{requirement.ref} could not be decided: {_shorten_text(answer)}"
+            return f"{requirement.ref} could not be decided: {_shorten_validation_text(answer)}"
         count += 1
     return f"Decided on {count_noun(count, 'requirement')}."
 
@@ -173,26 +180,28 @@ def _judge_requirement(
         calls.append(("cite_document", {"path": path, "page": page, "quote": quote}))
     relevance, similar, *cited = yield calls
     if cited and is_error(cited[0]):
-        return Decision("rejected", f"Its source does not bear it out: {_shorten_text(cited[0])}")
+        return Decision(
+            "rejected", f"Its source does not bear it out: {_shorten_validation_text(cited[0])}"
+        )
     if ", not relevant (" in relevance:
-        return Decision("rejected", _shorten_text(relevance))
+        return Decision("rejected", _shorten_validation_text(relevance))
     for match in _ALIKE.finditer(similar):
         likeness, other, status = match.groups()
         if status == "accepted" or other < requirement.ref:
             reasons = f"{other} says the same, likeness {likeness}."
             return Decision("duplicate", reasons, other)
-    return (yield from _integrate_requirement(requirement, _shorten_text(relevance)))
+    return (yield from _integrate_requirement(requirement, _shorten_validation_text(relevance)))
 
 
 def _integrate_requirement(
     requirement: TakenRequirement, why: str
 ) -> Generator[list[Call], list[str], Decision]:
-    entities = yield from call_tool_once(
+    entities = yield from call_tool_in_procedure(
         "resolve_entity", text=requirement.business_object, kind="BusinessObject"
     )
     entity = _ENTITY.search(entities)
     is_certain = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
-    key = entity[2] if entity and is_certain else file_slug(requirement.business_object)
+    key = entity[2] if entity and is_certain else rehearsed_plan_slug(requirement.business_object)
     node = {
         "type": requirement.type,
         "source": requirement.source,
@@ -219,21 +228,25 @@ def _integrate_requirement(
     return Decision("accepted", why, before=before)
 
 
-def list_rejected_requirements() -> Steps:
+def note_rejected_in_validation() -> Steps:
     lines = [
         f"- {each['id']}: {each['reasons']}"
-        for each in (yield from _read_decisions())
+        for each in (yield from _read_validation_decisions())
         if each["decision"] == "rejected"
     ]
     content = "\n".join(["# Rejected", "", *(lines or ["Nothing."]), ""])
     note = f"Rejected: {count_noun(len(lines), 'requirement')}."
-    return (yield from close_todo(note, "write_file", path="notes/rejected.md", content=content))
+    return (
+        yield from close_todo_in_procedure(
+            note, "write_file", path="notes/rejected.md", content=content
+        )
+    )
 
 
 def write_validation_report() -> Steps:
     """Write `output/decisions.md`."""
-    collected = yield from call_with_retry(COLLECT)
-    decisions = yield from _read_decisions()
+    collected = yield from retry_call_in_procedure(COLLECT)
+    decisions = yield from _read_validation_decisions()
     counts = Counter(each["decision"] for each in decisions)
     done = (
         f"Of {count_noun(len(decisions), 'requirement')} taken, {counts['accepted']} were "
@@ -250,11 +263,15 @@ def write_validation_report() -> Steps:
     open_ = [f"- {line}" for line in collected.splitlines() if line.startswith(_UNDECIDED)]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
     lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    return (yield from close_todo(done, "write_file", path=REPORT, content="\n".join(lines)))
+    return (
+        yield from close_todo_in_procedure(
+            done, "write_file", path=REPORT, content="\n".join(lines)
+        )
+    )
 
 
-def _read_decisions() -> Generator[list[Call], list[str], list[dict[str, Any]]]:
-    text = "\n".join((yield from read_whole_file(RESULT)))
+def _read_validation_decisions() -> Generator[list[Call], list[str], list[dict[str, Any]]]:
+    text = "\n".join((yield from read_file_from_tool_answers(RESULT)))
     try:
         decisions: list[dict[str, Any]] = json.loads(text or "[]")
     except ValueError:
@@ -262,5 +279,5 @@ def _read_decisions() -> Generator[list[Call], list[str], list[dict[str, Any]]]:
     return decisions
 
 
-def _shorten_text(text: str) -> str:
+def _shorten_validation_text(text: str) -> str:
     return " ".join(text.split())[:600]

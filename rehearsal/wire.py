@@ -112,7 +112,7 @@ def parse_request_body(body: bytes) -> IncomingRequest | Failure:
     return IncomingRequest(request, digest, len(body))
 
 
-def ask_model(model: Model, request: Request) -> Answer:
+def ask_model_on_wire(model: Model, request: Request) -> Answer:
     """Return the model's answer; an exception of the model becomes an HTTP 400 with its text.
 
     A client would take anything else for a lost connection and retry for ever.
@@ -124,7 +124,7 @@ def ask_model(model: Model, request: Request) -> Answer:
         return Failure(400, message, code="rehearsal_error")
 
 
-def estimate_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
+def estimate_wire_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
     """Estimate token counts at four characters a token.
 
     `cached_tokens` is what a perfect prefix cache would have: everything but the last exchange and
@@ -135,7 +135,7 @@ def estimate_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
     fresh = sum(len(str(message)) for message in messages[-3:]) // 4
     cached = max(0, prompt - fresh) if len(messages) > 3 else 0
     written = len(reply.content or "") + sum(
-        len(name) + len(_call_arguments_text(arguments)) for name, arguments in reply.calls
+        len(name) + len(_wire_arguments_text(arguments)) for name, arguments in reply.calls
     )
     completion = written // 4 + 1
     return {
@@ -152,9 +152,9 @@ def reply_as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
     if reply.calls:
         message["tool_calls"] = [
             {
-                "id": _reply_call_id(incoming, index),
+                "id": _wire_call_id(incoming, index),
                 "type": "function",
-                "function": {"name": name, "arguments": _call_arguments_text(arguments)},
+                "function": {"name": name, "arguments": _wire_arguments_text(arguments)},
             }
             for index, (name, arguments) in enumerate(reply.calls)
         ]
@@ -165,7 +165,7 @@ def reply_as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
         "created": 0,
         "model": incoming.request.get("model", "rehearsal"),
         "choices": [choice],
-        "usage": estimate_usage(incoming, reply),
+        "usage": estimate_wire_usage(incoming, reply),
     }
     return json.dumps(completion).encode()
 
@@ -180,27 +180,27 @@ def reply_as_events(incoming: IncomingRequest, reply: Reply) -> list[bytes]:
     # Only the delta changes between events, so serialise the rest once.
     events = [
         f'{head}{{"index":0,"delta":{json.dumps(delta)},"finish_reason":null}}]}}\n\n'
-        for delta in _stream_deltas(incoming, reply)
+        for delta in _wire_stream_deltas(incoming, reply)
     ]
     finish = json.dumps(reply.finish_reason)
     events.append(f'{head}{{"index":0,"delta":{{}},"finish_reason":{finish}}}]}}\n\n')
     if incoming.wants_usage:
-        events.append(f'{head}],"usage":{json.dumps(estimate_usage(incoming, reply))}}}\n\n')
+        events.append(f'{head}],"usage":{json.dumps(estimate_wire_usage(incoming, reply))}}}\n\n')
     events.append("data: [DONE]\n\n")
     return [event.encode() for event in events]
 
 
-def _stream_deltas(incoming: IncomingRequest, reply: Reply) -> list[dict[str, Any]]:
+def _wire_stream_deltas(incoming: IncomingRequest, reply: Reply) -> list[dict[str, Any]]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     if reply.content:
         third = len(reply.content) // 3 + 1
-        deltas += [{"content": piece} for piece in _split_reply_text(reply.content, third)]
+        deltas += [{"content": piece} for piece in _split_wire_text(reply.content, third)]
     for index, (name, arguments) in enumerate(reply.calls):
-        text = _call_arguments_text(arguments)
-        first, *rest = _split_reply_text(text, min(MAX_PIECE_CHARACTERS, len(text) // 2 + 1))
+        text = _wire_arguments_text(arguments)
+        first, *rest = _split_wire_text(text, min(MAX_PIECE_CHARACTERS, len(text) // 2 + 1))
         opening = {
             "index": index,
-            "id": _reply_call_id(incoming, index),
+            "id": _wire_call_id(incoming, index),
             "type": "function",
             "function": {"name": name, "arguments": first},
         }
@@ -211,13 +211,13 @@ def _stream_deltas(incoming: IncomingRequest, reply: Reply) -> list[dict[str, An
     return deltas
 
 
-def _split_reply_text(text: str, size: int) -> list[str]:
+def _split_wire_text(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)] or [""]
 
 
-def _call_arguments_text(arguments: Arguments) -> str:
+def _wire_arguments_text(arguments: Arguments) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _reply_call_id(incoming: IncomingRequest, index: int) -> str:
+def _wire_call_id(incoming: IncomingRequest, index: int) -> str:
     return f"call_{incoming.digest[:20]}_{index}"

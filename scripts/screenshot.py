@@ -32,7 +32,7 @@ from cli.demo import DOCUMENT, INSTRUCTIONS
 from cli.job_input import job_input, start_workflow
 from cli.report.gather import gather_report
 from cli.report.page import render_page as report_page
-from engine.connection import job_ui_link
+from engine.connection import job_web_ui_link
 from engine.development import development_server
 from engine.process import exit_worker_process
 from engine.root import open_root
@@ -64,10 +64,10 @@ async def main() -> None:
         os.environ["LONGHAUL_WORKSPACES"] = folder
         root = open_root(Path(folder))
         async with development_server() as running:
-            served = all_activities(root, lambda _: _start_slow_model())
+            served = all_activities(root, lambda _: _slow_screenshot_model())
             async with build_worker(running.client, root=root, activities=served):
                 handle = await _job_with_something_to_see(running.client)
-                link = job_ui_link(JOB, base=running.ui)
+                link = job_web_ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
                 report = Path(folder) / "report.html"
                 report.write_text(report_page(await gather_report(running.client, JOB)))
@@ -80,7 +80,7 @@ async def main() -> None:
                     await handle.result()
 
 
-def _start_slow_model() -> AsyncOpenAI:
+def _slow_screenshot_model() -> AsyncOpenAI:
     transport = RehearsalTransport(rehearse, delay=MODEL_SECONDS)
     return AsyncOpenAI(
         base_url="http://rehearsal/v1",

@@ -19,7 +19,7 @@ WIDTH, FORWARD, HEADS, WINDOW = 64, 128, 4, 65_536
 TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant: "
 
 
-def byte_letters() -> list[str]:
+def tiny_model_tokens() -> list[str]:
     """Return the 256 tokens of byte-level vocabularies: a printable character for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = (byte for byte in range(256) if byte not in plain)
@@ -30,7 +30,7 @@ def byte_letters() -> list[str]:
 def write_tiny_model(path: Path) -> None:
     """Write a model of one layer with random but reproducible weights."""
     chance = np.random.default_rng(7)
-    tokens = [*byte_letters(), "<s>", "</s>"]
+    tokens = [*tiny_model_tokens(), "<s>", "</s>"]
     out = gguf.GGUFWriter(str(path), "llama")
     out.add_context_length(WINDOW)
     out.add_embedding_length(WIDTH)

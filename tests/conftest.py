@@ -81,7 +81,7 @@ def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def own_credentials() -> None:
     """Make hidden values in a test depend on its own environment only."""
-    credentials.refresh_values()
+    credentials.refresh_credential_values()
 
 
 @pytest.fixture(autouse=True)

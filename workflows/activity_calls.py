@@ -153,7 +153,7 @@ class ActivityCalls:
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
-            return GONE if is_workflow_gone(error) else str(error)
+            return GONE if is_called_workflow_gone(error) else str(error)
         return None
 
     async def cancel_start(self, reason: str) -> CancelStartRequest:
@@ -175,22 +175,22 @@ class ActivityCalls:
             raise asyncio.CancelledError
 
 
-def is_workflow_gone(error: FailureError) -> bool:
+def is_called_workflow_gone(error: FailureError) -> bool:
     """Whether the target of a signal is a closed workflow."""
     return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
 
 
-def checkpoint_fields(job: JobRecord) -> dict[str, str]:
+def activity_checkpoint_fields(job: JobRecord) -> dict[str, str]:
     """Return the fields of a request that name the job's checkpoint store."""
     return {"root": job.root, **({"remote": job.remote} if job.remote else {})}
 
 
-def position_fields(job: JobRecord) -> dict[str, Any]:
+def activity_position_fields(job: JobRecord) -> dict[str, Any]:
     """Return the fields of a request that name the job's position."""
-    return {**checkpoint_fields(job), "commit": job.commit, "at": job.at, "step": job.step}
+    return {**activity_checkpoint_fields(job), "commit": job.commit, "at": job.at, "step": job.step}
 
 
-def step_summary(job: JobRecord, what: str) -> str:
+def activity_summary(job: JobRecord, what: str) -> str:
     """Return a line for Temporal Web: `phase 2 · todo 3 · write_file notes/a.md`."""
     phase = job.state.phase
     todo = f" · todo {phase.current.id}" if phase.current else ""

@@ -115,7 +115,7 @@ class StepFailed(Interruption):
         self.delay = TRY_AGAIN
         """When to retry a temporary failure."""
         self.message = str(getattr(cause, "message", None) or cause)[:MOST_SAID]
-        self.causes = _failure_causes(cause)
+        self.causes = _activity_failure_causes(cause)
         """The chain of causes, one line each."""
         if isinstance(cause, ApplicationError):
             self.kind = cause.type or "Unknown"
@@ -128,7 +128,7 @@ class StepFailed(Interruption):
         super().__init__(f"{step}: {self.message}")
 
 
-def _failure_causes(error: BaseException | None) -> list[str]:
+def _activity_failure_causes(error: BaseException | None) -> list[str]:
     causes: list[str] = []
     while error is not None and len(causes) < MOST_CAUSES:
         kind = getattr(error, "type", None) or type(error).__name__
@@ -148,7 +148,7 @@ def store_unavailable_wait(lacking: str) -> StepFailed:
     return StepFailed("job_complete", ApplicationError(f"{lacking}.", type="StoreUnavailableError"))
 
 
-def missing_verdict_wait(guard: str, tool: str, why: str, count: int) -> WaitState:
+def verdict_failure_wait(guard: str, tool: str, why: str, count: int) -> WaitState:
     """Return how the job waits for a verifier or hook that keeps failing itself."""
     return WaitState(
         reason="dependency",
@@ -159,7 +159,7 @@ def missing_verdict_wait(guard: str, tool: str, why: str, count: int) -> WaitSta
     )
 
 
-def wait_for_closing(failed: StepFailed) -> WaitState:
+def closing_failure_wait(failed: StepFailed) -> WaitState:
     """Return how a cancelled job waits whose result could not be written."""
     remedy = (
         "Mend what it names, then resume: closing is tried again. To end it without a result, "
@@ -168,7 +168,7 @@ def wait_for_closing(failed: StepFailed) -> WaitState:
     return wait_after_failure(failed).model_copy(update={"remedy": remedy})
 
 
-def wait_for_start(failed: StepFailed) -> WaitState:
+def start_failure_wait(failed: StepFailed) -> WaitState:
     """Return how a start waits for a dependency while it keeps trying."""
     mend = {
         "WrongRoot": "Start a worker on that root",
@@ -179,7 +179,7 @@ def wait_for_start(failed: StepFailed) -> WaitState:
     return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
 
 
-def wait_for_endpoint(failed: StepFailed) -> WaitState:
+def endpoint_failure_wait(failed: StepFailed) -> WaitState:
     """Return how the job waits for an unavailable endpoint or store while it keeps trying."""
     reason, remedy = REMEDIES[failed.kind]
     mend = remedy.partition(",")[0]

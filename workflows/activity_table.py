@@ -105,6 +105,6 @@ CLOSE_PROJECT = Activity("close_project", CheckpointReply, 4, 2 * MINUTE)
 WATCH_TRIAL = Activity("watch_trial", WatchTrialReply, WITHOUT_END, FETCH_SECONDS)
 
 
-def model_seconds(job: JobRecord, calls: int = 1) -> int:
+def model_activity_seconds(job: JobRecord, calls: int = 1) -> int:
     """Return the time limit of an activity with this many model calls."""
     return job.limits.model_seconds * calls + 30 * calls

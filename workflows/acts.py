@@ -27,7 +27,7 @@ def describe_act(received: ReceivedSignal, phase: int, detail: str = "") -> Pers
     """
     payload, signal = received.payload, received.signal
     did, words = {
-        "rewind": (_rewind_text(payload), payload.get("issue")),
+        "rewind": (_rewind_act_text(payload), payload.get("issue")),
         "cancel": ("cancelled the job", payload.get("reason")),
         "pause": ("paused the job", ""),
         "resume": ("let the job go on", _act_pairs(payload.get("set") or {})),
@@ -70,15 +70,15 @@ def acts_in_phase(job: JobRecord) -> list[str]:
     return [
         act.timeless_line
         for act in job.acts
-        if act.phase == number and not act.refused and _shows_in_work(act)
+        if act.phase == number and not act.refused and _is_act_shown_in_work(act)
     ]
 
 
-def _shows_in_work(act: PersonAct) -> bool:
+def _is_act_shown_in_work(act: PersonAct) -> bool:
     return act.signal in IN_WORK or (act.signal == "resume" and act.detail.startswith(EDITED))
 
 
-def calls_left_text(job: JobRecord) -> str:
+def calls_left_at_signal(job: JobRecord) -> str:
     """Return `2 calls of the last reply are still to be carried out: write_file a.md,
     job_complete`.
     """
@@ -91,7 +91,7 @@ def calls_left_text(job: JobRecord) -> str:
     return f"{which} of the last reply {verb} still to be carried out: {shown}"
 
 
-def pause_is_due(job: JobRecord) -> bool:
+def is_pause_signal_due(job: JobRecord) -> bool:
     """Whether a pause takes effect here.
 
     It does once the calls of the current reply are done, so that these calls do not overwrite a
@@ -103,7 +103,7 @@ def pause_is_due(job: JobRecord) -> bool:
     return job.calls[job.next_call].tool == "job_complete"
 
 
-def _rewind_text(payload: dict[str, Any]) -> str:
+def _rewind_act_text(payload: dict[str, Any]) -> str:
     if (phase := payload.get("phase")) is None:
         return "took the running phase back"
     files = "" if payload.get("restore_files", True) else ", keeping the files"

@@ -50,7 +50,7 @@ def model_call_reservation(prompt: int, completion: int, price: Price | None) ->
     return Reservation(model_calls=1, tokens=prompt + completion, cost=cost)
 
 
-def next_model_call(job: JobRecord) -> Reservation:
+def model_reply_reservation(job: JobRecord) -> Reservation:
     """Reserve for the next reply of the running phase."""
     return model_call_reservation(job.context, job.limits.output_tokens, job.limits.price)
 
@@ -61,11 +61,13 @@ def next_call_reservation(job: JobRecord) -> Reservation:
         return review_call_reservation(job)
     if job.judgement and not job.judgement.decided:
         return judge_call_reservation(job)
-    if unanswered_helpers(job):
+    if helpers_needing_budget(job):
         return helper_call_reservation(job, 1)
     if job.review or job.next_call < len(job.calls):
         return TOOL_CALL
-    return compaction_reservation(job) if compaction_is_due(job) else next_model_call(job)
+    return (
+        compaction_reservation(job) if is_over_context_budget(job) else model_reply_reservation(job)
+    )
 
 
 def review_call_reservation(job: JobRecord) -> Reservation:
@@ -75,7 +77,7 @@ def review_call_reservation(job: JobRecord) -> Reservation:
     return replace(reservation, tool_calls=MAX_LOOK_UPS)
 
 
-def unanswered_helpers(job: JobRecord) -> list[Helper]:
+def helpers_needing_budget(job: JobRecord) -> list[Helper]:
     """Return the helpers that have not answered."""
     return [each for each in job.helpers if not each.done and each.call >= job.next_call]
 
@@ -86,7 +88,7 @@ def helper_call_reservation(job: JobRecord, count: int) -> Reservation:
         model_call_reservation(
             max(helper.context, HELPER_TOKENS), job.limits.output_tokens, job.limits.price
         )
-        for helper in unanswered_helpers(job)[:count]
+        for helper in helpers_needing_budget(job)[:count]
     ]
     return Reservation(
         model_calls=len(calls),
@@ -96,9 +98,9 @@ def helper_call_reservation(job: JobRecord, count: int) -> Reservation:
     )
 
 
-def helpers_with_room(job: JobRecord) -> list[Helper]:
+def helpers_within_budget(job: JobRecord) -> list[Helper]:
     """Return as many of the open helpers as the limits have room for."""
-    helpers = unanswered_helpers(job)
+    helpers = helpers_needing_budget(job)
     while helpers and exceeded_limit(job, helper_call_reservation(job, len(helpers))):
         helpers.pop()
     return helpers
@@ -121,7 +123,7 @@ def reflection_reservation(job: JobRecord) -> Reservation:
     return Reservation(model_calls=4, tokens=4 * call.tokens, cost=4 * call.cost)
 
 
-def compaction_is_due(job: JobRecord) -> bool:
+def is_over_context_budget(job: JobRecord) -> bool:
     """Whether the next request would be too large and compacting can make it smaller."""
     grown = job.context - job.compacted_context
     return job.context >= job.context_limit and grown > job.context_limit // 10
@@ -149,7 +151,7 @@ class Consumption:
 
 
 @dataclass(frozen=True)
-class ExceededLimit:
+class ExceededBudgetLimit:
     """A limit that the next call would exceed."""
 
     scope: LimitScope
@@ -162,7 +164,7 @@ class ExceededLimit:
     def message(self) -> str:
         """Return `The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.`"""
         limit, spent, needed = (
-            format_amount(self.key, n) for n in (self.limit, self.spent, self.needed)
+            format_budget_amount(self.key, n) for n in (self.limit, self.spent, self.needed)
         )
         # A summary may be requested twice, so there can be room for the call but not for the step.
         more = f" and the next step may make {needed}" if self.needed > 1 else ""
@@ -181,7 +183,7 @@ class ExceededLimit:
         """Return the command that a person can use."""
         name = self.key if self.scope == "job" else f"phase.{self.key}"
         enough = max(2 * self.limit, self.spent + self.needed)
-        value = format_amount(self.key, enough, up=True).replace(",", "")
+        value = format_budget_amount(self.key, enough, up=True).replace(",", "")
         return (
             f"Raise it with the signal limit, such as `starter.py limit {shell_quoted(job_id)} "
             f"{name}={value}`, or cancel the job."
@@ -192,7 +194,7 @@ class ExceededLimit:
         return WaitState(reason="budget", message=self.message, remedy=self.remedy(job_id))
 
 
-def exceeded_limit(job: JobRecord, reservation: Reservation) -> ExceededLimit | None:
+def exceeded_limit(job: JobRecord, reservation: Reservation) -> ExceededBudgetLimit | None:
     """Return the first limit that a call with this reservation would exceed, the job's before the
     phase's.
 
@@ -206,7 +208,7 @@ def exceeded_limit(job: JobRecord, reservation: Reservation) -> ExceededLimit | 
             used, needed = spent.amount(key), getattr(reservation, key, 0)
             passed = used >= limit if key == "seconds" else round(used + needed, 9) > limit
             if passed and (needed or key == "seconds"):
-                return ExceededLimit(scope, key, limit, used, needed)
+                return ExceededBudgetLimit(scope, key, limit, used, needed)
     return None
 
 
@@ -231,7 +233,7 @@ def budget_seconds_left(job: JobRecord) -> float:
 def limits_running_low(job: JobRecord) -> str:
     """Return the rest of each limit with less than a fifth left; empty if there is none."""
     low = [
-        f"{format_amount(key, max(0, limit - used))} of {format_amount(key, limit)} "
+        f"{format_budget_amount(key, max(0, limit - used))} of {format_budget_amount(key, limit)} "
         f"{key.replace('_', ' ')} "
         f"of the {scope}"
         for scope, budget, spent in limit_scopes(job)
@@ -243,7 +245,7 @@ def limits_running_low(job: JobRecord) -> str:
 
 
 @dataclass(frozen=True)
-class Used:
+class BudgetUse:
     """A limit that is mostly used."""
 
     name: str
@@ -259,25 +261,26 @@ class Used:
 
     @property
     def figures(self) -> str:
-        return f"{format_amount(self.key, self.spent)} of {format_amount(self.key, self.limit)}"
+        spent = format_budget_amount(self.key, self.spent)
+        return f"{spent} of {format_budget_amount(self.key, self.limit)}"
 
     @property
     def raised(self) -> str:
         """A limit that has room again, as text for the command."""
-        return format_amount(self.key, 2 * self.limit, up=True).replace(",", "")
+        return format_budget_amount(self.key, 2 * self.limit, up=True).replace(",", "")
 
 
-def mostly_used_limits(scope: LimitScope, limits: Budget, spent: Consumption) -> list[Used]:
+def mostly_used_limits(scope: LimitScope, limits: Budget, spent: Consumption) -> list[BudgetUse]:
     """Return the limits with at most a fifth left."""
     return [
-        Used(key if scope == "job" else f"phase.{key}", key, limit, used)
+        BudgetUse(key if scope == "job" else f"phase.{key}", key, limit, used)
         for key in KEYS
         if (limit := getattr(limits, key)) is not None
         and (used := spent.amount(key)) >= limit * (1 - LOW)
     ]
 
 
-def nearly_used_limits(job: JobRecord) -> list[Used]:
+def nearly_used_limits(job: JobRecord) -> list[BudgetUse]:
     """Return the limits of job and phase that people should hear about before they are reached."""
     return [used for scope in limit_scopes(job) for used in mostly_used_limits(*scope)]
 
@@ -294,7 +297,7 @@ def limits_with_usage(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
-def limits_with_model(limits: JobLimits, model: str, of_model: JobLimits) -> JobLimits | str:
+def budget_limits_with_model(limits: JobLimits, model: str, of_model: JobLimits) -> JobLimits | str:
     """Return the limits with another model, or why the job cannot have it.
 
     Args:
@@ -335,7 +338,7 @@ def changed_limits(limits: JobLimits, model: str, payload: dict[str, Any]) -> Jo
     )
 
 
-def format_amount(key: str, value: float, *, up: bool = False) -> str:
+def format_budget_amount(key: str, value: float, *, up: bool = False) -> str:
     """Format an amount for people; money has two decimals, or more if it is small."""
     if key != "cost":
         return f"{int(value) + (up and value > int(value)):,}"

@@ -72,7 +72,7 @@ async def finish_cancellation(
             inbox.notice(f"the result is not written: {failed.message}")
             if not cancellation.by_signal or is_cancelled():
                 break
-            record.waiting = activity_failures.wait_for_closing(failed)
+            record.waiting = activity_failures.closing_failure_wait(failed)
         await publish()
         with suppress(asyncio.CancelledError):
             await workflow.wait_condition(lambda: is_cancelled() or bool(inbox.signals))
@@ -86,7 +86,7 @@ async def finish_cancellation(
         await workflow.wait_condition(is_cancelled)
 
 
-async def run_shielded(step: Coroutine[Any, Any, T]) -> T:
+async def run_despite_cancellation(step: Coroutine[Any, Any, T]) -> T:
     """Run a step to its end even if a cancellation arrives meanwhile."""
     task = asyncio.create_task(step)
     with suppress(asyncio.CancelledError):

@@ -8,7 +8,7 @@ from protocol.requests import Call, Usage
 from protocol.start import ReviewLimits
 from protocol.tools import ToolRoute
 from workflows import activity_failures, budget, course, gates, guards
-from workflows.learning_notes import reflect_on_failure, store_pending_traces
+from workflows.learning_notes import reflect_for_learning, store_learning_traces
 from workflows.tool_calls import ToolCalls
 
 SENT_BACK = "The review sent the job back: {findings}\nMend this, then call job_complete again."
@@ -30,7 +30,9 @@ class Completion:
     async def complete_job(self, call: Call, route: ToolRoute) -> None:
         job, before = self._job, self._job.bypasses
         facts = (await self._steps.read_gate_facts(job)).facts
-        job.course = course.after_completion_attempt(job.course, facts.deliverables_fingerprint)
+        job.course = course.course_after_completion_attempt(
+            job.course, facts.deliverables_fingerprint
+        )
         refusal = gates.completion_gate(job.state, facts, job.rewinds)
         if refusal:
             await self._refuse_completion(call, route, "completion", refusal.reason)
@@ -73,7 +75,7 @@ class Completion:
             job.review_rejections += 1
             if limits and job.review_rejections >= limits.attempts:
                 job.waiting = activity_failures.REVIEW
-            await reflect_on_failure(job, self._steps, self._inbox.notice, review.findings)
+            await reflect_for_learning(job, self._steps, self._inbox.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
         # After too many refusals the job waits for a person, who must see the reasons.
@@ -94,7 +96,7 @@ class Completion:
 
     async def _has_stored_traces(self) -> bool:
         """Store pending traces and return whether all are stored; if not, the job waits for it."""
-        stored = await store_pending_traces(self._job, self._steps, self._inbox.notice)
+        stored = await store_learning_traces(self._job, self._steps, self._inbox.notice)
         if not stored:
             self._job.waiting = activity_failures.STORE
         return stored

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 
-from protocol.payloads import check_decrypted
+from protocol.payloads import check_payload_is_decrypted
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord
 from workflows.inbox import Inbox
@@ -33,7 +33,7 @@ class Continuation:
         if not workflow.info().continued_run_id:
             self.started_at = workflow.info().workflow_start_time.isoformat(timespec="seconds")
             return None
-        check_decrypted(start)
+        check_payload_is_decrypted(start)
         record = kind.model_validate(start[0])
         self.started_at = record.started_at
         self._inbox.signals[:0] = record.inbox

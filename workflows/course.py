@@ -30,7 +30,7 @@ class CallOutcome:
     """Whether it completed a todo."""
 
 
-def after_reply(course: Course, calls: Sequence[Call]) -> Course:
+def course_after_reply(course: Course, calls: Sequence[Call]) -> Course:
     """Return the course after a reply of the model. A reply that only waits does not count as a
     call.
     """
@@ -44,7 +44,7 @@ def after_reply(course: Course, calls: Sequence[Call]) -> Course:
     )
 
 
-def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -> Course:
+def course_after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -> Course:
     """Return the course after a tool call."""
     call, reply = outcome.call, outcome.reply
     if outcome.completed:
@@ -52,20 +52,20 @@ def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -
         return course.in_new_phase.model_copy(
             update={
                 "seen_results": _append_latest_result(
-                    course.seen_results, _novelty_key(call, reply)
+                    course.seen_results, _course_novelty_key(call, reply)
                 )
             }
         )
     if call.tool == WAIT and reply.ok:
         return course.model_copy(update={"after_wait": True})
-    key, mark = f"{call.tool} {call.fingerprint}", _novelty_key(call, reply)
+    key, mark = f"{call.tool} {call.fingerprint}", _course_novelty_key(call, reply)
     result = reply.error_fingerprint or reply.fingerprint
     if (
         outcome.polling
         and reply.ok
         and (course.after_wait or course.polled_results.get(key) != result)
     ):
-        return _after_poll(course, call, key, result)
+        return _course_after_poll(course, call, key, result)
     news = reply.changed or (reply.ok and mark not in course.seen_results)
     changes: dict[str, object] = {
         "after_wait": False,
@@ -74,7 +74,7 @@ def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -
     if reply.ok:
         changes["seen_results"] = _append_latest_result(course.seen_results, mark)
     if outcome.polling:
-        changes["polled_results"] = _with_poll_result(course.polled_results, key, result)
+        changes["polled_results"] = _add_course_poll_result(course.polled_results, key, result)
     if call.tool == "job_complete" and not outcome.denied:
         changes["completion_refusals"] = course.completion_refusals + 1
     elif call.tool == "todo_complete" and not outcome.denied:
@@ -92,12 +92,12 @@ def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -
             news=news,
         )
         # After a wait the same call is a fresh look, whatever tool it is; `stale` continues.
-        earlier = _other_calls(course, call) if course.after_wait else course.recent_calls
-        changes["recent_calls"] = [*earlier, record][-window_size(figures) :]
+        earlier = _course_calls_except(course, call) if course.after_wait else course.recent_calls
+        changes["recent_calls"] = [*earlier, record][-course_window_size(figures) :]
     return course.model_copy(update=changes)
 
 
-def after_completion_attempt(course: Course, deliverables: str) -> Course:
+def course_after_completion_attempt(course: Course, deliverables: str) -> Course:
     """Return the course after `job_complete`.
 
     Refusals before a change of its deliverables are no repetition.
@@ -107,14 +107,14 @@ def after_completion_attempt(course: Course, deliverables: str) -> Course:
     return course.model_copy(update={"completion_refusals": 0, "deliverables": deliverables})
 
 
-def _novelty_key(call: Call, reply: ToolReply) -> str:
+def _course_novelty_key(call: Call, reply: ToolReply) -> str:
     """Return the key by which a result counts as new; for tools that read, it includes the
     arguments.
     """
     return f"{call.fingerprint}{reply.fingerprint}" if call.tool in READERS else reply.fingerprint
 
 
-def window_size(figures: StuckThresholds) -> int:
+def course_window_size(figures: StuckThresholds) -> int:
     """Return the size of the window: as long as the longest pattern plus one reply, so that a count
     can still rise after the model has read the advice.
     """
@@ -127,7 +127,7 @@ def window_size(figures: StuckThresholds) -> int:
     return longest + MAX_CALLS
 
 
-def _after_poll(course: Course, call: Call, key: str, result: str) -> Course:
+def _course_after_poll(course: Course, call: Call, key: str, result: str) -> Course:
     """Return the course after a poll that is no repetition: its result changed, or the agent
     waited.
     """
@@ -135,17 +135,17 @@ def _after_poll(course: Course, call: Call, key: str, result: str) -> Course:
     return course.model_copy(
         update={
             "after_wait": False,
-            "polled_results": _with_poll_result(course.polled_results, key, result),
+            "polled_results": _add_course_poll_result(course.polled_results, key, result),
             "seen_results": _append_latest_result(course.seen_results, result),
             "calls_without_news": 0 if changed else course.calls_without_news,
             "replies_since_todo": 0 if changed else course.replies_since_todo,
             # No run of equal results continues across a change, and no run of polls across a wait.
-            "recent_calls": [] if changed else _other_calls(course, call),
+            "recent_calls": [] if changed else _course_calls_except(course, call),
         }
     )
 
 
-def _other_calls(course: Course, call: Call) -> list[CallRecord]:
+def _course_calls_except(course: Course, call: Call) -> list[CallRecord]:
     return [
         call_record
         for call_record in course.recent_calls
@@ -157,6 +157,6 @@ def _append_latest_result(results: list[str], mark: str) -> list[str]:
     return [*[other for other in results if other != mark], mark][-MAX_SEEN:]
 
 
-def _with_poll_result(polled: dict[str, str], key: str, result: str) -> dict[str, str]:
+def _add_course_poll_result(polled: dict[str, str], key: str, result: str) -> dict[str, str]:
     others = {other: last for other, last in polled.items() if other != key}
     return dict([*others.items(), (key, result)][-MAX_POLLED:])

@@ -51,7 +51,7 @@ class Delegation:
     async def _ask_helpers(self) -> None:
         """Request one reply of each open helper, or of as many as the limits allow."""
         job = self._job
-        helpers = budget.helpers_with_room(job)
+        helpers = budget.helpers_within_budget(job)
         if not helpers:
             self._calls.park_without_room(budget.helper_call_reservation(job, 1))
             return

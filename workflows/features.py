@@ -14,7 +14,7 @@ from __future__ import annotations
 from protocol.handoffs import SETUP, FeatureEntry
 from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
 from protocol.project_requests import ChildWork
-from protocol.proof import AcceptedRun, Proof, command_in_repository
+from protocol.proof import AcceptedRun, Proof, proof_command_in_repository
 from protocol.text import one_line
 from workflows.moves import (
     AssignJob,
@@ -23,11 +23,11 @@ from workflows.moves import (
     WaitForJobs,
     assign_job,
     block_project_unit,
-    conflict_findings,
-    remaining_findings,
-    remember_fork_point,
-    reported_job_text,
-    work_problems,
+    remaining_unit_findings,
+    remember_unit_fork_point,
+    reported_unit_text,
+    unit_conflict_findings,
+    unit_work_problems,
 )
 
 SET_UP = """\
@@ -80,9 +80,9 @@ def next_moves(project: ProjectRecord) -> list[Move]:
     if feature is None:
         return [EndProject("completed")]
     return [
-        _assign_tester(project, feature)
+        _assign_feature_tester(project, feature)
         if feature.turn == "tester"
-        else _assign_coder(project, feature)
+        else _assign_feature_coder(project, feature)
     ]
 
 
@@ -103,9 +103,9 @@ def settle_job(
 ) -> str:
     """Apply a job's outcome; return the commit to merge, or None."""
     feature = _find_feature(project, run.unit)
-    why = work_problems(ended, work)
+    why = unit_work_problems(ended, work)
     if feature is None:
-        project.findings = remaining_findings(ended, why, project.findings)
+        project.findings = remaining_unit_findings(ended, why, project.findings)
         if work is None or why or work.features is None:
             return ""
         project.features = [
@@ -115,16 +115,18 @@ def settle_job(
         return work.commit
     if run.role == "tester":
         return _settle_test(project, feature, why, work)
-    remember_fork_point(feature, ended)
+    remember_unit_fork_point(feature, ended)
     if why or work is None:
         if work:
             feature.commit = work.commit
             feature.evidence = work.proofs[:MOST_PROOFS]
-        _retry_or_block_feature(project, feature, remaining_findings(ended, why, feature.reasons))
+        _retry_or_block_feature(
+            project, feature, remaining_unit_findings(ended, why, feature.reasons)
+        )
     else:
         feature.commit, feature.turn, feature.reasons = work.commit, "tester", []
-        feature.coder_report = reported_job_text(work)
-        _keep_evidence(feature, work)
+        feature.coder_report = reported_unit_text(work)
+        _keep_feature_evidence(feature, work)
     return ""
 
 
@@ -133,10 +135,10 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
     feature = _find_feature(project, run.unit)
     if feature is None:
         if conflicts:
-            project.features, project.findings = [], conflict_findings(conflicts)
+            project.features, project.findings = [], unit_conflict_findings(conflicts)
     elif conflicts:
         feature.tested, feature.commit = False, commit
-        _retry_or_block_feature(project, feature, conflict_findings(conflicts))
+        _retry_or_block_feature(project, feature, unit_conflict_findings(conflicts))
     else:
         feature.status, feature.reasons, feature.merged = "completed", [], commit
 
@@ -151,7 +153,7 @@ def _settle_test(
             block_project_unit(feature, ["It could not be tested.", *why])
         return ""
     feature.commit = work.commit or feature.commit
-    _keep_evidence(feature, work)
+    _keep_feature_evidence(feature, work)
     if not verdict.passed:
         findings = verdict.findings or [
             c.detail for c in verdict.checks if not c.passed and c.detail
@@ -164,7 +166,7 @@ def _settle_test(
     return feature.commit
 
 
-def _keep_evidence(feature: Feature, work: ChildWork) -> None:
+def _keep_feature_evidence(feature: Feature, work: ChildWork) -> None:
     """Record the commands that the system ran, and the number of tests, which later runs must not
     fall below.
     """
@@ -175,14 +177,14 @@ def _keep_evidence(feature: Feature, work: ChildWork) -> None:
     for run in work.proofs:
         if run.tests is None or run.check not in feature.tests:
             continue
-        accepted = _accepted_run(feature, run)
+        accepted = _accept_feature_run(feature, run)
         before = least.get(run.ran)
         if before is None or before.tests <= accepted.tests:
             least[run.ran] = accepted
     feature.test_minimums = list(least.values())
 
 
-def _accepted_run(feature: Feature, run: Proof) -> AcceptedRun:
+def _accept_feature_run(feature: Feature, run: Proof) -> AcceptedRun:
     command = feature.tests[run.check]
     return AcceptedRun(
         command=run.ran,
@@ -194,14 +196,14 @@ def _accepted_run(feature: Feature, run: Proof) -> AcceptedRun:
     )
 
 
-def proved_before(project: ProjectRecord, feature: Feature) -> list[AcceptedRun]:
+def accepted_feature_runs(project: ProjectRecord, feature: Feature) -> list[AcceptedRun]:
     """Return the commands of accepted features, and this one's so far."""
     accepted: dict[str, AcceptedRun] = {}
     for other in project.features:
         if other.status == "completed":
             for run in other.evidence:
                 if run.tests is not None and run.check in other.tests:
-                    accepted[run.ran] = _accepted_run(other, run)
+                    accepted[run.ran] = _accept_feature_run(other, run)
     for least in feature.test_minimums:
         before = accepted.get(least.command)
         if before is None or before.tests <= least.tests:
@@ -235,7 +237,7 @@ def _assign_initializer(project: ProjectRecord) -> AssignJob:
     )
 
 
-def _assign_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
+def _assign_feature_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
     return assign_job(
         project,
         feature.id,
@@ -248,7 +250,7 @@ def _assign_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
         written_tests=feature.written_tests,
         again=feature,
         tests=feature.tests,
-        accepted=proved_before(project, feature),
+        accepted=accepted_feature_runs(project, feature),
         coverage=feature.coverage,
         from_agent=project.start.agent("tester" if feature.attempts else "initializer"),
         next_agent=project.start.agent("tester"),
@@ -273,7 +275,7 @@ def _earlier_features(project: ProjectRecord) -> list[str]:
     return [*set_up[-1:], *lines[-MOST_LINES:]]
 
 
-def _assign_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
+def _assign_feature_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
     tools = {**PROOF, **project.start.proof}
     return assign_job(
         project,
@@ -292,7 +294,7 @@ def _assign_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
         tests=feature.tests,
         accepted=[
             each
-            for each in proved_before(project, feature)
+            for each in accepted_feature_runs(project, feature)
             if each.command in {command.command for command in feature.tests.values()}
         ],
         proof={
@@ -320,7 +322,7 @@ def _feature_from_report(project: ProjectRecord, entry: FeatureEntry) -> Feature
     named = {**entry.tests, **start.tests}
     tests = {
         check: named[check].model_copy(
-            update={"command": command_in_repository(named[check].command, start.product)}
+            update={"command": proof_command_in_repository(named[check].command, start.product)}
         )
         for check in entry.checks
         if check in named

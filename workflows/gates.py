@@ -75,7 +75,7 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
             "This todo is done by calling job_complete, which ends the job; if there is still work "
             "to do, hand it over with todo_write."
         )
-    outcome = _following_purpose(state, facts, limits)
+    outcome = _purpose_after_handover_gate(state, facts, limits)
     return NextPhase(outcome, completes) if isinstance(outcome, str) else outcome
 
 
@@ -100,7 +100,7 @@ def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refus
             "The next list is handed over. The phase is over once these todos are done as well: "
             f"{todo_texts}. Do them and call todo_complete for each."
         )
-    outcome = _following_purpose(state, facts, limits)
+    outcome = _purpose_after_handover_gate(state, facts, limits)
     if isinstance(outcome, Refusal):
         return outcome
     return NextPhase(outcome, tuple(todo.id for todo in completes))
@@ -112,7 +112,9 @@ def _open_todo_text(todo: Todo) -> str:
     return f"{todo.id}. {one_line(todo.content.rstrip('.'), 80)}{unseen_change}"
 
 
-def _following_purpose(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Purpose:
+def _purpose_after_handover_gate(
+    state: JobState, facts: GateFacts, limits: JobLimits
+) -> Refusal | Purpose:
     """Return what follows a strategic phase whose todos are done, from its plan and list."""
     phase = state.phase
     if facts.workspace_tokens > limits.workspace_tokens:
@@ -142,7 +144,7 @@ def _following_purpose(state: JobState, facts: GateFacts, limits: JobLimits) -> 
         known |= {f"P{number}" for number in range(1, facts.plan_steps + 1)}
     least = fewest_todos(phase.purpose, facts.plan_phases, limits.min_todos)
     if facts.todos_file == "missing" and phase.purpose != "bootstrap":
-        return _refuse_missing_list(facts, least, limits.max_todos) or "final"
+        return _refuse_handover_without_list(facts, least, limits.max_todos) or "final"
     return _check_todos(facts, least, limits.max_todos, known) or "work"
 
 
@@ -156,7 +158,9 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     """
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
-    refusal = _refuse_unfinished(state, facts, rewinds) or _refuse_unplanned(state, facts, rewinds)
+    refusal = _refuse_gate_if_unfinished(state, facts, rewinds) or _refuse_unplanned(
+        state, facts, rewinds
+    )
     if wrong := _delivery_problems(facts):
         # Named with the other problems: a few refusals in a row make the job wait for a person.
         return Refusal(" ".join([*wrong, refusal.reason] if refusal else wrong))
@@ -202,7 +206,7 @@ def _delivery_problems(facts: GateFacts) -> list[str]:
     return problems
 
 
-def _refuse_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+def _refuse_gate_if_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
     """Refuse if plan, scope or refused writes are open, whatever the call says."""
     if unread := _refuse_unreadable_plan(facts):
         return unread
@@ -211,17 +215,17 @@ def _refuse_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refus
         return None
     ticks = facts.only_unticked and not (open_items or facts.refused_writes)
     if ticks and (not rewinds or facts.unexplained_phases):
-        return Refusal(f"{_open_work_text(facts, [])} {TICK} Then call job_complete again.")
+        return Refusal(f"{_open_work_at_gate(facts, [])} {TICK} Then call job_complete again.")
     if not rewinds:
         return Refusal(
-            f"{_open_work_text(facts, open_items)} {_way_out_of_gate(facts, open_items)} "
+            f"{_open_work_at_gate(facts, open_items)} {_way_out_of_gate(facts, open_items)} "
             f"{GIVING_UP}"
         )
     if facts.unexplained_phases or facts.unexplained_items or facts.unexplained_writes:
         named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
         named += facts.unexplained_items + facts.unexplained_writes
         return Refusal(
-            f"{_open_work_text(facts, open_items)} {_way_out_of_gate(facts, open_items)} "
+            f"{_open_work_at_gate(facts, open_items)} {_way_out_of_gate(facts, open_items)} "
             f"What cannot be "
             "done needs an entry of its own in `unresolved`, with its id and the reason: "
             f"{'; '.join(named)}."
@@ -254,21 +258,21 @@ def _refuse_unreadable_plan(facts: GateFacts) -> Refusal | None:
     )
 
 
-def _refuse_missing_list(facts: GateFacts, least: int, most: int) -> Refusal | None:
+def _refuse_handover_without_list(facts: GateFacts, least: int, most: int) -> Refusal | None:
     """Refuse if no list was handed over: the plan goes on, or its boxes are not ticked."""
     if facts.plan_open == 0:
         return None
     if facts.only_unticked:
-        return Refusal(f"{_open_work_text(facts, [])} {TICK} Then call todo_complete again.")
+        return Refusal(f"{_open_work_at_gate(facts, [])} {TICK} Then call todo_complete again.")
     return Refusal(
-        f"todos.yaml does not exist, and {_open_work_text(facts, [])} If that work is "
+        f"todos.yaml does not exist, and {_open_work_at_gate(facts, [])} If that work is "
         "done, tick its boxes "
         "and call todo_complete again; else hand over the next phase with todo_write "
         f"({least} to {most} todos)."
     )
 
 
-def _open_work_text(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
+def _open_work_at_gate(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     """Return the open work in a sentence or two."""
     parts = []
     if facts.plan_open:
@@ -276,7 +280,7 @@ def _open_work_text(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
         boxes = f" (such as {'; '.join(facts.plan_boxes)})" if facts.plan_boxes else ""
         parts.append(f"plan.md has {phases}{boxes}")
     if items:
-        named = "; ".join(_item_names(items)).rstrip(".")
+        named = "; ".join(_gate_item_names(items)).rstrip(".")
         parts.append(f"{len(items)} scope item{'s are' if len(items) > 1 else ' is'} open: {named}")
     if refused := facts.refused_writes:
         listed = "; ".join(why.rstrip(".") for why in refused)
@@ -293,7 +297,7 @@ def _way_out_of_gate(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     return NAME_ITEM.format(id=items[0].id)
 
 
-def _item_names(items: Sequence[ScopeItem]) -> list[str]:
+def _gate_item_names(items: Sequence[ScopeItem]) -> list[str]:
     """Return `S2 Cover water`, for the first few items."""
     named = [f"{item.id} {item.text[:80]}" for item in items[:MOST_OPEN]]
     more = len(items) - MOST_OPEN
@@ -338,12 +342,12 @@ def _check_todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Re
         if unknown := [item for item in todo.items if item not in items]:
             return Refusal(
                 f"todos.yaml: todo {todo.id} names items that do not exist: {', '.join(unknown)}. "
-                f"The items are: {_item_ids_text(items)}."
+                f"The items are: {_gate_item_ids_text(items)}."
             )
     return None
 
 
-def _item_ids_text(items: set[str]) -> str:
+def _gate_item_ids_text(items: set[str]) -> str:
     """Return the first ids in order."""
     ordered = sorted(items, key=lambda item: (item[:1], len(item), item))
     return first_few(ordered, MOST_NAMED) or "none"

@@ -19,10 +19,10 @@ from workflows.moves import (
     WaitForJobs,
     assign_job,
     block_project_unit,
-    conflict_findings,
-    remaining_findings,
-    remember_fork_point,
-    work_problems,
+    remaining_unit_findings,
+    remember_unit_fork_point,
+    unit_conflict_findings,
+    unit_work_problems,
 )
 
 MAX_LISTED = 60
@@ -87,13 +87,13 @@ def settle_job(
 ) -> str:
     """Apply a job's outcome; return the commit to merge, or None."""
     group = _find_group(project, run.unit)
-    why = work_problems(ended, work)
+    why = unit_work_problems(ended, work)
     if group is None:
-        project.findings = remaining_findings(ended, why, project.findings)
+        project.findings = remaining_unit_findings(ended, why, project.findings)
         if work and work.routing and not why:
             _take_routing(project, work.routing)
         return ""
-    remember_fork_point(group, ended)
+    remember_unit_fork_point(group, ended)
     if work:
         group.commit = work.commit
         group.left_items = {
@@ -102,7 +102,7 @@ def settle_job(
             if place in work.left_items
         }
     if why or work is None:
-        _retry_or_block_group(project, group, remaining_findings(ended, why, group.reasons))
+        _retry_or_block_group(project, group, remaining_unit_findings(ended, why, group.reasons))
         return ""
     return work.commit
 
@@ -114,7 +114,7 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
         return
     if conflicts:
         group.commit = commit
-        _retry_or_block_group(project, group, conflict_findings(conflicts))
+        _retry_or_block_group(project, group, unit_conflict_findings(conflicts))
         return
     group.status, group.reasons = "completed", []
     for item in project.scope:
@@ -127,7 +127,7 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
     _end_wave(project)
 
 
-def routing_frame(project: ProjectRecord) -> RoutingFrame:
+def routing_frame_of_groups(project: ProjectRecord) -> RoutingFrame:
     """Return the facts against which the manager's next division is checked."""
     groups_by_item = {item: group for group in project.groups for item in group.items}
     # An item that its last group left out belongs to nobody.
@@ -201,7 +201,7 @@ def _assign_manager(project: ProjectRecord) -> AssignJob:
         task,
         findings=project.findings,
         report="groups",
-        routing=routing_frame(project),
+        routing=routing_frame_of_groups(project),
         next_agent=project.start.agent("worker"),
         documents=project.start.documents,
     )
@@ -214,7 +214,7 @@ def _assign_worker(project: ProjectRecord, group: Group) -> AssignJob:
         folder=project.start.product,
         title=group.title,
         task=group.task,
-        items=_group_bullet_list([item.text[:200] for item in of_group]),
+        items=_list_group_items([item.text[:200] for item in of_group]),
     )
     return assign_job(
         project,
@@ -239,7 +239,7 @@ def _group_items(project: ProjectRecord, group: Group) -> list[ScopeItem]:
 
 
 def _group_items_text(items: list[ScopeItem]) -> str:
-    return _group_bullet_list(
+    return _list_group_items(
         [
             f"{item.id}: {item.text[:200]}" + (f" ({item.reason[:200]})" if item.reason else "")
             for item in items
@@ -247,7 +247,7 @@ def _group_items_text(items: list[ScopeItem]) -> str:
     )
 
 
-def _group_bullet_list(items: list[str]) -> str:
+def _list_group_items(items: list[str]) -> str:
     lines = [f"- {item[:450]}" for item in items[:MAX_LISTED]]
     if (more := len(items) - MAX_LISTED) > 0:
         lines.append(f"- and {more} more, in documents/groups.json")

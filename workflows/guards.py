@@ -25,7 +25,7 @@ MOST_FOUND = 300
 REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
-def note_guard_refusal(
+def record_guard_refusal(
     job: JobRecord, guard: str, what: str, why: str, *, path: str | None = None, hook: bool = False
 ) -> str:
     """Count and record a refusal; return the notice for people.
@@ -51,9 +51,9 @@ def apply_guard_outcome(
         lines.append(use_guard_bypass(job, outcome.bypassed_guard, what, path))
     if outcome.guard:
         lines.append(
-            note_guard_refusal(job, outcome.guard, what, why, path=path, hook=outcome.hook)
+            record_guard_refusal(job, outcome.guard, what, why, path=path, hook=outcome.hook)
         )
-    note_guard_trials(job, outcome.trials, what, path)
+    record_guard_trials(job, outcome.trials, what, path)
     return lines
 
 
@@ -73,10 +73,10 @@ def count_undecided_votes(
     job.undecided = {**others, tool: count}
     if count < MOST_UNDECIDED:
         return None
-    return activity_failures.missing_verdict_wait(outcome.guard, tool, why, count)
+    return activity_failures.verdict_failure_wait(outcome.guard, tool, why, count)
 
 
-def note_guard_trials(
+def record_guard_trials(
     job: JobRecord, trials: Sequence[str], what: str, path: str | None = None
 ) -> None:
     """Record what guards on trial would have refused."""

@@ -21,7 +21,7 @@ PayloadReader = Callable[[str, tuple[Any, ...]], dict[str, Any]]
 """Checks a signal's payload; raises InvalidPayload."""
 
 
-def read_payload(signal: str, values: tuple[Any, ...]) -> dict[str, Any]:
+def read_inbox_payload(signal: str, values: tuple[Any, ...]) -> dict[str, Any]:
     """Return the payload of a job's signal. Raises InvalidPayload."""
     return read_signal_payload(signal, values).model_dump(exclude_unset=True)
 
@@ -30,7 +30,7 @@ def read_payload(signal: str, values: tuple[Any, ...]) -> dict[str, Any]:
 class Inbox:
     """Signals are put in by handlers and taken out by the job between steps."""
 
-    read: PayloadReader = read_payload
+    read: PayloadReader = read_inbox_payload
     signals: list[ReceivedSignal] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     """What was refused or done differently than requested, newest last, for people."""

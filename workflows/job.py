@@ -46,7 +46,7 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.endings import TransitionRequest
 from protocol.helpers import DELEGATE
-from protocol.payloads import InvalidPayload, read_job_start
+from protocol.payloads import InvalidPayload, read_job_start_payload
 from protocol.record import JobRecord, WaitState
 from protocol.requests import Call, Usage
 from protocol.start import PrepareRequest
@@ -67,14 +67,14 @@ from workflows import (
     tool_rules,
     traces,
 )
-from workflows.activity_calls import StepInterrupted, position_fields
+from workflows.activity_calls import StepInterrupted, activity_position_fields
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import (
     Cancellation,
     finish_cancellation,
     is_cancelled,
     read_cancellation,
-    run_shielded,
+    run_despite_cancellation,
 )
 from workflows.completion import Completion
 from workflows.continuation import Continuation
@@ -83,7 +83,7 @@ from workflows.inbox import Inbox
 from workflows.job_display import JobDisplay
 from workflows.job_recovery import JobRecovery
 from workflows.job_signals import JobSignals
-from workflows.learning_notes import reflect_on_failure, store_pending_traces
+from workflows.learning_notes import reflect_for_learning, store_learning_traces
 from workflows.phase_judge import PhaseJudge
 from workflows.signals import SignalReceiver
 from workflows.start import StartProcedure
@@ -135,15 +135,15 @@ class Job(SignalReceiver):
     def status(self) -> dict[str, Any]:
         """Return the job's status."""
         if self._record is None:
-            return status.preparing_status(self.inbox, self._start.waiting)
-        return status.status_answer(self._record, self.inbox)
+            return status.preparing_job_status(self.inbox, self._start.waiting)
+        return status.job_status_answer(self._record, self.inbox)
 
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
         """Restore the record of the previous run, or prepare a new job."""
         if (job := self._continuation.restore_record(JobRecord, start)) is not None:
             return job
         try:
-            start_input = read_job_start(start)
+            start_input = read_job_start_payload(start)
             request = PrepareRequest(
                 **start_input.model_dump(), chain=workflow.info().first_execution_run_id
             )
@@ -188,7 +188,7 @@ class Job(SignalReceiver):
                     self._signals.show_folder(), self.inbox.has_cancel
                 )
         if traces.is_trace_flush_due(job):
-            storing = store_pending_traces(job, self._steps, self.inbox.notice)
+            storing = store_learning_traces(job, self._steps, self.inbox.notice)
             with suppress(StepInterrupted):
                 await self._steps.run_interruptible(storing, self._has_urgent_signal)
         await self._display.publish_status()
@@ -207,7 +207,7 @@ class Job(SignalReceiver):
                         self._signals.handle(received), self.inbox.has_cancel
                     )
                 self.inbox.signals.remove(received)
-            if job.pausing and acts.pause_is_due(job):
+            if job.pausing and acts.is_pause_signal_due(job):
                 with suppress(StepInterrupted):
                     await self._steps.run_interruptible(
                         self._signals.pause_job(job.pausing), self.inbox.has_cancel
@@ -235,7 +235,7 @@ class Job(SignalReceiver):
             )
         except TimeoutError:
             if not self.inbox.signals:
-                self.inbox.notice(questions.apply_default_question_answer(job, workflow.time()))
+                self.inbox.notice(questions.answer_expired_question(job, workflow.time()))
         job.clock = workflow.now().timestamp()
         self._steps.may_continue_as_new = True
 
@@ -251,14 +251,16 @@ class Job(SignalReceiver):
 
     async def _close_cancelled(self, job: JobRecord, cancellation: Cancellation) -> None:
         """Write the result of a cancelled job; only the server can close it as cancelled."""
-        await run_shielded(store_pending_traces(job, self._steps, self.inbox.notice))
-        await run_shielded(self._steps.give_up_task(job))  # of an MCP server, if one is running
+        await run_despite_cancellation(store_learning_traces(job, self._steps, self.inbox.notice))
+        await run_despite_cancellation(
+            self._steps.give_up_task(job)
+        )  # of an MCP server, if one is running
 
         async def close() -> None:
             closing = self._steps.close_job(
                 job, "cancelled", reason=cancellation.reason, request_cancel=cancellation.by_signal
             )
-            closed = await run_shielded(closing)
+            closed = await run_despite_cancellation(closing)
             job.advance_to(closed.commit)
             job.result = closed.result
             self.inbox.notice_moved_aside(closed.moved_aside)
@@ -284,7 +286,7 @@ class PhaseLoop:
         """Run the next call of the current reply, or request a reply from the model."""
         job = self._job
         if lesson := job.inherited_failure:
-            await reflect_on_failure(job, self._steps, self._inbox.notice, lesson)
+            await reflect_for_learning(job, self._steps, self._inbox.notice, lesson)
             job.inherited_failure = ""
         elif job.review:
             await self._completion.continue_review(job.review)
@@ -292,12 +294,12 @@ class PhaseLoop:
             await self._dispatch_call(job.calls[job.next_call])
         elif job.calls and job.handed_over and job.end_tried_step != job.step:
             await self._end_handed_over_phase()
-        elif issue := stuck.overdue_rewind(job.course, job.step):
+        elif issue := stuck.overdue_stuck_rewind(job.course, job.step):
             await self._rewind_stuck_phase(issue)
-        elif budget.compaction_is_due(job):
+        elif budget.is_over_context_budget(job):
             if not self._calls.park_without_room(budget.compaction_reservation(job)):
                 await self._compact_context()
-        elif not self._calls.park_without_room(budget.next_model_call(job)):
+        elif not self._calls.park_without_room(budget.model_reply_reservation(job)):
             await self._request_reply()
 
     def next_call_wait(self) -> WaitState | None:
@@ -348,11 +350,11 @@ class PhaseLoop:
             job.correction = reply.refusal
             refusal = guards.REPLY.format(refusal=reply.refusal)
             self._inbox.notice(
-                guards.note_guard_refusal(job, reply.guard, "a reply", reply.refusal)
+                guards.record_guard_refusal(job, reply.guard, "a reply", reply.refusal)
             )
         job.settle_reply(refusal)
-        guards.note_guard_trials(job, reply.trials, "a reply")
-        self._calls.record_course(course.after_reply(job.course, reply.calls))
+        guards.record_guard_trials(job, reply.trials, "a reply")
+        self._calls.record_course(course.course_after_reply(job.course, reply.calls))
 
     async def _compact_context(self, *, hard: bool = False) -> None:
         """Compact the context: the model then sees its list, a summary and the rest."""
@@ -372,7 +374,7 @@ class PhaseLoop:
         is_last_todo = call.tool == "todo_complete" and job.state.phase.open_count == 1
         if route and job.pending:  # begun in an earlier step: a server asked, or works on it
             await calls.resume_call(call, route)
-        elif why := stuck.narrowed_refusal(job.course, call.tool, calls.todo_number):
+        elif why := stuck.stuck_phase_refusal(job.course, call.tool, calls.todo_number):
             await calls.deny_call(call, "stuck", why)
         elif why := job.refused_replies.get(job.step):
             await calls.deny_call(call, "reply", why)
@@ -492,7 +494,7 @@ class PhaseLoop:
         if await self._calls.refused_by_guards(call, route, []):
             return
         with guards.restoring_bypasses(job, before):
-            await reflect_on_failure(job, self._steps, self._inbox.notice, "", job.next_call)
+            await reflect_for_learning(job, self._steps, self._inbox.notice, "", job.next_call)
             await self.change_phase("rewind", outcome="rewound", call=job.next_call)
 
     async def _rewind_stuck_phase(self, issue: str) -> None:
@@ -506,7 +508,7 @@ class PhaseLoop:
                 update={"message": f"{issue} The job has used up its rewinds."}
             )
             return
-        await reflect_on_failure(job, self._steps, self._inbox.notice, issue)
+        await reflect_for_learning(job, self._steps, self._inbox.notice, issue)
         await self.change_phase("rewind", outcome="rewound", issue=issue)
         self._inbox.notice(f"stuck: went back. {issue}")
 
@@ -518,7 +520,7 @@ class PhaseLoop:
         await self._steps.give_up_task(job)
         rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
-            **position_fields(job),
+            **activity_position_fields(job),
             number=job.last_phase + 1,
             purpose=purpose,
             rewinds=rewinds,

@@ -33,9 +33,9 @@ class JobDisplay:
         job = self._job
         job.refusals += self._inbox.refused
         self._inbox.refused = 0
-        details = status.job_web_details(job, self._inbox.notices)
-        memo = status.job_memo_fields(job)
-        self._web.update(details, memo, status.job_attribute_values(job, memo))
+        details = status.job_status_markdown(job, self._inbox.notices)
+        memo = status.job_status_memo(job)
+        self._web.update(details, memo, status.job_status_attributes(job, memo))
 
     async def publish_status(self) -> None:
         """Show the job's status to everyone concerned."""
@@ -51,7 +51,7 @@ class JobDisplay:
     async def report_to_project(self) -> None:
         """Report the status to the project if it has changed."""
         job = self._job
-        report = status.child_report(job, workflow.info().workflow_id)
+        report = status.job_status_report(job, workflow.info().workflow_id)
         change = f"{report.status} {report.waiting} {report.asks} {report.message} {report.phase}"
         if disproved := job.guard_refusals.get(PROOF_GUARD):
             change += f" {disproved}"

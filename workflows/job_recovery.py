@@ -73,7 +73,7 @@ class JobRecovery:
         job.calls, job.next_call = recovered.calls, recovered.next_call
         job.failed_call = ""
         if recovered.failed_call is not None:
-            job.failed_call = replies.failed_call_text(
+            job.failed_call = replies.failed_call_in_reply(
                 job.calls[recovered.failed_call], recovered.failure
             )
         job.handed_over, job.end_tried_step = recovered.handed_over, 0
@@ -101,7 +101,9 @@ class JobRecovery:
 
     async def _pause_before_retry(self, failed: StepFailed) -> None:
         """Show that an endpoint or a store is unavailable, and wait before retrying."""
-        waiting = remedies.wait_with_remedy(activity_failures.wait_for_endpoint(failed), self._job)
+        waiting = remedies.wait_with_remedy(
+            activity_failures.endpoint_failure_wait(failed), self._job
+        )
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting, failed)
         self._job.waiting = waiting

@@ -27,7 +27,7 @@ MAX_REMARK_CHARACTERS = 100_000
 """Most characters of all remarks to a job, which are carried from run to run."""
 
 
-class Phases(Protocol):
+class SignalledPhases(Protocol):
     """The part of the phase loop that people's signals need."""
 
     async def change_phase(self, purpose: Purpose, **details: Any) -> None:
@@ -46,7 +46,7 @@ class JobSignals:
         steps: JobSteps,
         inbox: Inbox,
         *,
-        phases: Phases,
+        phases: SignalledPhases,
         recovery: JobRecovery,
     ) -> None:
         self._job = job
@@ -88,7 +88,7 @@ class JobSignals:
         else:
             if received.signal in ("approve", "deny"):
                 decided = self._job.approvals[-1]
-                act.did, act.detail = questions.approval_decision_words(decided)
+                act.did, act.detail = questions.answered_approval_words(decided)
                 act.id = decided.id
             self._inbox.notice(act.line)
         acts.keep_act(self._job, act)
@@ -107,7 +107,7 @@ class JobSignals:
             job.pausing = None
             job.paused_from = job.waiting.reason if job.waiting else None
             job.waiting = activity_failures.paused_activity_wait(
-                received.by, acts.calls_left_text(job)
+                received.by, acts.calls_left_at_signal(job)
             )
 
     async def show_folder(self) -> None:
@@ -173,11 +173,11 @@ class JobSignals:
             state = "paused" if self._is_paused else "about to pause"
             self._refuse(received, f"the job is {state} already")
             return ""
-        if acts.pause_is_due(job):
+        if acts.is_pause_signal_due(job):
             await self.pause_job(received)
             return ""
         job.pausing = received
-        return f"it takes effect after the calls under way. {acts.calls_left_text(job)}"
+        return f"it takes effect after the calls under way. {acts.calls_left_at_signal(job)}"
 
     async def _resume(self, received: ReceivedSignal) -> str:
         job, settings = self._job, received.payload.get("set")
@@ -271,7 +271,7 @@ class JobSignals:
         """
         job = self._job
         reply = await self._steps.set_model(job, settings)
-        limits = budget.limits_with_model(job.limits, reply.model, reply.limits)
+        limits = budget.budget_limits_with_model(job.limits, reply.model, reply.limits)
         if isinstance(limits, str):
             self._refuse(received, limits)
             return False

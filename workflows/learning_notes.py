@@ -14,7 +14,7 @@ from workflows.project_steps import ProjectSteps
 from workflows.steps import JobSteps
 
 
-async def store_pending_traces(
+async def store_learning_traces(
     job: JobRecord, steps: JobSteps, notice: Callable[[str], None]
 ) -> bool:
     """Store pending traces; return whether the store took them all.
@@ -36,7 +36,7 @@ async def store_pending_traces(
     return True
 
 
-async def store_pending_handoffs(
+async def store_learning_handoffs(
     project: ProjectRecord, steps: ProjectSteps, notice: Callable[[str], None]
 ) -> bool:
     """Store a project's pending handoffs; return whether the store took them."""
@@ -50,7 +50,7 @@ async def store_pending_handoffs(
     return True
 
 
-async def reflect_on_failure(
+async def reflect_for_learning(
     job: JobRecord,
     steps: JobSteps,
     notice: Callable[[str], None],

@@ -11,7 +11,7 @@ from protocol.payloads import Fork
 from protocol.project import Attempt, EndedJob, Feature, ProjectRecord, RunningJob, Unit
 from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import ChildWork
-from protocol.text import both_ends, commit_message, end_of, start_of
+from protocol.text import commit_message, shorten_to_both_ends, shorten_to_end, shorten_to_start
 
 MOST_TASK = 20_000
 MOST_REASON = 600
@@ -108,7 +108,7 @@ def count_begun_job(project: ProjectRecord, move: AssignJob) -> None:
     project.jobs += 1
 
 
-def work_problems(ended: EndedJob, work: ChildWork | None) -> list[str]:
+def unit_work_problems(ended: EndedJob, work: ChildWork | None) -> list[str]:
     """Return why a job's work cannot be accepted; empty if it can."""
     if ended.status == "late":
         return [f"The deadline of job {ended.job} passed."]
@@ -117,18 +117,18 @@ def work_problems(ended: EndedJob, work: ChildWork | None) -> list[str]:
     return work.problems
 
 
-def remaining_findings(ended: EndedJob, why: list[str], before: list[str]) -> list[str]:
+def remaining_unit_findings(ended: EndedJob, why: list[str], before: list[str]) -> list[str]:
     """Findings for the next attempt; earlier ones stay if this job did not complete."""
     return why if ended.status == "completed" else [*why, *before]
 
 
-def remember_fork_point(unit: Unit, ended: EndedJob) -> None:
+def remember_unit_fork_point(unit: Unit, ended: EndedJob) -> None:
     """Keep the job that a later one can be forked from."""
     if ended.phases:
         unit.job, unit.phases = ended.job, ended.phases
 
 
-def keep_unresolved(
+def keep_unresolved_unit_work(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork
 ) -> None:
     """Keep what an accepted job leaves unresolved, replacing that of its role's previous job.
@@ -161,17 +161,17 @@ def block_project_unit(unit: Unit, reasons: Sequence[str]) -> None:
     unit.reasons = list(reasons)
 
 
-def shorten_settled(units: Sequence[Unit]) -> None:
+def shorten_settled_units(units: Sequence[Unit]) -> None:
     """Shorten settled units, so that a record of many units stays small."""
     for unit in units:
         if not unit.settled:
             continue
-        unit.reasons = [both_ends(reason, MOST_REASON) for reason in unit.reasons[:5]]
+        unit.reasons = [shorten_to_both_ends(reason, MOST_REASON) for reason in unit.reasons[:5]]
         if isinstance(unit, Feature):
-            unit.coder_report = start_of(unit.coder_report, MOST_REASON)
+            unit.coder_report = shorten_to_start(unit.coder_report, MOST_REASON)
             unit.test_findings, unit.written_tests, unit.test_minimums = [], [], []
             for run in unit.evidence:
-                end = end_of(run.end, MOST_REASON)
+                end = shorten_to_end(run.end, MOST_REASON)
                 run.cut, run.end = run.cut or end != run.end, end
 
 
@@ -195,7 +195,7 @@ def note_unit_attempt(
         job=run.job,
         role=run.role,
         outcome=outcome,
-        why=[both_ends(reason, MOST_REASON) for reason in why[:3]],
+        why=[shorten_to_both_ends(reason, MOST_REASON) for reason in why[:3]],
         disproved=run.last_report.disproved,
         commit=work.commit if work else "",
         model_calls=ended.usage.model_calls,
@@ -205,16 +205,16 @@ def note_unit_attempt(
     unit.history = [*unit.history, attempt][-MOST_ATTEMPTS:]
 
 
-def reported_job_text(work: ChildWork) -> str:
+def reported_unit_text(work: ChildWork) -> str:
     """Return a job's own report on its work, without what the system adds."""
     return work.summary.partition("\nFiles changed: ")[0].strip()
 
 
-def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> str:
+def unit_merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> str:
     """Return the commit message of accepted work: what was done, by whom, how proved."""
     unit = project.find_unit(run.unit)
     trailers: dict[str, str | Sequence[str]] = {"Job": run.job}
-    story = reported_job_text(work)
+    story = reported_unit_text(work)
     if isinstance(unit, Feature):
         # The author's report says what was done; the tester has proved it.
         story = unit.coder_report or story
@@ -225,7 +225,7 @@ def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> s
     return commit_message(story or f"Work of {run.handoff.id}", trailers)
 
 
-def conflict_findings(conflicts: Sequence[str]) -> list[str]:
+def unit_conflict_findings(conflicts: Sequence[str]) -> list[str]:
     """Return the findings for the job that has to resolve a merge conflict."""
     return [
         "The work collides with what others have had accepted meanwhile. A text has both versions, "

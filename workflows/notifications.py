@@ -13,7 +13,7 @@ from protocol.notifications import MOST_CONTENT, Notification, Notifying, Occasi
 from protocol.project import ProjectRecord
 from protocol.project_forms import FORM_SPECS
 from protocol.record import JobRecord, WaitState
-from protocol.text import start_of
+from protocol.text import shorten_to_start
 from workflows import budget, project_status, shares
 from workflows.activity_failures import shell_quoted
 
@@ -31,11 +31,13 @@ def due_job_notifications(job: JobRecord, job_id: str, chain: str) -> list[Notif
     """
     if (book := job.notifying) is None:
         return []
-    draft = _Draft(book, job_id, job.agent, job.status, f"{chain[:8]}.{job.commit[:8]}")
+    draft = _NotificationDraft(book, job_id, job.agent, job.status, f"{chain[:8]}.{job.commit[:8]}")
     notifications = [
         *_waiting_notification(draft, job.waiting, job_id, title=job.title),
         *_limit_notifications(
-            draft, budget.nearly_used_limits(job), parked=_waits_for(job.waiting, "budget")
+            draft,
+            budget.nearly_used_limits(job),
+            parked=_has_notified_reason(job.waiting, "budget"),
         ),
     ]
     if job.result and not book.ended:
@@ -55,13 +57,13 @@ def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notifi
         return []
     mark = f"{chain[:8]}.{project.state[:8]}"
     agent, word = f"project ({project.start.form})", project_status.project_status_word(project)
-    draft = _Draft(book, project.id, agent, word, mark)
+    draft = _NotificationDraft(book, project.id, agent, word, mark)
     notifications = _waiting_notification(draft, project.waiting, project.id, title=project.title)
     # While the project itself waits, a person attends to that.
     for run in project.running.values() if project.waiting is None else ():
         stands = None
         if run.last_report.waiting and run.person_wait:
-            stands = project_status.waiting_of(project, run)
+            stands = project_status.project_job_wait_status(project, run)
         since = str(run.person_wait.since) if run.person_wait else ""
         notifications += _waiting_notification(
             draft, stands, run.job, title=project.title, since=since
@@ -69,7 +71,7 @@ def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notifi
     book.waits = {
         job: mark for job, mark in book.waits.items() if job in {project.id, *project.running}
     }
-    parked = _waits_for(project.waiting, "budget")
+    parked = _has_notified_reason(project.waiting, "budget")
     notifications += _limit_notifications(
         draft, shares.nearly_used_project_limits(project), parked=parked
     )
@@ -91,7 +93,7 @@ def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notifi
     book.blocked = [unit.id for unit in blocked]
     if project.result and not book.ended:
         book.ended = True
-        text = f"{project.id} has ended: {project_status.project_progress_line(project)}"
+        text = f"{project.id} has ended: {project_status.project_status_line(project)}"
         content = f"{project.title}\n{project.result.summary}"
         notifications.append(
             _end_notification(draft, project.id, project.result.status, text, content)
@@ -99,7 +101,7 @@ def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notifi
     return notifications
 
 
-class _Draft:
+class _NotificationDraft:
     """Fields that all notifications of one record share."""
 
     def __init__(self, book: Notifying, owner: str, agent: str, status: str, mark: str) -> None:
@@ -118,13 +120,13 @@ class _Draft:
             project=self.owner if job != self.owner else "",
             agent=self.agent if job == self.owner else "",
             status=details.pop("status", self.status),
-            content=start_of(content, MOST_CONTENT) if self.book.content else "",
+            content=shorten_to_start(content, MOST_CONTENT) if self.book.content else "",
             **details,
         )
 
 
 def _waiting_notification(
-    draft: _Draft, waiting: WaitState | None, job: str, *, title: str, since: str = ""
+    draft: _NotificationDraft, waiting: WaitState | None, job: str, *, title: str, since: str = ""
 ) -> list[Notification]:
     """Return a notification for a wait that has not been reported yet."""
     book = draft.book
@@ -138,7 +140,7 @@ def _waiting_notification(
         return []
     book.waits = {**book.waits, job: mark}
     book.asked = question or book.asked
-    command = notification_command(waiting, job)
+    command = due_notification_command(waiting, job)
     retrying = " It goes on trying by itself." if waiting.trying else ""
     figures = f" {waiting.message}" if waiting.reason == "budget" else ""
     about = "\n".join(f"{name}: {value}" for name, value in waiting.about.items())
@@ -157,7 +159,7 @@ def _waiting_notification(
 
 
 def _limit_notifications(
-    draft: _Draft, used: list[budget.Used], *, parked: bool
+    draft: _NotificationDraft, used: list[budget.BudgetUse], *, parked: bool
 ) -> Iterator[Notification]:
     """Yield a notification for each limit that has become nearly used up."""
     before, draft.book.limits = draft.book.limits, [each.name for each in used]
@@ -176,7 +178,7 @@ def _limit_notifications(
 
 
 def _end_notification(
-    draft: _Draft, job: str, status: str, text: str, content: str
+    draft: _NotificationDraft, job: str, status: str, text: str, content: str
 ) -> Notification:
     command = f"starter.py show {shell_quoted(job)}"
     return draft.make(
@@ -184,7 +186,7 @@ def _end_notification(
     )
 
 
-def notification_command(waiting: WaitState, job: str) -> str:
+def due_notification_command(waiting: WaitState, job: str) -> str:
     """Return the command that lets the job continue."""
     # Commands in a remedy are in backticks; an ellipsis marks a missing value.
     for piece in waiting.remedy.split("`")[1::2]:
@@ -193,5 +195,5 @@ def notification_command(waiting: WaitState, job: str) -> str:
     return f"starter.py {'show' if waiting.trying else 'resume'} {shell_quoted(job)}"
 
 
-def _waits_for(waiting: WaitState | None, reason: str) -> bool:
+def _has_notified_reason(waiting: WaitState | None, reason: str) -> bool:
     return waiting is not None and waiting.reason == reason

@@ -55,5 +55,5 @@ class PhaseJudge:
             self._notice(guards.use_guard_bypass(job, NAME, WHAT))
             refusal = ""
         elif refusal:
-            self._notice(guards.note_guard_refusal(job, NAME, WHAT, refusal))
+            self._notice(guards.record_guard_refusal(job, NAME, WHAT, refusal))
         return Judgement(commit=job.commit, decided=True, refusal=refusal)

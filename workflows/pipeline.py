@@ -13,10 +13,10 @@ from workflows.moves import (
     WaitForJobs,
     assign_job,
     block_project_unit,
-    conflict_findings,
-    remaining_findings,
-    remember_fork_point,
-    work_problems,
+    remaining_unit_findings,
+    remember_unit_fork_point,
+    unit_conflict_findings,
+    unit_work_problems,
 )
 
 
@@ -56,11 +56,11 @@ def settle_job(
 ) -> str:
     """Record the outcome of a job. Return the commit to merge, or an empty string."""
     stage = _find_stage(project, run.unit)
-    remember_fork_point(stage, ended)
+    remember_unit_fork_point(stage, ended)
     if work:
         stage.commit = work.commit
-    if (why := work_problems(ended, work)) or work is None:
-        _retry_or_block_stage(project, stage, remaining_findings(ended, why, stage.reasons))
+    if (why := unit_work_problems(ended, work)) or work is None:
+        _retry_or_block_stage(project, stage, remaining_unit_findings(ended, why, stage.reasons))
         return ""
     return work.commit
 
@@ -70,7 +70,7 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
     stage = _find_stage(project, run.unit)
     if conflicts:
         stage.commit = commit
-        _retry_or_block_stage(project, stage, conflict_findings(conflicts))
+        _retry_or_block_stage(project, stage, unit_conflict_findings(conflicts))
     else:
         stage.status, stage.reasons = "completed", []
 

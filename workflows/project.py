@@ -18,8 +18,8 @@ from temporalio.exceptions import ApplicationError
 from protocol.payloads import (
     InvalidPayload,
     read_payload_object,
-    read_project_signal,
-    read_workflow_input,
+    read_project_signal_payload,
+    read_start_payload,
 )
 from protocol.project import (
     BRIEF,
@@ -37,7 +37,7 @@ from protocol.project_requests import ChildWork, ProjectPrepareRequest
 from protocol.project_start import ProjectStart
 from protocol.record import WaitState
 from protocol.repository import BranchResult
-from protocol.text import one_line, start_of
+from protocol.text import one_line, shorten_to_start
 from workflows import activity_failures, pipeline, project_status, shares, traces
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import (
@@ -45,22 +45,22 @@ from workflows.cancellation import (
     finish_cancellation,
     is_cancelled,
     read_cancellation,
-    run_shielded,
+    run_despite_cancellation,
 )
 from workflows.continuation import Continuation
 from workflows.forms import FORM_FIELDS, FORMS
-from workflows.learning_notes import store_pending_handoffs
+from workflows.learning_notes import store_learning_handoffs
 from workflows.moves import (
     AssignJob,
     EndProject,
     ParkProject,
     WaitForJobs,
     count_begun_job,
-    keep_unresolved,
-    merge_message,
+    keep_unresolved_unit_work,
     note_unit_attempt,
-    shorten_settled,
-    work_problems,
+    shorten_settled_units,
+    unit_merge_message,
+    unit_work_problems,
 )
 from workflows.project_children import ProjectChildren
 from workflows.project_display import ProjectDisplay
@@ -75,7 +75,7 @@ class Project(SignalReceiver):
     """Runs several agents on one piece of work. Input: {"form": "…", "instructions": "…"}."""
 
     def __init__(self) -> None:
-        super().__init__(read_project_signal)
+        super().__init__(read_project_signal_payload)
         self._project: ProjectRecord | None = None
         self._steps = ProjectSteps()
         self._start = StartProcedure(self._steps, self.inbox)
@@ -105,8 +105,8 @@ class Project(SignalReceiver):
     def status(self) -> dict[str, Any]:
         """Return the project's status."""
         if self._project is None:
-            return project_status.preparing_status(self.inbox, self._start.waiting)
-        return project_status.status_answer(self._project, self.inbox)
+            return project_status.preparing_project_status(self.inbox, self._start.waiting)
+        return project_status.project_status_answer(self._project, self.inbox)
 
     @workflow.signal(description="Sent by the jobs of the project.")
     def report(self, *payload: Any) -> None:
@@ -124,7 +124,7 @@ class Project(SignalReceiver):
             self.inbox.refuse(f"signal report: {report.job[:100]} is no job at work here")
             return
         self._count_time(project)
-        note_wait(project, run, report)
+        note_project_job_wait(project, run, report)
         run.last_report = report
         self._children.has_news = True
 
@@ -133,7 +133,7 @@ class Project(SignalReceiver):
         if (record := self._continuation.restore_record(ProjectRecord, start)) is not None:
             return record
         try:
-            start_input = read_workflow_input(
+            start_input = read_start_payload(
                 ProjectStart, start, "project", '{"form": "…", "instructions": "…"}'
             )
             chain = workflow.info().first_execution_run_id
@@ -297,10 +297,10 @@ class Project(SignalReceiver):
         # On copies, since the steps below can fail and are then repeated.
         after = project.model_copy(deep=True)
         before = {unit.id: unit.model_dump() for unit in project.units}
-        why = work_problems(ended, work)
+        why = unit_work_problems(ended, work)
         if commit := self._form.settle_job(after, run, ended, work):
             assert work
-            message = merge_message(after, run, work)
+            message = unit_merge_message(after, run, work)
             merge = await self._steps.merge_work(after, run, commit, message)
             if merge.conflicts:
                 why = [f"it collides with accepted work in {', '.join(merge.conflicts[:20])}"]
@@ -308,15 +308,15 @@ class Project(SignalReceiver):
                 after.head = merge.commit
             self._form.mark_merged(after, run, merge.conflicts, merge.commit)
         note_unit_attempt(after, run, ended, work, why)
-        shorten_settled(after.units)
+        shorten_settled_units(after.units)
         changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
         if changed:
-            story = project_status.project_outcome_line(after, run, ended)
+            story = project_status.project_job_status_line(after, run, ended)
             after.state = await self._steps.write_state(after, changed, story)
         for name in (*FORM_FIELDS, "head", "state"):
             setattr(project, name, getattr(after, name))
         self._close_account(project, run, ended, work, why)
-        await store_pending_handoffs(project, self._steps, self.inbox.notice)
+        await store_learning_handoffs(project, self._steps, self.inbox.notice)
 
     def _close_account(
         self,
@@ -328,7 +328,7 @@ class Project(SignalReceiver):
     ) -> None:
         """Settle a job's use of limits, and record its outcome for people."""
         project.usage.add(ended.usage)
-        note_wait(project, run, None)
+        note_project_job_wait(project, run, None)
         del project.running[run.job]
         project.ended_jobs = [other for other in project.ended_jobs if other.job != ended.job]
         self._children.forget(run.job)
@@ -338,9 +338,11 @@ class Project(SignalReceiver):
             self.inbox.notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
-            keep_unresolved(project, run, ended, work)
-        add_summary(project, run, status, ended.reason or (work.summary if work else ""))
-        traces.note_handoff(project, run, ended, why, workflow.info().run_id)
+            keep_unresolved_unit_work(project, run, ended, work)
+        add_project_job_summary(
+            project, run, status, ended.reason or (work.summary if work else "")
+        )
+        traces.note_handoff_trace(project, run, ended, why, workflow.info().run_id)
 
     # Ends
 
@@ -373,20 +375,22 @@ class Project(SignalReceiver):
         branch = await self._publish_branch(project) if status == "completed" else None
         result = project_status.project_result(project, status, reason)
         result.branch = branch
-        reply = await run_shielded(self._steps.close_project(project, result, cancel=cancel))
+        reply = await run_despite_cancellation(
+            self._steps.close_project(project, result, cancel=cancel)
+        )
         result.commit, project.state = project.head, reply.commit
         project.result = result
 
     async def _close_cancelled(self, project: ProjectRecord, cancellation: Cancellation) -> None:
         """Cancel the children and write the result; only the server can close it as cancelled."""
-        await run_shielded(self._children.end_all())
+        await run_despite_cancellation(self._children.end_all())
         over = {ended.job: ended for ended in project.ended_jobs}
         for run in project.running.values():
             # A child that is missing here was cancelled before it had begun.
             ended = over.get(run.job) or EndedJob(job=run.job, status="cancelled")
             project.usage.add(ended.usage)
-            note_wait(project, run, None)
-            add_summary(project, run, ended.status, ended.reason)
+            note_project_job_wait(project, run, None)
+            add_project_job_summary(project, run, ended.status, ended.reason)
         project.running, project.ended_jobs, project.waiting = {}, [], None
 
         async def close() -> None:
@@ -400,13 +404,15 @@ class Project(SignalReceiver):
 
     async def _has_stored_traces(self, project: ProjectRecord) -> bool:
         """Whether the store has all traces; if not, the project waits for it."""
-        stored = await store_pending_handoffs(project, self._steps, self.inbox.notice)
+        stored = await store_learning_handoffs(project, self._steps, self.inbox.notice)
         if not stored:
             self._park_project(project, activity_failures.STORE)
         return stored
 
 
-def note_wait(project: ProjectRecord, run: RunningJob, report: ChildReport | None) -> None:
+def note_project_job_wait(
+    project: ProjectRecord, run: RunningJob, report: ChildReport | None
+) -> None:
     """Record what a job waited for and how long, once it continues or has ended."""
     reason = report.waiting if report else None
     if run.person_wait and run.person_wait.reason != reason:
@@ -420,13 +426,15 @@ def note_wait(project: ProjectRecord, run: RunningJob, report: ChildReport | Non
         )
 
 
-def add_summary(project: ProjectRecord, run: RunningJob, status: str, summary: str) -> None:
+def add_project_job_summary(
+    project: ProjectRecord, run: RunningJob, status: str, summary: str
+) -> None:
     """Record for people how a job ended."""
     job_summary = JobSummary(
         job=run.job,
         agent=run.handoff.to_agent,
         unit=run.unit,
         status=status,
-        summary=start_of(summary, 300),
+        summary=shorten_to_start(summary, 300),
     )
     project.job_summaries = [*project.job_summaries, job_summary][-MAX_JOB_SUMMARIES:]

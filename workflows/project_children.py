@@ -10,7 +10,7 @@ from temporalio import workflow
 from protocol.project import ChildReport, EndedJob, ProjectRecord, RunningJob
 from workflows import project_status, shares
 from workflows.moves import AssignJob
-from workflows.project_steps import Child, ProjectSteps, child_outcome
+from workflows.project_steps import Child, ProjectSteps, await_project_child
 
 
 class ProjectChildren:
@@ -68,7 +68,7 @@ class ProjectChildren:
         """Wait for a child; cancel it at its deadline."""
         if late := await self._is_late(run, child):
             await self._steps.cancel_child(run.job)
-        ended = await child_outcome(run, child)
+        ended = await await_project_child(run, child)
         if late and ended.status != "completed":
             ended.status, ended.reason = "late", "the deadline passed"
             # A retry must not fork from a late job.

@@ -24,9 +24,9 @@ class ProjectDisplay:
         project = self._project
         project.refusals += self._inbox.refused
         self._inbox.refused = 0
-        details = project_status.project_web_details(project, self._inbox.notices)
-        memo = project_status.project_memo_fields(project)
-        self._web.update(details, memo, project_status.project_attribute_values(project, memo))
+        details = project_status.project_status_markdown(project, self._inbox.notices)
+        memo = project_status.project_status_memo(project)
+        self._web.update(details, memo, project_status.project_status_attributes(project, memo))
 
     async def publish_status(self) -> None:
         """Show the project's status to everyone concerned."""

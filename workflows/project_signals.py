@@ -12,7 +12,7 @@ from workflows import activity_failures, acts, shares
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
-from workflows.project_status import runs_at_work
+from workflows.project_status import unended_project_runs
 from workflows.project_steps import ProjectSteps
 
 REASON_BY_SIGNAL = {"answer": "clarification", "approve": "approval", "deny": "approval"}
@@ -114,7 +114,7 @@ class ProjectSignals:
         paused = project.waiting is not None and project.waiting.reason == "paused"
         stuck = [
             run.job
-            for run in runs_at_work(project)
+            for run in unended_project_runs(project)
             if paused or run.last_report.waiting not in (None, "clarification", "approval")
         ]
         if payload.get("set") and not stuck:
@@ -150,11 +150,11 @@ class ProjectSignals:
 
     @property
     def _jobs_at_work(self) -> list[str]:
-        return [run.job for run in runs_at_work(self._project)]
+        return [run.job for run in unended_project_runs(self._project)]
 
     async def _lower_shares(self, parts: dict[str, dict[str, float]]) -> None:
         """Reduce running children's shares to what a person's limit leaves."""
-        for run in runs_at_work(self._project):
+        for run in unended_project_runs(self._project):
             if (part := parts.get(run.job)) and await self._forward_signal(
                 [run.job], "limit", part
             ):

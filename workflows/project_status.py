@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from protocol import scope
-from protocol.git_address import shown_address
+from protocol.git_address import git_address_without_user
 from protocol.project import (
     Attempt,
     EndedJob,
@@ -24,7 +24,7 @@ from protocol.record import MOST_BYTES, WaitState
 from protocol.repository import Publish
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
-from protocol.text import start_of
+from protocol.text import shorten_to_start
 from workflows import markdown, shares
 from workflows.activity_failures import shell_quoted
 from workflows.inbox import Inbox
@@ -41,10 +41,10 @@ def current_project_wait(project: ProjectRecord) -> WaitState | None:
     runs = list(project.running.values())
     if not runs or project.ended_jobs or any(run.last_report.waiting is None for run in runs):
         return None
-    return waiting_of(project, runs[0])
+    return project_job_wait_status(project, runs[0])
 
 
-def waiting_of(project: ProjectRecord, run: RunningJob) -> WaitState:
+def project_job_wait_status(project: ProjectRecord, run: RunningJob) -> WaitState:
     """Return why a job waits, and what a person can do about it in a project."""
     report = run.last_report
     # A job knows only its share; raising it there would take budget from the others.
@@ -68,7 +68,7 @@ def count_project_time(project: ProjectRecord, now: float) -> None:
     project.count_time(now, still=current_project_wait(project) is not None)
 
 
-def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
+def project_status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
     """Return the answer to the query, which `starter.py show --json` prints."""
     stands = current_project_wait(project)
     usage = total_project_usage(project)
@@ -83,19 +83,19 @@ def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         "status": project_status_word(project),
         "waiting_for": stands.reason if stands else None,
         "waiting": stands.model_dump() if stands else None,
-        "approval": _open_approval(project),
-        "line": project_progress_line(project),
+        "approval": _project_status_approval(project),
+        "line": project_status_line(project),
         "wave": project.wave,
         "units": project.result.units
         if project.result
         else [project_unit_data(unit) for unit in project.units],
-        "running": [_running_job_data(run) for run in runs_at_work(project)],
+        "running": [_running_project_job_status(run) for run in unended_project_runs(project)],
         "jobs": [
             *(summary.model_dump() for summary in project.job_summaries),
-            *map(_ended_job_data, ended_runs(project)),
+            *map(_ended_project_job_status, ended_project_runs(project)),
         ],
         "usage": usage.model_dump(),
-        "limits": {"project": shares.limits_with_usage(project)},
+        "limits": {"project": shares.project_limits_with_usage(project)},
         "scope": scope.scope_counts(project.scope),
         "items": [
             {"id": item.id, "text": item.text[:200], "status": item.status}
@@ -110,7 +110,7 @@ def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
     }
 
 
-def _open_approval(project: ProjectRecord) -> dict[str, Any] | None:
+def _project_status_approval(project: ProjectRecord) -> dict[str, Any] | None:
     """Return the project's own request for approval: to push its branch."""
     waiting = project.waiting
     if waiting is None or waiting.reason != "approval":
@@ -118,7 +118,7 @@ def _open_approval(project: ProjectRecord) -> dict[str, Any] | None:
     return {"id": waiting.about["id"], "approved": None}
 
 
-def preparing_status(inbox: Inbox, stands: WaitState | None) -> dict[str, Any]:
+def preparing_project_status(inbox: Inbox, stands: WaitState | None) -> dict[str, Any]:
     """Return the status of a project that has not begun: the keys that scripts rely on."""
     return {
         "project": True,
@@ -154,11 +154,11 @@ def project_unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
         "status": unit.status,
         "attempts": unit.attempts,
         "reasons": reasons,
-        "history": [_attempt_data(each, most) for each in unit.history],
+        "history": [_unit_attempt_status(each, most) for each in unit.history],
         "commit": unit.merged,
     }
     if unit.status == "blocked":
-        data["unblock"] = unblock_advice(unit)
+        data["unblock"] = blocked_unit_status_advice(unit)
     if isinstance(unit, Feature):
         data |= {"checks": unit.checks, "tested": unit.tested, "turn": unit.turn}
         data["tests"] = {check: each.command for check, each in unit.tests.items()}
@@ -171,14 +171,14 @@ def project_unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
     return data
 
 
-def _attempt_data(attempt: Attempt, most: int | None) -> dict[str, Any]:
+def _unit_attempt_status(attempt: Attempt, most: int | None) -> dict[str, Any]:
     data = attempt.model_dump(exclude_defaults=True)
     if most is not None and attempt.why:
-        data["why"] = [start_of(" ".join(attempt.why), most)]
+        data["why"] = [shorten_to_start(" ".join(attempt.why), most)]
     return data
 
 
-def unblock_advice(unit: Unit) -> str:
+def blocked_unit_status_advice(unit: Unit) -> str:
     """Return what a person can do about a blocked unit."""
     if not unit.job:
         return "None of its jobs made anything: mend what its reasons name and start it anew."
@@ -203,18 +203,18 @@ def project_status_word(project: ProjectRecord) -> str:
     return "waiting" if current_project_wait(project) else "running"
 
 
-def runs_at_work(project: ProjectRecord) -> list[RunningJob]:
+def unended_project_runs(project: ProjectRecord) -> list[RunningJob]:
     """Return the jobs that have not ended."""
-    over = [run.job for run in ended_runs(project)]
+    over = [run.job for run in ended_project_runs(project)]
     return [run for run in project.running.values() if run.job not in over]
 
 
-def ended_runs(project: ProjectRecord) -> list[RunningJob]:
+def ended_project_runs(project: ProjectRecord) -> list[RunningJob]:
     """Return the ended jobs whose work is being looked into, or will be."""
     return [project.running[each.job] for each in project.ended_jobs if each.job in project.running]
 
 
-def project_progress_line(project: ProjectRecord) -> str:
+def project_status_line(project: ProjectRecord) -> str:
     """Return the project's progress: `3 of 12 features; coder on brew`."""
     units = project.units
     kind = f"{FORM_SPECS[project.start.form].unit}s"
@@ -222,7 +222,7 @@ def project_progress_line(project: ProjectRecord) -> str:
     text = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
     blocked = sum(unit.status == "blocked" for unit in units)
     text += f", {blocked} blocked" if blocked else ""
-    over = [run.job for run in ended_runs(project)]
+    over = [run.job for run in ended_project_runs(project)]
     if runs := [
         f"{run.role} on {run.unit}{' (ended)' if run.job in over else ''}"
         for run in project.running.values()
@@ -231,7 +231,7 @@ def project_progress_line(project: ProjectRecord) -> str:
     return text
 
 
-def project_outcome_line(project: ProjectRecord, run: RunningJob, over: EndedJob) -> str:
+def project_job_status_line(project: ProjectRecord, run: RunningJob, over: EndedJob) -> str:
     """Return a job's outcome for the log: `brew-tester-1: completed; brew is blocked`."""
     unit = project.find_unit(run.unit)
     return f"{run.handoff.id}: {over.status}" + (f"; {unit.id} is {unit.status}" if unit else "")
@@ -254,9 +254,9 @@ def _cut_project_result(
     project: ProjectRecord, status: ProjectOutcome, reason: str, most: int | None
 ) -> ProjectResult:
     unresolved = [
-        start_of(
+        shorten_to_start(
             f"{unit.id} ({unit.status}): "
-            f"{(' '.join(unit.reasons) or _unfinished_unit_word(unit))[:most]}",
+            f"{(' '.join(unit.reasons) or _unfinished_unit_status(unit))[:most]}",
             500,
         )
         for unit in project.units
@@ -269,7 +269,7 @@ def _cut_project_result(
     by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
     return ProjectResult(
         status=status,
-        summary=f"{reason + ': ' if reason else ''}{project_progress_line(project)}, by {by}.",
+        summary=f"{reason + ': ' if reason else ''}{project_status_line(project)}, by {by}.",
         units=[project_unit_data(unit, most) for unit in project.units],
         unresolved=unresolved,
         dropped=[f"{i.id}: {i.reason[:most]}" for i in project.scope if i.status == "dropped"],
@@ -279,7 +279,7 @@ def _cut_project_result(
     )
 
 
-def project_web_details(project: ProjectRecord, notices: list[str]) -> str:
+def project_status_markdown(project: ProjectRecord, notices: list[str]) -> str:
     """Return Temporal Web's current details, in Markdown."""
     lines = [
         f"## {project.title}",
@@ -290,7 +290,7 @@ def project_web_details(project: ProjectRecord, notices: list[str]) -> str:
     ]
     if stands := current_project_wait(project):
         lines += [*markdown.markdown_waiting_lines(stands), ""]
-    lines += [f"### {project_progress_line(project)}", ""]
+    lines += [f"### {project_status_line(project)}", ""]
     if project.units:
         heading = FORM_SPECS[project.start.form].unit
         lines += [f"| | {heading} | | attempts | |", "|---|---|---|---|---|"]
@@ -303,16 +303,16 @@ def project_web_details(project: ProjectRecord, notices: list[str]) -> str:
             f"| {why} |"
         )
     lines += markdown.markdown_list_lines(
-        "Jobs at work", [_running_job_line(run) for run in runs_at_work(project)]
+        "Jobs at work", [_project_status_job_line(run) for run in unended_project_runs(project)]
     )
-    over = [f"`{run.job}` ({run.handoff.to_agent})" for run in ended_runs(project)]
+    over = [f"`{run.job}` ({run.handoff.to_agent})" for run in ended_project_runs(project)]
     lines += markdown.markdown_list_lines("Jobs that have ended, to be looked into", over)
     usage = total_project_usage(project)
     calls = f"Jobs {project.jobs} · model calls {usage.model_calls}"
     usage_line = f"{calls} · {markdown.markdown_usage_line(usage)}"
     lines += ["", usage_line]
     if project.scope:
-        lines += ["", f"Scope: {scope.scope_line(project.scope)}"]
+        lines += ["", f"Scope: {scope.scope_ledger_line(project.scope)}"]
     if project.result:
         lines += ["", "### Result", "", project.result.summary[:2000]]
         lines += ["", *(f"- unresolved: {text[:300]}" for text in project.result.unresolved[:50])]
@@ -320,43 +320,43 @@ def project_web_details(project: ProjectRecord, notices: list[str]) -> str:
     return "\n".join(lines)
 
 
-def project_memo_fields(project: ProjectRecord) -> dict[str, str]:
+def project_status_memo(project: ProjectRecord) -> dict[str, str]:
     """Return the last state in short, for when no worker can be asked."""
     stands = current_project_wait(project)
     return {
         "title": project.title,
         "agent": f"project ({project.start.form})",
         "status": f"waiting: {stands.reason}" if stands else project_status_word(project),
-        "state": project_progress_line(project),
+        "state": project_status_line(project),
     }
 
 
-def project_attribute_values(project: ProjectRecord, memo: dict[str, str]) -> dict[str, str]:
+def project_status_attributes(project: ProjectRecord, memo: dict[str, str]) -> dict[str, str]:
     """Return the memo's values of the search attributes that the server has registered."""
     values = {AGENT: memo["agent"], STATUS: memo["status"], PHASE: memo["state"][:100]}
     return {name: value for name, value in values.items() if name in project.search_attributes}
 
 
-def _unfinished_unit_word(unit: Unit) -> str:
+def _unfinished_unit_status(unit: Unit) -> str:
     return "not finished" if unit.status == "in_progress" else "not begun"
 
 
-def _running_job_line(run: RunningJob) -> str:
+def _project_status_job_line(run: RunningJob) -> str:
     state = (
         f"waiting: {run.last_report.waiting}" if run.last_report.waiting else run.last_report.phase
     )
     if run.last_report.waiting and run.handoff.deadline is not None:
-        ends = _status_moment(run.since + run.handoff.deadline)
+        ends = _project_status_time(run.since + run.handoff.deadline)
         state += f", which counts against its deadline ({ends})"
     return f"`{run.job}` ({run.handoff.to_agent}) {markdown.markdown_table_cell(state)}"
 
 
-def _ended_job_data(run: RunningJob) -> dict[str, Any]:
+def _ended_project_job_status(run: RunningJob) -> dict[str, Any]:
     summary = JobSummary(job=run.job, agent=run.handoff.to_agent, unit=run.unit, status="ended")
     return summary.model_dump()
 
 
-def _running_job_data(run: RunningJob) -> dict[str, Any]:
+def _running_project_job_status(run: RunningJob) -> dict[str, Any]:
     deadline = run.since + run.handoff.deadline if run.handoff.deadline is not None else None
     return {
         "job": run.job,
@@ -367,12 +367,12 @@ def _running_job_data(run: RunningJob) -> dict[str, Any]:
         "waiting": run.last_report.waiting,
         "phase": run.last_report.phase,
         "disproved": run.last_report.disproved,
-        "waits_since": _status_moment(run.person_wait.since) if run.person_wait else None,
-        "deadline": _status_moment(deadline) if deadline is not None else None,
+        "waits_since": _project_status_time(run.person_wait.since) if run.person_wait else None,
+        "deadline": _project_status_time(deadline) if deadline is not None else None,
     }
 
 
-def _status_moment(seconds: float) -> str:
+def _project_status_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -382,7 +382,7 @@ def waiting_for_publish(project: ProjectRecord, publish: Publish) -> WaitState:
     return WaitState(
         reason="approval",
         message=f"The project is done, and its work would be pushed as branch {publish.branch} to "
-        f"{shown_address(publish.remote)}.",
+        f"{git_address_without_user(publish.remote)}.",
         remedy=f"`starter.py diff {name}` shows it. `starter.py approve {name} --id {request}` or "
         f'`starter.py deny {name} --id {request} --reason "why"`, which ends it without pushing.',
         about={"id": request},

@@ -48,7 +48,7 @@ from protocol.text import one_line
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import activity_table as table
 from workflows import project_status, shares
-from workflows.activity_calls import ActivityCalls, is_workflow_gone
+from workflows.activity_calls import ActivityCalls, is_called_workflow_gone
 from workflows.moves import AssignJob
 
 SUMMARY_CHARACTERS = 95
@@ -77,7 +77,7 @@ class ProjectSteps(ActivityCalls):
             checkpoint=ended.checkpoint,
             folder=project.start.product,
             handoff=run.handoff,
-            tokens=summary_tokens(run.role),
+            tokens=project_role_summary_tokens(run.role),
             head=project.head,
             success=project.start.success if run.role == "manager" else [],
             room=shares.remaining_share_after(project, run, ended),
@@ -165,7 +165,7 @@ class ProjectSteps(ActivityCalls):
             root=project.root,
             remote=project.remote,
             folder=project.start.product,
-            summary_tokens=summary_tokens(move.role),
+            summary_tokens=project_role_summary_tokens(move.role),
             handoff=move.handoff,
             divided=FORM_SPECS[project.start.form].divided,
         )
@@ -205,16 +205,16 @@ class ProjectSteps(ActivityCalls):
         try:
             await workflow.get_external_workflow_handle(job).cancel()
         except FailureError as error:
-            if not is_workflow_gone(error):
+            if not is_called_workflow_gone(error):
                 raise
 
 
-def summary_tokens(role: str) -> int:
+def project_role_summary_tokens(role: str) -> int:
     """Return the longest summary of a role's job, in tokens."""
     return SUMMARY_TOKENS.get(role, OTHERS_TOKENS)
 
 
-async def child_outcome(run: RunningJob, child: Child) -> EndedJob:
+async def await_project_child(run: RunningJob, child: Child) -> EndedJob:
     """Wait for a child and return how it ended."""
     ended = EndedJob(job=run.job, status="failed")
     try:
@@ -229,10 +229,10 @@ async def child_outcome(run: RunningJob, child: Child) -> EndedJob:
             while isinstance(cause, (ChildWorkflowError, ActivityError)) and cause.cause:
                 cause = cause.cause
             ended.reason = str(getattr(cause, "message", None) or cause)[:1000]
-        return _from_last_report(ended, run)
+        return _child_outcome_from_report(ended, run)
     except (FailureError, ValueError) as error:
         ended.reason = str(error)[:1000]
-        return _from_last_report(ended, run)
+        return _child_outcome_from_report(ended, run)
     ended.status = "completed" if result.status == "completed" else "failed"
     ended.reason = result.summary[:1000] if result.status != "completed" else ""
     ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
@@ -242,7 +242,7 @@ async def child_outcome(run: RunningJob, child: Child) -> EndedJob:
     return ended
 
 
-def _from_last_report(ended: EndedJob, run: RunningJob) -> EndedJob:
+def _child_outcome_from_report(ended: EndedJob, run: RunningJob) -> EndedJob:
     """Fill in usage and checkpoint from the last report, the newest known."""
     ended.usage = run.last_report.usage
     ended.checkpoint, ended.phases = run.last_report.checkpoint, run.last_report.number

@@ -62,7 +62,7 @@ def question_time_left(job: JobRecord, now: float) -> float | None:
     return None if until is None else max(1.0, until - now)
 
 
-def apply_default_question_answer(job: JobRecord, now: float) -> str:
+def answer_expired_question(job: JobRecord, now: float) -> str:
     """Use the default answer after the deadline; return a notice."""
     reason = job.waiting.reason if job.waiting else None
     job.waiting = None
@@ -125,7 +125,7 @@ def request_approval(
     )
 
 
-def waiting_for_approval(approval: Approval, job_id: str) -> WaitState:
+def waiting_for_approval_answer(approval: Approval, job_id: str) -> WaitState:
     """Return how the job waits for a person to approve a call."""
     job = shell_quoted(job_id)
     message = f"The agent wants to call {approval.tool}. {one_line(approval.question, SHOWN)}"
@@ -184,7 +184,7 @@ def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -
         open_id = question.id if question and is_open else None
     else:
         open_id = approval.id if approval and approval.approved is None else None
-    if why := _mismatch_reason(received, open_id):
+    if why := _question_mismatch_reason(received, open_id):
         return why
     if received.signal == "answer" and question:
         text = received.payload["text"]
@@ -197,7 +197,7 @@ def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -
         approval.approved = received.signal == "approve"
         approval.reason = received.payload.get("reason", "")
         approval.by = received.payload.get("by", "")
-        _record_decision(job, approval, now)
+        _record_answered_approval(job, approval, now)
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         verdict = "approved" if approval.approved else "denied"
         happened = f"{received.payload.get('by') or 'A person'} {verdict} {approval.tool}: {named}"
@@ -220,19 +220,19 @@ def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -
     return None
 
 
-def decision(approval: Approval) -> str:
+def answered_approval_line(approval: Approval) -> str:
     """Return `ada@host approved move_file (1a2b3c4d) at 2026-11-25 11:20:03 UTC: old=a.md,
     new=b.md`.
     """
     when = datetime.fromtimestamp(approval.decided or 0, UTC)
-    did, detail = approval_decision_words(approval)
+    did, detail = answered_approval_words(approval)
     who = f"{approval.by or 'a person'} {did} ({approval.id})"
     if approval.expired:
         who = f"nobody approved {approval.tool} ({approval.id}) in time, it was denied"
     return f"{who} at {when:%Y-%m-%d %H:%M:%S} UTC: {detail}"
 
 
-def approval_decision_words(approval: Approval) -> tuple[str, str]:
+def answered_approval_words(approval: Approval) -> tuple[str, str]:
     """Return `approved move_file` and `old=a.md, new=b.md. Reason: fine`."""
     named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
     reason = "" if approval.expired else approval.reason
@@ -240,7 +240,7 @@ def approval_decision_words(approval: Approval) -> tuple[str, str]:
     return did, f"{named}. Reason: {reason}" if reason else named
 
 
-def _record_decision(job: JobRecord, approval: Approval, now: float) -> None:
+def _record_answered_approval(job: JobRecord, approval: Approval, now: float) -> None:
     """Record who decided what, and when, after the call has run or was refused."""
     approval.decided = int(now)
     cut = {name: one_line(value, MOST_ARGUMENT) for name, value in approval.arguments.items()}
@@ -259,7 +259,7 @@ def _expire_approval(job: JobRecord, approval: Approval, now: float) -> str:
     approval.approved, approval.expired = False, True
     hours = f"{job.limits.approve_hours:g} hours" if job.limits.approve_hours else "time"
     approval.reason = f"nobody approved it within {hours}"
-    _record_decision(job, approval, now)
+    _record_answered_approval(job, approval, now)
     traces.note_trace(
         job,
         "decision",
@@ -269,7 +269,7 @@ def _expire_approval(job: JobRecord, approval: Approval, now: float) -> str:
         tool=approval.tool,
         path=approval.arguments.get("path"),
     )
-    return decision(approval)
+    return answered_approval_line(approval)
 
 
 def drop_questions(job: JobRecord) -> list[str]:
@@ -284,7 +284,7 @@ def drop_questions(job: JobRecord) -> list[str]:
     return notices
 
 
-def _mismatch_reason(received: ReceivedSignal, open_id: str | None) -> str | None:
+def _question_mismatch_reason(received: ReceivedSignal, open_id: str | None) -> str | None:
     sent_id = received.payload.get("id")
     kind = "question" if received.signal == "answer" else "request for approval"
     if open_id is None:

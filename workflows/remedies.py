@@ -70,17 +70,17 @@ def endpoint_remedy(message: str) -> str:
     text = message.lower()
     if _contains_any(text, SERVER):
         return f"{PARSER}; or {ANOTHER}"
-    if helps := _matching_hint(text, APIS):
+    if helps := _matching_endpoint_remedy(text, APIS):
         return helps
     if "tool" in text and "support" in text:
         return f"{ANOTHER}, one that calls tools"
     if "reasoning_content" in text and _contains_any(text, UNKNOWN):
         setting = "model.send_reasoning=false"
         return f"{COMMAND.format(setting=setting)} leaves out what the model thought"
-    return _matching_hint(text, SETTINGS)
+    return _matching_endpoint_remedy(text, SETTINGS)
 
 
-def _matching_hint(text: str, hints: tuple[Hint, ...]) -> str:
+def _matching_endpoint_remedy(text: str, hints: tuple[Hint, ...]) -> str:
     for words, setting, effect in hints:
         if _contains_any(text, words):
             return f"{COMMAND.format(setting=setting)} {effect}"

@@ -50,10 +50,10 @@ def reply_correction(reply: ModelReply, state: JobState) -> str | None:
         return "Your last reply called no tool. Do the next step of your list with a tool."
     text = CUT_SHORT if reply.finish == "length" else CORRECTIONS[reply.verdict or "reports"]
     do = f"do todo {todo.id} ({one_line(todo.content.rstrip(' .'), LONGEST)}) with a tool"
-    return text.format(id=todo.id, do=do, open=_open_work_text(state))
+    return text.format(id=todo.id, do=do, open=_open_work_after_text_reply(state))
 
 
-def _open_work_text(state: JobState) -> str:
+def _open_work_after_text_reply(state: JobState) -> str:
     """Return a sentence such as `Open are 3 todos and the scope items S2, S3.`"""
     count = state.phase.open_count
     named = first_few([item.id for item in state.open_items], MOST_NAMED)
@@ -62,7 +62,7 @@ def _open_work_text(state: JobState) -> str:
     return f"Open {'is' if count == 1 and not named else 'are'} {todos}{items if named else ''}."
 
 
-def failed_call_text(call: Call, why: str) -> str:
+def failed_call_in_reply(call: Call, why: str) -> str:
     """Return text such as `write_file notes/a.md before it failed (There is no folder notes.)`."""
     named = f"{call.tool[:60]} {call.path}" if call.path else call.tool[:60]
     return f"{named} before it failed ({one_line(why.rstrip('.'), LONGEST)})"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from protocol.project import EndedJob, ProjectRecord, RunningJob
 from protocol.record import WaitState
 from workflows.activity_failures import shell_quoted
-from workflows.budget import KEYS, LOW, Consumption, Used, format_amount
+from workflows.budget import KEYS, LOW, BudgetUse, Consumption, format_budget_amount
 
 LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
 """Smallest share by key that is worth starting a job with."""
@@ -44,7 +44,7 @@ def divide_shares(project: ProjectRecord, among: int) -> dict[str, float] | Wait
         part = available if key == "seconds" else available / among
         part = round(part, 9) if key == "cost" else int(part)
         if part < LEAST[key]:
-            return wait_for_budget(project, key, among)
+            return project_budget_wait(project, key, among)
         shares[key] = part
     return shares
 
@@ -122,16 +122,16 @@ def share_settings(part: dict[str, float]) -> dict[str, object]:
     return {f"limits.job.{key}": value for key, value in part.items()}
 
 
-def wait_for_budget(project: ProjectRecord, key: str, among: int) -> WaitState:
+def project_budget_wait(project: ProjectRecord, key: str, among: int) -> WaitState:
     """Return the project's wait when a limit leaves no room for `among` more jobs."""
     limit = getattr(project.limits, key)
     used = spent_by_ended(project).amount(key)
     name = key.replace("_", " ")
     return WaitState(
         reason="budget",
-        message=f"The project's limit of {format_amount(key, limit)} {name} leaves no "
+        message=f"The project's limit of {format_budget_amount(key, limit)} {name} leaves no "
         "room for the next "
-        f"job; {format_amount(key, used)} are used.",
+        f"job; {format_budget_amount(key, used)} are used.",
         remedy=share_limit_remedy(project, key, among),
     )
 
@@ -141,14 +141,14 @@ def share_limit_remedy(project: ProjectRecord, key: str, among: int) -> str:
     limit, used = getattr(project.limits, key), spent_by_ended(project).amount(key)
     # Ended children may have used more than twice the limit.
     enough = max(2 * limit, used + among * LEAST[key])
-    value = format_amount(key, enough, up=True).replace(",", "")
+    value = format_budget_amount(key, enough, up=True).replace(",", "")
     return (
         "Raise the project's limit with the signal limit, such as `starter.py limit "
         f"{shell_quoted(project.id)} {key}={value}`, or cancel the project."
     )
 
 
-def limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, float]]:
+def project_limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, float]]:
     """Return each limit that is set with its consumption, including running children."""
     limits = {}
     for key in KEYS:
@@ -163,10 +163,10 @@ def limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, float]]:
     return limits
 
 
-def nearly_used_project_limits(project: ProjectRecord) -> list[Used]:
+def nearly_used_project_limits(project: ProjectRecord) -> list[BudgetUse]:
     """Return the project's limits of which at most a fifth is left."""
     return [
-        Used(key, key, each["limit"], each["spent"])
-        for key, each in limits_with_usage(project).items()
+        BudgetUse(key, key, each["limit"], each["spent"])
+        for key, each in project_limits_with_usage(project).items()
         if each["spent"] >= each["limit"] * (1 - LOW)
     ]

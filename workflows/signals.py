@@ -9,13 +9,13 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 from protocol.payloads import SIGNALS, SignalSpec
-from workflows.inbox import Inbox, PayloadReader, read_payload
+from workflows.inbox import Inbox, PayloadReader, read_inbox_payload
 
 
 class SignalReceiver:
     """A workflow with an inbox; `protocol.payloads.SIGNALS` adds a handler for each signal."""
 
-    def __init__(self, read: PayloadReader = read_payload) -> None:
+    def __init__(self, read: PayloadReader = read_inbox_payload) -> None:
         self.inbox = Inbox(read)
 
     @workflow.signal(dynamic=True)

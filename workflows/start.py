@@ -15,7 +15,7 @@ from protocol.start import NEVER_BEGAN
 from workflows import activity_failures, status
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
-from workflows.cancellation import is_cancelled, run_shielded
+from workflows.cancellation import is_cancelled, run_despite_cancellation
 from workflows.inbox import Inbox
 
 R = TypeVar("R")
@@ -53,11 +53,11 @@ class StartProcedure:
             try:
                 prepared = await self._attempt_start(prepare)
             except StepFailed as failed:
-                if not _may_start_failure_pass(failed):
+                if not _is_start_failure_fixable(failed):
                     # Without the reason, which is in the failure: a list shows all of it.
-                    workflow.upsert_memo(status.preparing_job_memo(self._memo, "failed", ""))
+                    workflow.upsert_memo(status.preparing_job_status_memo(self._memo, "failed", ""))
                     raise
-                self.waiting = activity_failures.wait_for_start(failed)
+                self.waiting = activity_failures.start_failure_wait(failed)
                 self._show_waiting()
                 if project and self.last_report != f"waiting {self.waiting.message}":
                     await self._report_to_project(project, self.waiting)
@@ -87,7 +87,7 @@ class StartProcedure:
             await workflow.wait_condition(lambda: attempt.done() or find_cancel() is not None)
         if given_up := not attempt.done():
             attempt.cancel()
-            await run_shielded(workflow.wait([attempt]))
+            await run_despite_cancellation(workflow.wait([attempt]))
         if attempt.cancelled() or attempt.exception() is not None:
             if is_cancelled():
                 raise asyncio.CancelledError
@@ -125,7 +125,7 @@ class StartProcedure:
         self.waiting = None
         self._inbox.notice(message)
         workflow.set_current_details(message)
-        workflow.upsert_memo(status.preparing_job_memo(self._memo, "cancelled", message))
+        workflow.upsert_memo(status.preparing_job_status_memo(self._memo, "cancelled", message))
         try:
             await self._steps.cancel_start(reason or who)
         except StepFailed:
@@ -136,7 +136,7 @@ class StartProcedure:
     async def _report_to_project(self, project_id: str, waiting: WaitState) -> None:
         """Report the wait to the project, which would show the job as working."""
         self.last_report = f"waiting {waiting.message}"
-        report = status.report_of_start(waiting, workflow.info().workflow_id)
+        report = status.preparing_job_status_report(waiting, workflow.info().workflow_id)
         if why := await self._steps.send_signal(
             project_id, "report", report.model_dump(mode="json")
         ):
@@ -145,12 +145,14 @@ class StartProcedure:
     def _show_waiting(self) -> None:
         assert self.waiting
         workflow.set_current_details(
-            status.preparing_job_details(self.waiting, self._inbox.notices)
+            status.preparing_job_status_markdown(self.waiting, self._inbox.notices)
         )
         word = f"waiting: {self.waiting.reason}"
-        workflow.upsert_memo(status.preparing_job_memo(self._memo, word, self.waiting.message))
+        workflow.upsert_memo(
+            status.preparing_job_status_memo(self._memo, word, self.waiting.message)
+        )
 
 
-def _may_start_failure_pass(failed: StepFailed) -> bool:
+def _is_start_failure_fixable(failed: StepFailed) -> bool:
     """Whether a person can fix the failure and the start then continue."""
     return failed.kind in ("Dependency", "Storage", "WrongRoot")

@@ -21,7 +21,7 @@ MOST_KNOWN = 64
 MARKS = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 
 
-def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
+def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
     """Return the answer to the query, to which `starter.py show --json` adds some fields."""
     phase = job.state.phase
     approval = questions.approval_at_hand(job)
@@ -42,11 +42,11 @@ def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         },
         "plan": {"position": phase.plan_position, "total": phase.plan_total},
         "todos": [
-            {"id": todo.id, "content": todo.content, "status": _todo_status(job, todo)}
+            {"id": todo.id, "content": todo.content, "status": _job_status_of_todo(job, todo)}
             for todo in phase.todos
         ],
         "step": job.step,
-        "waits_until": _format_timer(job.timer) if job.timer else None,
+        "waits_until": _job_status_timer(job.timer) if job.timer else None,
         "usage": job.usage.model_dump(),
         "limits": budget.limits_with_usage(job),
         "scope": scope.scope_counts(job.state.scope),
@@ -76,7 +76,7 @@ def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
     }
 
 
-def preparing_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, Any]:
+def preparing_job_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, Any]:
     """Return the status of a job that has not begun: the keys that scripts rely on."""
     return {
         "agent": None,
@@ -99,13 +99,13 @@ def preparing_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, Any]:
     }
 
 
-def preparing_job_memo(known: dict[str, str], word: str, state: str) -> dict[str, str]:
+def preparing_job_status_memo(known: dict[str, str], word: str, state: str) -> dict[str, str]:
     """Return the memo of a start. Temporal accepts 2 KB, and a character may take four bytes."""
     fields = {key: value[:MOST_KNOWN] for key, value in known.items()}
     return {**fields, "status": word, "state": state[: MOST_STATE - MOST_KNOWN * len(fields)]}
 
 
-def preparing_job_details(waiting: WaitState, notices: list[str]) -> str:
+def preparing_job_status_markdown(waiting: WaitState, notices: list[str]) -> str:
     """Return Temporal Web's current details of a start that waits."""
     return "\n".join(
         [
@@ -115,16 +115,16 @@ def preparing_job_details(waiting: WaitState, notices: list[str]) -> str:
     )
 
 
-def job_web_details(job: JobRecord, notices: list[str]) -> str:
+def job_status_markdown(job: JobRecord, notices: list[str]) -> str:
     """Return Temporal Web's current details in Markdown. Boxes are characters: `- [x]` would stay
     literal.
     """
     lines = [f"## {job.title}", "", f"**{job.status}** · agent {job.agent} · model {job.model}", ""]
     if job.waiting:
         lines += [*markdown.markdown_waiting_lines(job.waiting), ""]
-        lines += [*_code_block(job.waiting.about), ""] if job.waiting.about else []
+        lines += [*markdown_code_block(job.waiting.about), ""] if job.waiting.about else []
     if job.timer:
-        lines += [f"The agent waits until {_format_timer(job.timer)}.", ""]
+        lines += [f"The agent waits until {_job_status_timer(job.timer)}.", ""]
     lines += _status_todo_lines(job)
     lines += [
         "",
@@ -157,7 +157,7 @@ def _status_todo_lines(job: JobRecord) -> list[str]:
     # have no padding, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
-        word, text = _todo_status(job, todo), markdown.markdown_table_cell(todo.content)
+        word, text = _job_status_of_todo(job, todo), markdown.markdown_table_cell(todo.content)
         shown = f"**{text}**" if word == "current" else text
         shown += " (not needed)" if word == "not needed" else ""
         lines.append(
@@ -169,12 +169,12 @@ def _status_todo_lines(job: JobRecord) -> list[str]:
 def _status_remark_lines(job: JobRecord) -> Iterator[str]:
     """Return further lines about the status."""
     if items := job.state.scope:
-        yield f"Scope: {scope.scope_line(items)}"
+        yield f"Scope: {scope.scope_ledger_line(items)}"
     if job.push_failure:
         yield f"The remote {job.remote} lacks checkpoints: {job.push_failure}"
     if job.review:
         yield f"The completion is under review, call {job.review.calls + 1}."
-    if helpers := budget.unanswered_helpers(job):
+    if helpers := budget.helpers_needing_budget(job):
         yield f"Helpers at work: {len(helpers)}."
     if job.guard_refusals:
         counts = ", ".join(f"{guard} {count}" for guard, count in job.guard_refusals.items())
@@ -183,7 +183,7 @@ def _status_remark_lines(job: JobRecord) -> Iterator[str]:
         yield f"Bypassed once: {', '.join(job.bypasses)}"
 
 
-def child_report(job: JobRecord, job_id: str) -> ChildReport:
+def job_status_report(job: JobRecord, job_id: str) -> ChildReport:
     """Return the report to the project that the job works for."""
     waits, phase = job.waiting, job.state.phase
     # In the first phase there is nothing to continue from.
@@ -204,7 +204,7 @@ def child_report(job: JobRecord, job_id: str) -> ChildReport:
     )
 
 
-def report_of_start(waiting: WaitState, job_id: str) -> ChildReport:
+def preparing_job_status_report(waiting: WaitState, job_id: str) -> ChildReport:
     """Return the report of a job that cannot begin yet."""
     return ChildReport(
         job=job_id,
@@ -215,7 +215,7 @@ def report_of_start(waiting: WaitState, job_id: str) -> ChildReport:
     )
 
 
-def job_memo_fields(job: JobRecord) -> dict[str, str]:
+def job_status_memo(job: JobRecord) -> dict[str, str]:
     """Return the last state in short, for when no worker can be asked."""
     phase = job.state.phase
     done, total = phase.progress
@@ -229,7 +229,7 @@ def job_memo_fields(job: JobRecord) -> dict[str, str]:
     }
 
 
-def job_attribute_values(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:
+def job_status_attributes(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:
     """Return the values of the search attributes that the server has registered."""
     values = {
         AGENT: memo["agent"],
@@ -240,17 +240,17 @@ def job_attribute_values(job: JobRecord, memo: dict[str, str]) -> dict[str, str]
     return {name: value for name, value in values.items() if name in job.search_attributes}
 
 
-def _format_timer(timer: WaitTimer) -> str:
+def _job_status_timer(timer: WaitTimer) -> str:
     return datetime.fromtimestamp(timer.ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _code_block(about: dict[str, str]) -> list[str]:
+def markdown_code_block(about: dict[str, str]) -> list[str]:
     """Return an agent's text as an indented code block, which it cannot close."""
     text = "\n".join(f"{name}: {value}" for name, value in about.items())
     return [f"    {line}" for line in text.splitlines()]
 
 
-def _todo_status(job: JobRecord, todo: Todo) -> str:
+def _job_status_of_todo(job: JobRecord, todo: Todo) -> str:
     if todo.done:
         return "completed"
     if not todo.needed:

@@ -57,9 +57,9 @@ from workflows import activity_table as table
 from workflows import acts, budget, replies
 from workflows.activity_calls import (
     ActivityCalls,
-    checkpoint_fields,
-    position_fields,
-    step_summary,
+    activity_checkpoint_fields,
+    activity_position_fields,
+    activity_summary,
 )
 from workflows.activity_failures import StepFailed
 
@@ -75,7 +75,7 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(table.PREPARE, request, what, seconds=seconds)
 
     async def model_call(self, job: JobRecord) -> ModelReply:
-        request = ModelRequest(**{**position_fields(job), "step": job.step + 1})
+        request = ModelRequest(**{**activity_position_fields(job), "step": job.step + 1})
         parts = (job.person_edits, job.next_correction, budget.limits_running_low(job))
         if text := "\n".join(filter(None, parts)):
             request.correction = text
@@ -86,13 +86,15 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(
             table.MODEL_CALL,
             request,
-            step_summary(job, "model call"),
-            seconds=table.model_seconds(job),
+            activity_summary(job, "model call"),
+            seconds=table.model_activity_seconds(job),
         )
 
     async def ask_helper(self, job: JobRecord, helper: Helper, *, last: bool) -> HelperReply:
         """Request one reply of a helper."""
-        request = HelperRequest(**position_fields(job), call=helper.call, number=helper.replies)
+        request = HelperRequest(
+            **activity_position_fields(job), call=helper.call, number=helper.replies
+        )
         request.tree = helper.tree
         if last:
             request.last = True
@@ -100,21 +102,21 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(
             table.ASK_HELPER,
             request,
-            step_summary(job, f"helper {place}, call {helper.replies + 1}"),
+            activity_summary(job, f"helper {place}, call {helper.replies + 1}"),
             seconds=job.limits.model_seconds + table.TEN_MINUTES,
         )
 
     async def compact_context(self, job: JobRecord, *, hard: bool = False) -> CompactReply:
         """Compact the context; `hard` if the endpoint said that it is too long."""
         limit = job.context_limit
-        request = CompactRequest(**position_fields(job), limit=limit)
+        request = CompactRequest(**activity_position_fields(job), limit=limit)
         if hard:
             request.hard, request.limit = True, min(limit, job.context)
         return await self.run_activity(
             table.COMPACT,
             request,
-            step_summary(job, f"compact {job.context:,} tokens"),
-            seconds=table.model_seconds(job, 2),
+            activity_summary(job, f"compact {job.context:,} tokens"),
+            seconds=table.model_activity_seconds(job, 2),
         )
 
     async def call_tool(
@@ -143,7 +145,7 @@ class JobSteps(ActivityCalls):
             if route.guarded:
                 request.guards_passed = True
         what = f"{call.tool} {call.path}" if call.path else call.tool
-        summary = step_summary(job, f"{what} refused" if refusal else what)
+        summary = activity_summary(job, f"{what} refused" if refusal else what)
         attempts = job.limits.tool_attempts
         if route.local or refusal:
             return await self.run_local_activity(
@@ -161,7 +163,9 @@ class JobSteps(ActivityCalls):
         request.pending, request.gives_up, request.guards_passed = job.pending, True, True
         with suppress(StepFailed):
             tool = table.Activity(route.name, ToolReply, 1, route.seconds)
-            await self.run_activity(tool, request, step_summary(job, f"{route.name} is given up"))
+            await self.run_activity(
+                tool, request, activity_summary(job, f"{route.name} is given up")
+            )
 
     def begin_timer(self, call: Call) -> WaitTimer:
         """Return when a call of `wait` that begins now ends."""
@@ -180,7 +184,7 @@ class JobSteps(ActivityCalls):
             return True
         if woken():
             return False
-        summary = step_summary(job, f"wait {timer.seconds:,} s")
+        summary = activity_summary(job, f"wait {timer.seconds:,} s")
         try:
             await workflow.wait_condition(
                 woken, timeout=min(remaining, most), timeout_summary=summary
@@ -194,19 +198,21 @@ class JobSteps(ActivityCalls):
     async def deny_call(self, job: JobRecord, call: Call, refusal: str) -> ToolReply:
         """Answer a call that no activity may run."""
         request = self._tool_request(job, refusal)
-        summary = step_summary(job, f"{call.tool[:60]} denied")
+        summary = activity_summary(job, f"{call.tool[:60]} denied")
         return await self.run_local_activity(
             "deny_call", request, summary, 10, job.limits.tool_attempts
         )
 
     async def show_call(self, job: JobRecord) -> ShowCallReply:
-        request = ShowCallRequest(**position_fields(job), call=job.next_call)
-        return await self.run_activity(table.SHOW_CALL, request, step_summary(job, "ask a person"))
+        request = ShowCallRequest(**activity_position_fields(job), call=job.next_call)
+        return await self.run_activity(
+            table.SHOW_CALL, request, activity_summary(job, "ask a person")
+        )
 
     async def store_traces(self, job: JobRecord, handed: list[Trace]) -> StoreTracesReply:
         """Store the job's traces; the store takes each once."""
         request = StoreTracesRequest(
-            **checkpoint_fields(job),
+            **activity_checkpoint_fields(job),
             agent=job.agent,
             task=job.title,
             project=job.project,
@@ -216,37 +222,37 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(
             table.STORE_TRACES,
             request,
-            step_summary(job, f"{count} trace{'s' if count > 1 else ''}"),
+            activity_summary(job, f"{count} trace{'s' if count > 1 else ''}"),
         )
 
     async def keep_remarks(
         self, job: JobRecord, remarks: list[Remark], items: list[str]
     ) -> RemarksReply:
         """Write people's remarks into the job's instructions."""
-        request = RemarksRequest(**position_fields(job), remarks=remarks, items=items)
+        request = RemarksRequest(**activity_position_fields(job), remarks=remarks, items=items)
         return await self.run_activity(
-            table.KEEP_REMARKS, request, step_summary(job, "a person speaks")
+            table.KEEP_REMARKS, request, activity_summary(job, "a person speaks")
         )
 
     async def find_checkpoint(self, job: JobRecord) -> RecoverReply:
         candidates = [*job.recent_checkpoints[::-1], *list(job.phases.values())[::-1]]
-        request = RecoverRequest(**checkpoint_fields(job), candidates=candidates)
+        request = RecoverRequest(**activity_checkpoint_fields(job), candidates=candidates)
         return await self.run_activity(table.FIND_CHECKPOINT, request, "look for a checkpoint")
 
     async def show_folder(self, job: JobRecord) -> FolderReply:
         return await self.run_activity(
-            table.SHOW_FOLDER, JobPosition(**position_fields(job)), "show the folder"
+            table.SHOW_FOLDER, JobPosition(**activity_position_fields(job)), "show the folder"
         )
 
     async def take_folder(self, job: JobRecord, by: str) -> ImportReply:
-        request = TakeFolderRequest(**position_fields(job), by=by)
+        request = TakeFolderRequest(**activity_position_fields(job), by=by)
         return await self.run_activity(table.TAKE_FOLDER, request, "take the folder")
 
     async def set_model(self, job: JobRecord, settings: dict[str, Any]) -> SetModelReply:
         return await self.run_activity(
             table.SET_MODEL,
-            SetModelRequest(**position_fields(job), set=settings),
-            step_summary(job, "settings of the model"),
+            SetModelRequest(**activity_position_fields(job), set=settings),
+            activity_summary(job, "settings of the model"),
         )
 
     async def write_error(
@@ -254,17 +260,19 @@ class JobSteps(ActivityCalls):
     ) -> None:
         """Leave details in `errors/` for people; failure does not matter."""
         request = WriteErrorRequest(
-            **position_fields(job), text=f"{waiting.message}\n\n{waiting.remedy}\n"
+            **activity_position_fields(job), text=f"{waiting.message}\n\n{waiting.remedy}\n"
         )
         if job.next_call < len(job.calls):
             request.call = job.next_call
         if failed:
             request.cause = "\n".join(failed.causes)
         with suppress(StepFailed):
-            await self.run_activity(table.WRITE_ERROR, request, step_summary(job, "note the error"))
+            await self.run_activity(
+                table.WRITE_ERROR, request, activity_summary(job, "note the error")
+            )
 
     def _tool_request(self, job: JobRecord, refusal: str | None) -> ToolRequest:
-        request = ToolRequest(**position_fields(job), call=job.next_call)
+        request = ToolRequest(**activity_position_fields(job), call=job.next_call)
         if refusal:
             request.refusal = refusal[:2000]
         elif job.bypasses:
@@ -274,14 +282,14 @@ class JobSteps(ActivityCalls):
     # Ends of phases and jobs
 
     async def read_gate_facts(self, job: JobRecord) -> GateFactsReply:
-        request = FactsRequest(**position_fields(job))
+        request = FactsRequest(**activity_position_fields(job))
         if job.next_call < len(job.calls):
             request.call = job.next_call
         # The last todo's `done_when` may be a command, for which its own route has the time.
         route = job.route("todo_complete")
         seconds = max(60, route.seconds) if route else 60
         return await self.run_activity(
-            table.GATE_FACTS, request, step_summary(job, "gate"), seconds=seconds
+            table.GATE_FACTS, request, activity_summary(job, "gate"), seconds=seconds
         )
 
     async def judge_ending(
@@ -289,7 +297,7 @@ class JobSteps(ActivityCalls):
     ) -> EndingVerdict:
         """Ask the guards of the current call, which the workflow acts on."""
         request = EndingRequest(
-            **position_fields(job),
+            **activity_position_fields(job),
             points=points,
             approved=approved,
             bypass=list(job.bypasses),
@@ -300,26 +308,26 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(
             table.JUDGE_ENDING,
             request,
-            step_summary(job, f"guards of {route.name}"),
+            activity_summary(job, f"guards of {route.name}"),
             seconds=route.seconds + 30,
             attempts=job.limits.tool_attempts,
         )
 
     async def run_transition(self, job: JobRecord, request: TransitionRequest) -> TransitionReply:
-        summary = step_summary(
+        summary = activity_summary(
             job, f"{request.outcome}; phase {request.number} ({request.purpose}) begins"
         )
         return await self.run_activity(table.TRANSITION, request, summary)
 
     async def close_job(self, job: JobRecord, outcome: Outcome, **details: Any) -> CloseReply:
         if job.has_repository:
-            details["starts"] = phase_starts(job)
+            details["starts"] = job_phase_starts(job)
         used = job.usage.model_copy()
         if "call" in details:
             # The call that ends the job is part of the result, which is written before it counts.
             used.tool_calls += 1
         request = CloseRequest(
-            **position_fields(job),
+            **activity_position_fields(job),
             status=outcome,
             acts=acts.acts_in_phase(job),
             phases=job.last_phase,
@@ -327,52 +335,56 @@ class JobSteps(ActivityCalls):
             usage=used,
             **details,
         )
-        summary = step_summary(job, f"job {outcome}")
+        summary = activity_summary(job, f"job {outcome}")
         return await self.run_activity(table.CLOSE_JOB, request, summary)
 
     async def publish_branch(self, job: JobRecord, call: int) -> BranchResult:
         """Push the job's work as a branch, once."""
-        request = PublishRequest(**position_fields(job), call=call, starts=phase_starts(job))
-        return await self.run_activity(table.PUBLISH_BRANCH, request, step_summary(job, "publish"))
+        request = PublishRequest(
+            **activity_position_fields(job), call=call, starts=job_phase_starts(job)
+        )
+        return await self.run_activity(
+            table.PUBLISH_BRANCH, request, activity_summary(job, "publish")
+        )
 
     async def reflect_on_failure(
         self, job: JobRecord, issue: str, call: int | None
     ) -> ReflectReply:
         """Reflect on a failed attempt; failure does not hold up the job."""
-        request = ReflectRequest(**position_fields(job), issue=issue[:2000])
+        request = ReflectRequest(**activity_position_fields(job), issue=issue[:2000])
         if call is not None:
             request.call = call
         return await self.run_activity(
             table.REFLECT,
             request,
-            step_summary(job, "reflection"),
-            seconds=table.model_seconds(job, 2),
+            activity_summary(job, "reflection"),
+            seconds=table.model_activity_seconds(job, 2),
         )
 
     async def review_job(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:
         """Request one reply of the reviewer."""
-        request = ReviewRequest(**position_fields(job), call=job.next_call, number=number)
+        request = ReviewRequest(**activity_position_fields(job), call=job.next_call, number=number)
         if last:
             request.last = True
         return await self.run_activity(
             table.REVIEW_JOB,
             request,
-            step_summary(job, f"review call {number + 1}"),
-            seconds=table.model_seconds(job),
+            activity_summary(job, f"review call {number + 1}"),
+            seconds=table.model_activity_seconds(job),
         )
 
     async def judge_phase(self, job: JobRecord) -> JudgeReply:
         """Ask the judge about the phase that the current call would end."""
         since = job.phases[job.state.phase.number]
-        request = JudgeRequest(**position_fields(job), call=job.next_call, since=since)
+        request = JudgeRequest(**activity_position_fields(job), call=job.next_call, since=since)
         return await self.run_activity(
             table.JUDGE_PHASE,
             request,
-            step_summary(job, "judge"),
-            seconds=table.model_seconds(job) + 30,
+            activity_summary(job, "judge"),
+            seconds=table.model_activity_seconds(job) + 30,
         )
 
 
-def phase_starts(job: JobRecord) -> list[str]:
+def job_phase_starts(job: JobRecord) -> list[str]:
     """Return the start checkpoints of the job's phases, in order."""
     return [commit for _, commit in sorted(job.phases.items())]

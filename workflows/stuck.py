@@ -82,7 +82,9 @@ def judge_stuckness(
     if after.narrowed_issue:
         return []
     verdicts = [
-        verdict for row in ROWS if (verdict := _judge_row(row, before, after, figures, todo))
+        verdict
+        for row in ROWS
+        if (verdict := _judge_stuck_pattern(row, before, after, figures, todo))
     ]
     grave = [verdict for verdict in verdicts if not isinstance(verdict, Nudge)]
     waits = [verdict for verdict in grave if isinstance(verdict, Wait)]
@@ -103,26 +105,24 @@ def mark_stuck_advice_sent(course: Course, verdicts: Sequence[Verdict]) -> Cours
     return course.model_copy(update={"unread_nudges": [*course.unread_nudges, *patterns]})
 
 
-def narrow_course(course: Course, verdict: Narrow, step: int) -> Course:
+def narrow_stuck_course(course: Course, verdict: Narrow, step: int) -> Course:
     """Return the course in which the next turn is the last before a rewind."""
     return course.model_copy(update={"narrowed_issue": verdict.issue, "narrowed_step": step})
 
 
-def narrowed_refusal(course: Course, tool: str, todo: int) -> str | None:
+def stuck_phase_refusal(course: Course, tool: str, todo: int) -> str | None:
     """Return why a narrowed phase does not accept the call, or None."""
     if not course.narrowed_issue or tool in ACCEPTED:
         return None
-    return (
-        f"{tool[:60]} is not accepted now. {_last_turn_before_rewind(course.narrowed_issue, todo)}"
-    )
+    return f"{tool[:60]} is not accepted now. {_stuck_last_turn_text(course.narrowed_issue, todo)}"
 
 
-def overdue_rewind(course: Course, step: int) -> str | None:
+def overdue_stuck_rewind(course: Course, step: int) -> str | None:
     """Return the issue of the rewind that is due before the next model call, or None."""
     return course.narrowed_issue if course.narrowed_issue and step > course.narrowed_step else None
 
 
-def _judge_row(
+def _judge_stuck_pattern(
     row: PatternRow, before: Course, after: Course, figures: StuckThresholds, todo: int
 ) -> Verdict | None:
     allowed: PatternThresholds = getattr(figures, row.name)
@@ -133,12 +133,12 @@ def _judge_row(
     if count < allowed.then:
         return Nudge(row.name, issue, advice) if count % allowed.nudge == 0 else None
     if row.then == "rewind":
-        return Narrow(row.name, issue, advice, _last_turn_before_rewind(issue, todo))
+        return Narrow(row.name, issue, advice, _stuck_last_turn_text(issue, todo))
     waiting = WaitState(reason=row.then, message=issue, remedy=_REMEDIES[row.then])
     return Wait(row.name, issue, advice, waiting)
 
 
-def _last_turn_before_rewind(issue: str, todo: int) -> str:
+def _stuck_last_turn_text(issue: str, todo: int) -> str:
     return (
         f"{issue} In this reply only todo_rewind and todo_complete are accepted: call "
         f"todo_complete if todo {todo} is done, else todo_rewind with what stands in the way. "
@@ -158,10 +158,10 @@ def _run_of_same_calls(
     calls: list[CallRecord], same: Callable[[CallRecord, CallRecord], bool]
 ) -> int:
     """Return how many calls at the end are the same as the last one."""
-    return _count_leading(same(call, calls[-1]) for call in reversed(calls))
+    return _stuck_run_length(same(call, calls[-1]) for call in reversed(calls))
 
 
-def _count_leading(values: Iterable[bool]) -> int:
+def _stuck_run_length(values: Iterable[bool]) -> int:
     """Return how many values are true before the first false one."""
     count = 0
     for value in values:
@@ -201,28 +201,30 @@ def _same_error(course: Course) -> int:
     return len(failures) if any(not _same_call(deed, failures[0]) for deed in failures) else 0
 
 
-def _find_cycle(course: Course) -> tuple[int, int]:
+def _find_stuck_cycle(course: Course) -> tuple[int, int]:
     """Return the complete rounds of the cycle at the end, and the calls per round."""
     marks = [(call.tool, call.arguments, call.result) for call in reversed(course.recent_calls)]
-    cycles = [(_count_rounds(marks, length), length) for length in range(2, LONGEST_CYCLE + 1)]
+    cycles = [
+        (_count_stuck_rounds(marks, length), length) for length in range(2, LONGEST_CYCLE + 1)
+    ]
     return max(cycles, key=lambda cycle: (cycle[0], -cycle[1]))
 
 
-def _count_rounds(marks: list[tuple[str, str, str]], length: int) -> int:
+def _count_stuck_rounds(marks: list[tuple[str, str, str]], length: int) -> int:
     """Count rounds of that length, newest first; repetitions of a single call are no cycle."""
     if len(set(marks[:length])) < 2:
         return 0
     pairs = zip(marks, marks[length:], strict=False)
-    equal = _count_leading(mark == earlier for mark, earlier in pairs)
+    equal = _stuck_run_length(mark == earlier for mark, earlier in pairs)
     rounds, part = divmod(length + equal, length)
     return 0 if part else rounds
 
 
 def _cycle_tools(course: Course) -> str:
-    return ", ".join(call.tool for call in course.recent_calls[-_find_cycle(course)[1] :])
+    return ", ".join(call.tool for call in course.recent_calls[-_find_stuck_cycle(course)[1] :])
 
 
-def _last_tool(course: Course) -> str:
+def _stuck_tool(course: Course) -> str:
     return course.recent_calls[-1].tool
 
 
@@ -235,7 +237,7 @@ ROWS: tuple[PatternRow, ...] = (
         "same_result",
         _same_result,
         lambda course, n: (
-            f"{_last_tool(course)} was called {n} times in a row with the same arguments "
+            f"{_stuck_tool(course)} was called {n} times in a row with the same arguments "
             "and the same result."
         ),
         OTHERWISE,
@@ -244,7 +246,7 @@ ROWS: tuple[PatternRow, ...] = (
         "same_call_error",
         _same_call_error,
         lambda course, n: (
-            f"{_last_tool(course)} was called {n} times in a row with the same arguments "
+            f"{_stuck_tool(course)} was called {n} times in a row with the same arguments "
             "and failed each time."
         ),
         OTHERWISE,
@@ -253,14 +255,14 @@ ROWS: tuple[PatternRow, ...] = (
         "same_error",
         _same_error,
         lambda course, n: (
-            f"{n} calls, the last of {_last_tool(course)}, failed with the same error "
+            f"{n} calls, the last of {_stuck_tool(course)}, failed with the same error "
             "whatever their arguments."
         ),
         OTHERWISE,
     ),
     PatternRow(
         "cycle",
-        lambda course: _find_cycle(course)[0],
+        lambda course: _find_stuck_cycle(course)[0],
         lambda course, n: (
             f"The same calls went round {n} times with equal results: {_cycle_tools(course)}."
         ),

@@ -73,7 +73,7 @@ class ToolCalls:
             questions.request_approval(job, call.tool, shown, question, guard, workflow.time())
             approval = questions.approval_at_hand(job)
         if approval and approval.approved is None:
-            job.waiting = questions.waiting_for_approval(approval, self.job_id)
+            job.waiting = questions.waiting_for_approval_answer(approval, self.job_id)
         elif approval and approval.approved is False:
             await self.run_call(call, route, questions.approval_denial_text(approval))
         return bool(approval and approval.approved)
@@ -121,7 +121,7 @@ class ToolCalls:
         )
         if reply.asks:
             if questions.approval_at_hand(job) is None:
-                guards.note_guard_trials(job, reply.trials, call.tool, call.path)
+                guards.record_guard_trials(job, reply.trials, call.tool, call.path)
             await self.ask_person(
                 call, route, reply.asks, guard=reply.guard, instead=reply.rewritten_arguments
             )
@@ -140,7 +140,7 @@ class ToolCalls:
             job.add_usage(Usage(tool_calls=1, failed_calls=int(not reply.ok)))
         job.next_call += 1
         if reply.command_failure:
-            job.failed_command = replies.failed_call_text(call, reply.command_failure)
+            job.failed_command = replies.failed_call_in_reply(call, reply.command_failure)
         if not reply.ok:
             self._note_failure(call, reply.error or "")
         elif call.tool == "todo_write" or (call.path == "todos.yaml" and reply.changed):
@@ -193,7 +193,7 @@ class ToolCalls:
         """Remember the reply's first failure, which the model must read before its next completion
         counts.
         """
-        self.job.failed_call = self.job.failed_call or replies.failed_call_text(call, why)
+        self.job.failed_call = self.job.failed_call or replies.failed_call_in_reply(call, why)
 
     async def hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:
         """Refuse a completion that the model called before it knew of a failure.
@@ -276,7 +276,7 @@ class ToolCalls:
 
     def _record_call(self, happened: course.CallOutcome) -> None:
         job = self.job
-        self.record_course(course.after_call(job.course, happened, job.limits.stuck))
+        self.record_course(course.course_after_call(job.course, happened, job.limits.stuck))
 
     def record_course(self, now: Course) -> None:
         """Take over this course, and act on the verdicts of stuck detection."""
@@ -304,7 +304,7 @@ class ToolCalls:
             job.advice = stuck.stuck_advice_text(verdicts)
         # Otherwise the correction of the reply without calls says more than the advice.
         if isinstance(gravest, stuck.Narrow):
-            job.course = stuck.narrow_course(now, gravest, job.step)
+            job.course = stuck.narrow_stuck_course(now, gravest, job.step)
         else:
             job.course = stuck.mark_stuck_advice_sent(now, verdicts)
 
@@ -320,7 +320,7 @@ class ToolCalls:
         ending = await self.steps.judge_ending(job, route, points, approved=self._is_approved)
         if ending.asks:
             if questions.approval_at_hand(job) is None:
-                guards.note_guard_trials(job, ending.trials, call.tool, call.path)
+                guards.record_guard_trials(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
         for line in guards.apply_guard_outcome(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)

@@ -66,7 +66,7 @@ def note_trace(
     job.traces = [*job.traces, trace]
 
 
-def note_handoff(
+def note_handoff_trace(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, why: Sequence[str], run_id: str
 ) -> None:
     """Add a trace of the outcome of a handoff to the project's record.

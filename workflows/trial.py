@@ -24,7 +24,7 @@ from temporalio.workflow import (
 )
 
 from protocol.endings import JobResult
-from protocol.payloads import CancelSignal, InvalidPayload, read_signal_payload, read_workflow_input
+from protocol.payloads import CancelSignal, InvalidPayload, read_signal_payload, read_start_payload
 from protocol.text import one_line
 from protocol.trial import (
     RunStatus,
@@ -34,9 +34,9 @@ from protocol.trial import (
     TrialStatus,
     WatchTrialReply,
     WatchTrialRequest,
-    progress_line,
+    trial_progress_line,
 )
-from workflows.activity_calls import HEARTBEAT, is_workflow_gone
+from workflows.activity_calls import HEARTBEAT, is_called_workflow_gone
 from workflows.activity_table import WATCH_TRIAL
 from workflows.cancellation import is_cancelled
 from workflows.project_steps import Child
@@ -69,7 +69,7 @@ class Trial:
     async def run(self, *values: Any) -> dict[str, Any]:
         """Run every job and return how each ended."""
         try:
-            start = read_workflow_input(TrialStart, values, "trial", EXAMPLE)
+            start = read_start_payload(TrialStart, values, "trial", EXAMPLE)
         except InvalidPayload as wrong:
             raise ApplicationError(str(wrong), non_retryable=True) from None
         self._start = start
@@ -117,7 +117,7 @@ class Trial:
         with suppress(InvalidPayload):
             signal = read_signal_payload("cancel", payload)
             assert isinstance(signal, CancelSignal)
-            self._cancellation = cancellation_text(signal.reason, signal.by)
+            self._cancellation = trial_cancellation_text(signal.reason, signal.by)
         if self._main:
             self._main.cancel()
 
@@ -143,7 +143,7 @@ class Trial:
     def _show_progress(self) -> None:
         """Show the trial in Temporal Web, and in lists."""
         assert self._start
-        line = progress_line(self._runs)
+        line = trial_progress_line(self._runs)
         memo = {
             "title": self._start.title,
             "agent": "trial",
@@ -192,7 +192,7 @@ class Trial:
             elif overdue == "cut":
                 run.status, run.reason = "cut", self._reached
             elif overdue == "late":
-                run.status, run.reason = "late", _late_reason(start, run)
+                run.status, run.reason = "late", _late_trial_run_reason(start, run)
             self._show_progress()
 
     async def _wait_for_end(
@@ -221,7 +221,7 @@ class Trial:
         waiting: dict[str, str] = {}
         while not self._reached:
             try:
-                reply = await _await_news(WatchTrialRequest(limits=limits, waiting=waiting))
+                reply = await _await_trial_news(WatchTrialRequest(limits=limits, waiting=waiting))
             except FailureError as error:
                 if is_cancelled_exception(error):
                     return  # the trial is over
@@ -239,7 +239,7 @@ class Trial:
         self._reached = self._reached or f"the trial's limit of {seconds:,} seconds was reached"
 
 
-async def _await_news(request: WatchTrialRequest) -> WatchTrialReply:
+async def _await_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
     reply: WatchTrialReply = await workflow.execute_activity(
         WATCH_TRIAL.name,
         request,
@@ -256,13 +256,13 @@ async def _await_news(request: WatchTrialRequest) -> WatchTrialReply:
     return reply
 
 
-def cancellation_text(reason: str, by: str) -> str:
+def trial_cancellation_text(reason: str, by: str) -> str:
     """Return `the trial was cancelled by ada@host: it takes too long`."""
     who = f" by {by}" if by else ""
     return f"{CANCELLED}{who}" + (f": {one_line(reason, 500)}" if reason else "")
 
 
-def _late_reason(start: TrialStart, run: TrialRun) -> str:
+def _late_trial_run_reason(start: TrialStart, run: TrialRun) -> str:
     wait = start.limits.wait
     if run.waiting and wait and run.seconds < start.seconds:
         return f"it waited {wait} s for a person ({run.waiting})"
@@ -291,5 +291,5 @@ async def _cancel_trial_job(job: str) -> None:
     try:
         await workflow.get_external_workflow_handle(job).cancel()
     except FailureError as error:
-        if not is_workflow_gone(error):
+        if not is_called_workflow_gone(error):
             raise

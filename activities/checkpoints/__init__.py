@@ -16,7 +16,7 @@ from activities.checkpoints.files import FileEntry, Files
 from activities.checkpoints.history_copy import copy_checkpoint
 from activities.checkpoints.line_diff import diff_lines
 from activities.checkpoints.paths import parse_path
-from activities.checkpoints.projection import project_files
+from activities.checkpoints.projection import update_projection
 from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
 from activities.checkpoints.root import Root, job_folder_name
 
@@ -40,7 +40,7 @@ __all__ = [
     "job_folder_name",
     "open_checkpoints",
     "parse_path",
-    "project_files",
     "take_edits",
     "unescape_name",
+    "update_projection",
 ]

@@ -192,7 +192,7 @@ class Bucket:
             outcome.is_refused = True
         except (exceptions.BaseError, FileNotFoundError, ValueError) as error:
             text = str(error)
-            code = _error_element(text, "Code")
+            code = _bucket_error_field(text, "Code")
             outcome.is_missing = isinstance(error, FileNotFoundError) and code != "NoSuchBucket"
             outcome.is_refused = code == "ConditionalRequestConflict"
             if isinstance(error, FileNotFoundError) and error.errno is not None:
@@ -206,7 +206,7 @@ class Bucket:
         if code == "NoSuchBucket":
             return f"{place}: there is no such bucket; create it"
         if code in _CREDENTIAL_CODES:
-            reason = _error_element(text, "Message")
+            reason = _bucket_error_field(text, "Message")
             refused = (
                 f"{place}: the worker's credentials are refused ({code}); {NEW_KEYS}: {reason}"
             )
@@ -214,7 +214,7 @@ class Bucket:
         if any(server in text for server in _METADATA_SERVERS):
             return f"{place}: {NO_CREDENTIALS}"
         if code:
-            return one_line(redact(f"{place}: {code}: {_error_element(text, 'Message')}"), 300)
+            return one_line(redact(f"{place}: {code}: {_bucket_error_field(text, 'Message')}"), 300)
         if "error sending request" in text or "timed out" in text:
             return f"{place}: the object store cannot be reached"
         return one_line(redact(f"{place}: {text.partition('Debug source')[0]}"), 300)
@@ -228,7 +228,7 @@ class _Outcome:
     is_refused: bool = False
 
 
-def _error_element(text: str, name: str) -> str:
+def _bucket_error_field(text: str, name: str) -> str:
     """Return the text of an XML element in an S3 error response; empty if there is none."""
     match = re.search(rf"<{name}>([^<]*)</{name}>", text)
     return match[1] if match else ""

@@ -8,8 +8,13 @@ from dataclasses import dataclass, field
 
 from activities.checkpoints import folder_io, sharded_tree
 from activities.checkpoints.checkout import EXCLUDED_NAMES, NameParts
-from activities.checkpoints.entry_names import entry_name, from_bytes, to_bytes, unescape_name
-from activities.checkpoints.errors import FilesError, PathRefused, quote_path
+from activities.checkpoints.entry_names import (
+    entry_name,
+    name_from_bytes,
+    name_to_bytes,
+    unescape_name,
+)
+from activities.checkpoints.errors import FilesError, PathRefused, quote_path_in_error
 from activities.checkpoints.files import Files
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.paths import check_path_size
@@ -31,7 +36,7 @@ class CheckinLimits:
 
 
 @dataclass
-class FolderState:
+class CheckinState:
     """A folder's content at the last check: each file's tree entry and signature.
 
     A signature of None means the file must be compared by content.
@@ -39,7 +44,7 @@ class FolderState:
 
     tree: bytes = EMPTY_TREE
     files: dict[bytes, tuple[FileSignature | None, TreeEntry]] = field(default_factory=dict)
-    folders: dict[bytes, FolderState] = field(default_factory=dict)
+    folders: dict[bytes, CheckinState] = field(default_factory=dict)
 
     def entry(self, name: bytes) -> TreeEntry | None:
         if (known := self.folders.get(name)) is not None:
@@ -47,23 +52,23 @@ class FolderState:
         return self.files[name][1] if name in self.files else None
 
 
-def read_folder_state(files: Files, fd: int, fresh: int) -> FolderState:
+def read_checkin_state(files: Files, fd: int, fresh: int) -> CheckinState:
     """Return the state of an opened folder that was just updated to `files`.
 
     Args:
         fresh: File-system time in nanoseconds. Files changed at or after it get no signature,
             since they could change again without a visible change of their times.
     """
-    return _read_state(files, fd, bytes.fromhex(files.id), fresh)
+    return _read_checkin_state(files, fd, bytes.fromhex(files.id), fresh)
 
 
-def _read_state(files: Files, fd: int, tree: bytes, fresh: int) -> FolderState:
-    known = FolderState(tree)
+def _read_checkin_state(files: Files, fd: int, tree: bytes, fresh: int) -> CheckinState:
+    known = CheckinState(tree)
     for entry, raw in sharded_tree.list_tree_entries(files.store, tree).items():
-        name = to_bytes(unescape_name(entry))
+        name = name_to_bytes(unescape_name(entry))
         if raw.mode == FOLDER:
             with folder_io.open_folder(fd, name) as inner:
-                known.folders[name] = _read_state(files, inner, raw.id, fresh)
+                known.folders[name] = _read_checkin_state(files, inner, raw.id, fresh)
             continue
         file_stat = os.stat(name, dir_fd=fd, follow_symlinks=False)
         known.files[name] = (
@@ -92,7 +97,7 @@ class Checkin:
     """
 
     base: Files
-    known: FolderState = field(default_factory=FolderState)
+    known: CheckinState = field(default_factory=CheckinState)
     limits: CheckinLimits | None = None
     notes: list[str] = field(default_factory=list)
     _entries: int = 0
@@ -102,40 +107,40 @@ class Checkin:
         """Return the tree id of an opened folder. Raises FilesError above the limits, OSError."""
         return self._import_folder(fd, (), self.known)
 
-    def _import_folder(self, fd: int, folder_path: NameParts, known: FolderState | None) -> bytes:
+    def _import_folder(self, fd: int, folder_path: NameParts, known: CheckinState | None) -> bytes:
         now: dict[bytes, TreeEntry] = {}
-        for name in folder_io.list_names(fd):
+        for name in folder_io.list_folder_names(fd):
             if not folder_path and name in EXCLUDED_NAMES:
                 continue
             path = (*folder_path, name)
-            parts = tuple(from_bytes(part) for part in path)
+            parts = tuple(name_from_bytes(part) for part in path)
             try:
                 check_path_size("/".join(parts))
                 with folder_io.entry_path_in_errors(path):
                     raw: TreeEntry | None = self._import_entry(fd, name, path, known)
             except (PathRefused, _SkippedEntry) as why:
-                self.notes.append(f"Left out {quote_path('/'.join(parts))}: {why}")
+                self.notes.append(f"Left out {quote_path_in_error('/'.join(parts))}: {why}")
                 raw = self.base.tree_entry(parts)
             except FileNotFoundError:  # gone since it was listed
                 continue
             if raw is not None:
                 now[name] = raw
-        return self._build_tree(now, known or FolderState())
+        return self._build_tree(now, known or CheckinState())
 
-    def _build_tree(self, now: dict[bytes, TreeEntry], known: FolderState) -> bytes:
+    def _build_tree(self, now: dict[bytes, TreeEntry], known: CheckinState) -> bytes:
         store = self.base.store
         names = now.keys() | known.files.keys() | known.folders.keys()
         changed = [name for name in names if now.get(name) != known.entry(name)]
         if len(changed) > MAX_SINGLE_CHANGES or not (known.files or known.folders):
-            node: Node = {_stored_name(name): raw for name, raw in now.items()}
+            node: Node = {stored_entry_name(name): raw for name, raw in now.items()}
             return sharded_tree.build_tree(store, node)
         tree = known.tree
         for name in sorted(changed):
-            tree = sharded_tree.put_tree_entry(store, tree, _stored_name(name), now.get(name))
+            tree = sharded_tree.put_tree_entry(store, tree, stored_entry_name(name), now.get(name))
         return tree
 
     def _import_entry(
-        self, fd: int, name: bytes, path: NameParts, known: FolderState | None
+        self, fd: int, name: bytes, path: NameParts, known: CheckinState | None
     ) -> TreeEntry:
         file_stat = os.stat(name, dir_fd=fd, follow_symlinks=False)
         self._count_entry()
@@ -145,7 +150,7 @@ class Checkin:
         if stat.S_ISLNK(file_stat.st_mode):
             return self._write_blob(LINK, os.readlink(name, dir_fd=fd), was)
         if stat.S_ISDIR(file_stat.st_mode):
-            _add_permissions(fd, name, file_stat.st_mode, 0o700)
+            _grant_checkin_access(fd, name, file_stat.st_mode, 0o700)
             with folder_io.open_folder(fd, name) as inner:
                 below = known.folders.get(name) if known else None
                 return TreeEntry(FOLDER, self._import_folder(inner, path, below))
@@ -153,7 +158,7 @@ class Checkin:
             raise _SkippedEntry("it is a device, socket or FIFO.")
         if file_stat.st_size > self.base.limit:
             raise _SkippedEntry(f"it is larger than {self.base.limit:,} bytes.")
-        _add_permissions(fd, name, file_stat.st_mode, 0o400)
+        _grant_checkin_access(fd, name, file_stat.st_mode, 0o400)
         with os.fdopen(folder_io.open_file(fd, name), "rb") as file:
             data = file.read(self.base.limit + 1)
         if len(data) > self.base.limit:
@@ -187,11 +192,11 @@ class _SkippedEntry(Exception):
     """The entry cannot be stored in a tree."""
 
 
-def _stored_name(name: bytes) -> bytes:
-    return entry_name(from_bytes(name))
+def stored_entry_name(name: bytes) -> bytes:
+    return entry_name(name_from_bytes(name))
 
 
-def _add_permissions(fd: int, name: bytes, mode: int, needed: int) -> None:
+def _grant_checkin_access(fd: int, name: bytes, mode: int, needed: int) -> None:
     """Add the mode bits the worker needs to read the entry.
 
     Safe, because trees store no mode other than the executable bit.

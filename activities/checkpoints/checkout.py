@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints import folder_io, sharded_tree
-from activities.checkpoints.entry_names import from_bytes, to_bytes, unescape_name
+from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes, unescape_name
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 
@@ -44,25 +44,25 @@ class Checkout:
         """
         if not scan:
             differing = {
-                _on_disk(name): (old, new)
-                for name, old, new in sharded_tree.diff_tree_entries(self.store, known[0], target)
+                unescaped_file_name(name): (old, new)
+                for name, old, new in sharded_tree.diff_sharded_trees(self.store, known[0], target)
             }
             for name, (old, new) in sorted(differing.items()):
                 with folder_io.entry_path_in_errors((*folder_path, name)):
                     self._update_entry(fd, folder_path, name, [old] if old else [], new, scan=False)
             return
         target_entries = {
-            _on_disk(name): raw
+            unescaped_file_name(name): raw
             for name, raw in sharded_tree.list_tree_entries(self.store, target).items()
         }
         known_entries = [
             {
-                _on_disk(name): raw
+                unescaped_file_name(name): raw
                 for name, raw in sharded_tree.list_tree_entries(self.store, tree).items()
             }
             for tree in known
         ]
-        for name in sorted(target_entries.keys() | set(folder_io.list_names(fd))):
+        for name in sorted(target_entries.keys() | set(folder_io.list_folder_names(fd))):
             have = [tree[name] for tree in known_entries if name in tree]
             with folder_io.entry_path_in_errors((*folder_path, name)):
                 self._update_entry(fd, folder_path, name, have, target_entries.get(name), scan=True)
@@ -79,7 +79,7 @@ class Checkout:
     ) -> None:
         if not folder_path and name in EXCLUDED_NAMES:
             return
-        status = folder_io.entry_status(fd, name)
+        status = folder_io.folder_entry_status(fd, name)
         is_folder = status is not None and stat.S_ISDIR(status.st_mode)
         if target is not None and target.mode == FOLDER:
             if not is_folder:
@@ -95,7 +95,9 @@ class Checkout:
         if is_folder:
             self._remove_folder(fd, folder_path, name, known)
         elif status is not None:
-            if target is not None and folder_io.has_content(self.store, fd, name, target):
+            if target is not None and folder_io.folder_entry_has_content(
+                self.store, fd, name, target
+            ):
                 if target.mode != LINK:
                     folder_io.set_executable(fd, name, target.mode == EXECUTABLE)
                 return
@@ -106,7 +108,7 @@ class Checkout:
         if target is not None:
             # Rename only a complete file; rename also follows no link created in the meantime.
             draft, old = self._draft_name(), self._draft_name()
-            folder_io.create_entry(self.store, target, self.drafts, draft)
+            folder_io.create_folder_entry(self.store, target, self.drafts, draft)
             # Without hard links, an edit made between the check and the rename is lost.
             with suppress(OSError):
                 os.link(name, old, src_dir_fd=fd, dst_dir_fd=self.drafts, follow_symlinks=False)
@@ -114,7 +116,7 @@ class Checkout:
             self._delete_old(folder_path, name, old, known)
 
     def _is_ours(self, fd: int, name: bytes, known: list[TreeEntry]) -> bool:
-        return any(folder_io.has_content(self.store, fd, name, raw) for raw in known)
+        return any(folder_io.folder_entry_has_content(self.store, fd, name, raw) for raw in known)
 
     def _free_name(
         self, fd: int, folder_path: NameParts, name: bytes, known: list[TreeEntry]
@@ -133,7 +135,7 @@ class Checkout:
         """Delete a replaced entry; if a person wrote to it since the check, move it away."""
         if self._is_ours(self.drafts, old, known):
             os.unlink(old, dir_fd=self.drafts)
-        elif folder_io.entry_status(self.drafts, old) is not None:
+        elif folder_io.folder_entry_status(self.drafts, old) is not None:
             self._move_to_lost(self.drafts, folder_path, name, old)
 
     def _draft_name(self) -> bytes:
@@ -170,12 +172,12 @@ class Checkout:
                 place = stack.enter_context(folder_io.open_folder(place, part))
             free = name
             for number in itertools.count(1):
-                if folder_io.entry_status(place, free) is None:
+                if folder_io.folder_entry_status(place, free) is None:
                     break
                 free = b"%b.%d" % (name[:240], number)
             os.rename(current_name or name, free, src_dir_fd=fd, dst_dir_fd=place)
-        self.moved_paths.append("/".join(from_bytes(part) for part in (*folder_path, free)))
+        self.moved_paths.append("/".join(name_from_bytes(part) for part in (*folder_path, free)))
 
 
-def _on_disk(entry: bytes) -> bytes:
-    return to_bytes(unescape_name(entry))
+def unescaped_file_name(entry: bytes) -> bytes:
+    return name_to_bytes(unescape_name(entry))

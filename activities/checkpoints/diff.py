@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from activities.checkpoints import sharded_tree
-from activities.checkpoints.entry_names import to_bytes, unescape_name
+from activities.checkpoints.entry_names import name_to_bytes, unescape_name
 from activities.checkpoints.files import FileEntry, Files
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
@@ -40,7 +40,7 @@ def diff_files(old: Files | None, new: Files) -> Iterator[Change]:
                     (old or new).to_entry(parts, removed) if removed else None,
                     new.to_entry(parts, added) if added else None,
                 )
-        below = sharded_tree.diff_tree_entries(
+        below = sharded_tree.diff_sharded_trees(
             new.store,
             was.id if was and was_folder else EMPTY_TREE,
             now.id if now and now_folder else EMPTY_TREE,
@@ -48,7 +48,7 @@ def diff_files(old: Files | None, new: Files) -> Iterator[Change]:
         named = [
             (unescape_name(name), old_entry, new_entry) for name, old_entry, new_entry in below
         ]
-        named.sort(key=lambda item: to_bytes(item[0]), reverse=True)
+        named.sort(key=lambda item: name_to_bytes(item[0]), reverse=True)
         stack += [((*parts, name), old_entry, new_entry) for name, old_entry, new_entry in named]
 
 

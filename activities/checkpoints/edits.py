@@ -30,16 +30,16 @@ def take_edits(
     trees = [record.tree, *record.started] if record else []
     known = [Files(base.store, tree) for tree in dict.fromkeys(trees) if tree]
     if known != [base]:
-        edited = _apply_changes(base, edited, known)
+        edited = _merge_edits(base, edited, known)
     return edited, checkin.notes
 
 
-def _apply_changes(base: Files, edited: Files, known: list[Files]) -> Files:
+def _merge_edits(base: Files, edited: Files, known: list[Files]) -> Files:
     """Apply to `base` the entries of `edited` that none of the trees we may have projected has."""
     changes = [
         change
         for change in diff_files(base, edited)
-        if not any(_has_new_entry(tree, change) for tree in known) and (known or change.new)
+        if not any(_already_has_edit(tree, change) for tree in known) and (known or change.new)
     ]
     result = base
 
@@ -53,13 +53,13 @@ def _apply_changes(base: Files, edited: Files, known: list[Files]) -> Files:
     for change in changes:
         if change.new is None or (placed_folder and change.path.startswith(placed_folder)):
             continue
-        path = _topmost_new_path(change.path, [base, *known])
+        path = _topmost_edited_path(change.path, [base, *known])
         result = with_entry(result, path, edited.tree_entry(tuple(path.split("/"))))
         placed_folder = f"{path}/"
     return result
 
 
-def _topmost_new_path(path: str, trees: list[Files]) -> str:
+def _topmost_edited_path(path: str, trees: list[Files]) -> str:
     """Return the highest parent folder that is in none of the trees, else the path itself.
 
     A new folder is added as a whole; adding its files one by one would rewrite all its parents
@@ -72,7 +72,7 @@ def _topmost_new_path(path: str, trees: list[Files]) -> str:
     return path
 
 
-def _has_new_entry(tree: Files, change: Change) -> bool:
+def _already_has_edit(tree: Files, change: Change) -> bool:
     raw = tree.tree_entry(tuple(change.path.split("/")))
     entry = tree.to_entry(tuple(change.path.split("/")), raw) if raw else None
     return entry == change.new

@@ -19,13 +19,13 @@ _UNSAFE = re.compile(
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 
 
-def to_bytes(name: str) -> bytes:
+def name_to_bytes(name: str) -> bytes:
     """Encode a name; `surrogateescape` surrogates become the original bytes."""
     return name.encode("utf-8", "surrogateescape")
 
 
-def from_bytes(raw: bytes) -> str:
-    """The inverse of `to_bytes`."""
+def name_from_bytes(raw: bytes) -> str:
+    """The inverse of `name_to_bytes`."""
     return raw.decode("utf-8", "surrogateescape")
 
 
@@ -37,7 +37,7 @@ def entry_name(name: str) -> bytes:
     for a surrogate that encodes no byte.
     """
     # Normalize through bytes: two spellings of the same bytes must give one entry.
-    return to_bytes(_UNSAFE.sub(_percent_escape, from_bytes(to_bytes(name))))
+    return name_to_bytes(_UNSAFE.sub(_escape_entry_name_part, name_from_bytes(name_to_bytes(name))))
 
 
 def unescape_name(entry: bytes) -> str:
@@ -49,8 +49,8 @@ def unescape_name(entry: bytes) -> str:
     raw = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), entry) if b"%" in entry else entry
     if raw in {b"", b".", b".."} or b"/" in raw or b"\0" in raw:
         raise ValueError(f"The tree entry {entry!r} is not a file name.")
-    return from_bytes(raw)
+    return name_from_bytes(raw)
 
 
-def _percent_escape(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in to_bytes(match[0]))
+def _escape_entry_name_part(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in name_to_bytes(match[0]))

@@ -16,7 +16,7 @@ Unavailable
 from protocol.errors import Invalid, LonghaulError, Unavailable
 
 
-def quote_path(path: str) -> str:
+def quote_path_in_error(path: str) -> str:
     """Quote a path for a one-line message: control characters escaped, shortened above 120."""
     return repr(path if len(path) <= 120 else f"{path[:80]}…{path[-30:]}")
 
@@ -34,9 +34,10 @@ class FileMissing(FilesError):
 
     def __init__(self, path: str, target: str | None = None) -> None:
         super().__init__(
-            f"There is no file {quote_path(path)}; list the folder to see what is there."
+            f"There is no file {quote_path_in_error(path)}; list the folder to see what is there."
             if target is None
-            else f"{quote_path(path)} is a link to {quote_path(target)}, which is not there."
+            else f"{quote_path_in_error(path)} is a link to {quote_path_in_error(target)}, "
+            "which is not there."
         )
         self.path = path
 

@@ -6,8 +6,13 @@ from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from activities.checkpoints import sharded_tree
-from activities.checkpoints.entry_names import entry_name, from_bytes, to_bytes, unescape_name
-from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, quote_path
+from activities.checkpoints.entry_names import (
+    entry_name,
+    name_from_bytes,
+    name_to_bytes,
+    unescape_name,
+)
+from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, quote_path_in_error
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.paths import check_path_size, parse_path
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry
@@ -78,7 +83,9 @@ class Files:
         if raw is None:
             raise self._missing_file(path)
         if raw.mode == FOLDER:
-            raise FilesError(f"{quote_path(path)} is a folder; list it or name a file in it.")
+            raise FilesError(
+                f"{quote_path_in_error(path)} is a folder; list it or name a file in it."
+            )
         return self.store.read(raw.id)
 
     def read_entry(self, entry: FileEntry) -> bytes:
@@ -108,7 +115,7 @@ class Files:
         if entry is None:
             raise FileMissing(path)
         if entry.kind != "folder":
-            raise FilesError(f"{quote_path(path)} is not a folder; name one.")
+            raise FilesError(f"{quote_path_in_error(path)} is not a folder; name one.")
         return Files(self.store, entry.id, limit=self.limit)
 
     def walk(self, path: str = "") -> Iterator[FileEntry]:
@@ -132,14 +139,14 @@ class Files:
         """Write a file, creating parent folders. `executable` None keeps the present mode."""
         if len(data) > self.limit:
             raise FilesError(
-                f"{quote_path(path)} would have {len(data):,} bytes; a file may have "
+                f"{quote_path_in_error(path)} would have {len(data):,} bytes; a file may have "
                 f"{self.limit:,}. "
                 "Split it."
             )
         parts = self._resolve_path(path)
         present = self.tree_entry(parts)
         if present is not None and present.mode == FOLDER:
-            raise FilesError(f"{quote_path(path)} is a folder; name a file in it.")
+            raise FilesError(f"{quote_path_in_error(path)} is a folder; name a file in it.")
         if executable is None:
             executable = present is not None and present.mode == EXECUTABLE
         blob = self.store.write_blob(data)
@@ -152,7 +159,7 @@ class Files:
         if present is not None:
             if present.mode != FOLDER:
                 raise FilesError(
-                    f"{quote_path(path)} is a file; choose another name for the folder."
+                    f"{quote_path_in_error(path)} is a file; choose another name for the folder."
                 )
             return self
         return self.with_tree_entry(
@@ -163,13 +170,17 @@ class Files:
         """Create a symbolic link. The target is stored unchanged and checked when followed."""
         if not target or any(char == "\0" or "\ud800" <= char < "\udc80" for char in target):
             raise FilesError(
-                f"The link {quote_path(path)} needs a target; name a path relative to it."
+                f"The link {quote_path_in_error(path)} needs a target; name a path relative to it."
             )
         parts = self._resolve_path(path, follow=False)
         present = self.tree_entry(parts)
         if present is not None and present.mode == FOLDER:
-            raise FilesError(f"{quote_path(path)} is a folder; choose another name for the link.")
-        return self.with_tree_entry(parts, TreeEntry(LINK, self.store.write_blob(to_bytes(target))))
+            raise FilesError(
+                f"{quote_path_in_error(path)} is a folder; choose another name for the link."
+            )
+        return self.with_tree_entry(
+            parts, TreeEntry(LINK, self.store.write_blob(name_to_bytes(target)))
+        )
 
     def delete(self, path: str) -> "Files":
         """Remove the file, link or folder. Raises FileMissing."""
@@ -191,10 +202,10 @@ class Files:
             return self
         if target[: len(source)] == source:
             raise FilesError(
-                f"{quote_path(old)} cannot be moved into itself; choose another place."
+                f"{quote_path_in_error(old)} cannot be moved into itself; choose another place."
             )
         if self.tree_entry(target) is not None:
-            raise FilesError(f"{quote_path(new)} is already there; delete it first.")
+            raise FilesError(f"{quote_path_in_error(new)} is already there; delete it first.")
         moved = self.with_tree_entry(source, None).with_tree_entry(target, raw)
         if raw.mode == FOLDER:
             # Paths below the folder must stay within the size limits.
@@ -230,7 +241,7 @@ class Files:
         if below is not None and below.mode != FOLDER:
             parent = "/".join(parts[: depth + 1])
             raise FilesError(
-                f"{quote_path(parent)} is not a folder; choose another path or delete it."
+                f"{quote_path_in_error(parent)} is not a folder; choose another path or delete it."
             )
         child = self._replace_entry(below.id if below else EMPTY_TREE, parts, depth + 1, raw)
         return sharded_tree.put_tree_entry(self.store, folder, name, TreeEntry(FOLDER, child))
@@ -247,7 +258,9 @@ class Files:
             part = todo.pop()
             if part == "..":
                 if not done:
-                    raise PathRefused(f"{quote_path(path)} leads out of the workspace by a link.")
+                    raise PathRefused(
+                        f"{quote_path_in_error(path)} leads out of the workspace by a link."
+                    )
                 done.pop()
                 trail.pop()
                 continue
@@ -259,10 +272,14 @@ class Files:
                 links += 1
                 target = self.store.read(raw.id)
                 if links > MAX_LINKS:
-                    raise PathRefused(f"{quote_path(path)} follows more than {MAX_LINKS} links.")
+                    raise PathRefused(
+                        f"{quote_path_in_error(path)} follows more than {MAX_LINKS} links."
+                    )
                 if target.startswith(b"/"):
-                    raise PathRefused(f"{quote_path(path)} leads out of the workspace by a link.")
-                steps = [from_bytes(step) for step in target.split(b"/")]
+                    raise PathRefused(
+                        f"{quote_path_in_error(path)} leads out of the workspace by a link."
+                    )
+                steps = [name_from_bytes(step) for step in target.split(b"/")]
                 todo += [step for step in reversed(steps) if step not in {"", "."}]
                 continue
             done.append(part)
@@ -276,20 +293,20 @@ class Files:
         entry = self.entry(path)
         if entry is None or entry.kind != "link":
             return FileMissing(path)
-        return FileMissing(path, from_bytes(self.read_entry(entry)))
+        return FileMissing(path, name_from_bytes(self.read_entry(entry)))
 
     def _folder_entries(self, path: str, parts: tuple[str, ...]) -> list[tuple[str, TreeEntry]]:
         raw = self.tree_entry(parts)
         if raw is None:
             raise self._missing_file(path)
         if raw.mode != FOLDER:
-            raise FilesError(f"{quote_path(path)} is a file; read it or name a folder.")
+            raise FilesError(f"{quote_path_in_error(path)} is a file; read it or name a folder.")
         return self._sorted_entries(raw.id)
 
     def _sorted_entries(self, folder: bytes) -> list[tuple[str, TreeEntry]]:
         escaped = sharded_tree.list_tree_entries(self.store, folder).items()
         listing = [(unescape_name(name), raw) for name, raw in escaped]
-        return sorted(listing, key=lambda item: to_bytes(item[0]))
+        return sorted(listing, key=lambda item: name_to_bytes(item[0]))
 
     def to_entry(self, parts: tuple[str, ...], raw: TreeEntry) -> FileEntry:
         """Convert a tree entry to a `FileEntry`."""

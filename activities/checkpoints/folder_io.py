@@ -56,7 +56,7 @@ def entry_path_in_errors(path: Sequence[bytes]) -> Iterator[None]:
         raise
 
 
-def entry_status(fd: int, name: bytes) -> os.stat_result | None:
+def folder_entry_status(fd: int, name: bytes) -> os.stat_result | None:
     """Return the status of the entry without following a link, or None if it is missing."""
     try:
         return os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -64,7 +64,7 @@ def entry_status(fd: int, name: bytes) -> os.stat_result | None:
         return None
 
 
-def list_names(fd: int) -> list[bytes]:
+def list_folder_names(fd: int) -> list[bytes]:
     """Return the names in a folder, sorted by bytes."""
     return sorted(os.fsencode(name) for name in os.listdir(fd))
 
@@ -78,9 +78,9 @@ def open_file(fd: int, name: bytes) -> int:
     raise OSError(f"{os.fsdecode(name)} is no longer a regular file")
 
 
-def has_content(store: ObjectStore, fd: int, name: bytes, raw: TreeEntry) -> bool:
+def folder_entry_has_content(store: ObjectStore, fd: int, name: bytes, raw: TreeEntry) -> bool:
     """Whether the file or link on disk has the entry's content; ignores the executable bit."""
-    entry_stat = entry_status(fd, name)
+    entry_stat = folder_entry_status(fd, name)
     if entry_stat is None or raw.mode == FOLDER:
         return False
     if stat.S_ISLNK(entry_stat.st_mode):
@@ -105,7 +105,7 @@ def set_executable(fd: int, name: bytes, executable: bool) -> None:
         os.close(inner)
 
 
-def create_entry(store: ObjectStore, raw: TreeEntry, fd: int, name: bytes) -> None:
+def create_folder_entry(store: ObjectStore, raw: TreeEntry, fd: int, name: bytes) -> None:
     """Create the file or link of an entry; `name` must be free."""
     data = store.read(raw.id)
     if raw.mode == LINK:

@@ -29,7 +29,7 @@ class ForgottenJob(Data):
         return f"job {self.job} was forgotten on {day}: its workspace and checkpoints are no more"
 
 
-def find_forgotten(root: Root, job: str) -> ForgottenJob | None:
+def find_forgotten_record(root: Root, job: str) -> ForgottenJob | None:
     """Return a job's record, or None if it has not been forgotten or the record is unreadable."""
     return _read_forgotten_record(_forgotten_record_path(root, job))
 

@@ -70,7 +70,7 @@ def run_git(
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_git_environment(objects) | _ssh_environment(arguments) | dict(variables or {}),
+            env=_git_environment(objects) | _git_ssh_environment(arguments) | dict(variables or {}),
             # Without a terminal there is no password prompt, and the whole process group can be
             # ended.
             start_new_session=True,
@@ -130,7 +130,7 @@ def _git_environment(objects: Path | None) -> dict[str, str]:
     return variables
 
 
-def _ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
+def _git_ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
     """Return the environment that makes git call ssh as configured, but without prompts."""
     if arguments[0] in _LOCAL_COMMANDS or any(each.startswith(_NO_SSH) for each in arguments):
         return {}

@@ -30,7 +30,7 @@ def copy_checkpoint(target: Checkpoints, source: Checkpoints, commit: str) -> li
     borrows = has_alternates(target.path)
     parents: list[str] = []
     for entry in reversed(history):
-        _copy_tree(target, source, bytes.fromhex(entry.tree), visited, borrows=borrows)
+        _copy_history_tree(target, source, bytes.fromhex(entry.tree), visited, borrows=borrows)
         copied = target.commit(entry.tree, parents, entry.message, entry.timestamp)
         if copied != entry.id:
             # Earlier steps are lost; commit ids still record that they existed.
@@ -39,7 +39,7 @@ def copy_checkpoint(target: Checkpoints, source: Checkpoints, commit: str) -> li
     return history
 
 
-def _copy_tree(
+def _copy_history_tree(
     target: Checkpoints, source: Checkpoints, tree: bytes, visited: set[bytes], *, borrows: bool
 ) -> None:
     todo = [(FOLDER, tree)]
@@ -51,6 +51,6 @@ def _copy_tree(
         if mode == FOLDER:
             data = source.store.read(oid)
             target.store.write_tree(data)
-            todo += sharded_tree.parse_tree(data).values()
+            todo += sharded_tree.parse_tree_shard(data).values()
         elif not (borrows and pygit2.Oid(raw=oid) in target.store.git):
             target.store.write_blob(source.store.read(oid))

@@ -23,7 +23,7 @@ def diff_lines(
         change: The changed path.
         names: Names of the two sides in the header; empty names are left out.
     """
-    before, after = _diff_side_text(old, change.old), _diff_side_text(new, change.new)
+    before, after = _line_diff_side_text(old, change.old), _line_diff_side_text(new, change.new)
     if before is None or after is None:
         return None
     was, now = (f"{change.path} ({name})" if name else change.path for name in names)
@@ -38,7 +38,7 @@ def diff_lines(
     )
 
 
-def _diff_side_text(files: Files, entry: FileEntry | None) -> str | None:
+def _line_diff_side_text(files: Files, entry: FileEntry | None) -> str | None:
     """Return one side as text; empty if the file does not exist there."""
     if entry is None or entry.kind == "folder":
         return ""

@@ -71,7 +71,7 @@ def read_pack_offsets(path: Path) -> list[tuple[int, bytes]]:
     )
 
 
-def is_pack_index(path: Path) -> bool:
+def is_packfile_index(path: Path) -> bool:
     """Whether the file is a complete index. Raises OSError."""
     try:
         with path_in_errors(path):
@@ -99,10 +99,10 @@ def read_pack_entries(path: Path) -> Iterator[tuple[bytes, bytes]]:
         ends = [offset for offset, _ in offsets] + [path.stat().st_size - _DIGEST]
         for start, end in pairwise(ends):
             file.seek(start)
-            yield ids[start], _with_base_id(file.read(end - start), start, ids)
+            yield ids[start], _packfile_delta_by_base_id(file.read(end - start), start, ids)
 
 
-def _with_base_id(entry: bytes, offset: int, ids: dict[int, bytes]) -> bytes:
+def _packfile_delta_by_base_id(entry: bytes, offset: int, ids: dict[int, bytes]) -> bytes:
     """Return an entry whose delta names its base by id instead of by offset."""
     if not entry or entry[0] >> 4 & 7 != _OFFSET_DELTA:
         return entry

@@ -29,7 +29,7 @@ from activities.checkpoints.journal import locked_journal_files
 from activities.checkpoints.locks import file_lock, fsync_path
 from activities.checkpoints.objects import read_sound_object
 from activities.checkpoints.pack_writer import MAX_BYTES, PackWriter
-from activities.checkpoints.packfile import is_pack_index, read_pack_entries, read_pack_offsets
+from activities.checkpoints.packfile import is_packfile_index, read_pack_entries, read_pack_offsets
 from activities.checkpoints.records import HEAD, read_records
 
 MAX_PACKS = 20
@@ -61,7 +61,7 @@ def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int
     staged = {file: _stage_pack_file(file, writer, objects) for file in files}
     writer.finish()
     if writer.ids:
-        _install_pack(_build_pack(repository, draft, writer.ids), objects)
+        _install_pack(_pack_staged_objects(repository, draft, writer.ids), objects)
     # Also for a pack of a killed packer, which the steps below rely on.
     fsync_path(objects / "pack")
     damaged = repository / "damaged"
@@ -97,7 +97,7 @@ def _stage_pack_file(path: Path, writer: PackWriter, objects: Path) -> bool:
     return is_intact and end == path.stat().st_size
 
 
-def _build_pack(repository: Path, draft: Path, ids: set[bytes]) -> Path:
+def _pack_staged_objects(repository: Path, draft: Path, ids: set[bytes]) -> Path:
     """Build and verify a pack of the staged objects in the draft folder."""
     (draft / "pack").mkdir()
     source = pygit2.Repository(str(repository))
@@ -134,7 +134,7 @@ def _merge_packs(packs: list[Path], draft: Path, objects: Path, damaged: Path) -
     vain each time.
     """
     while len(packs) > 1:
-        writer, suspects = _copy_packs(packs, draft)
+        writer, suspects = _stage_merged_packs(packs, draft)
         if not suspects:
             _install_pack(writer.pack, objects)
             fsync_path(objects / "pack")
@@ -145,7 +145,7 @@ def _merge_packs(packs: list[Path], draft: Path, objects: Path, damaged: Path) -
         writer.discard()
         for pack in suspects:
             # Undamaged packs may have failed because of another pack's copy of an object.
-            alone, is_damaged = _copy_packs([pack], draft)
+            alone, is_damaged = _stage_merged_packs([pack], draft)
             alone.discard()
             if is_damaged:
                 damaged.mkdir(exist_ok=True)
@@ -153,7 +153,7 @@ def _merge_packs(packs: list[Path], draft: Path, objects: Path, damaged: Path) -
         packs = [pack for pack in packs if pack not in suspects]
 
 
-def _copy_packs(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
+def _stage_merged_packs(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
     """Stage the packs' objects as one pack; also return the packs with unreadable objects.
 
     Compressed entries are copied. Searching for deltas again would cost each object as much as the
@@ -222,7 +222,7 @@ def rebuild_pack_indexes(repository: Path) -> bool:
     mended = False
     packs = (repository / "objects" / "pack").glob("pack-*.pack")
     suspects = [
-        pack_path for pack_path in packs if not is_pack_index(pack_path.with_suffix(".idx"))
+        pack_path for pack_path in packs if not is_packfile_index(pack_path.with_suffix(".idx"))
     ]
     if not suspects:
         return False
@@ -230,7 +230,7 @@ def rebuild_pack_indexes(repository: Path) -> bool:
         draft = repository / "packing"
         for pack_path in suspects:
             index = pack_path.with_suffix(".idx")
-            if not pack_path.exists() or is_pack_index(index):
+            if not pack_path.exists() or is_packfile_index(index):
                 mended = True  # another process rebuilt it, or merged the pack
                 continue
             draft.mkdir(exist_ok=True)

@@ -51,7 +51,7 @@ def locked_projection(
         yield record
 
 
-def project_files(
+def update_projection(
     checkpoints: Checkpoints,
     root: Root,
     job: str,

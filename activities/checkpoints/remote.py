@@ -85,7 +85,7 @@ def open_remote(url: str) -> Remote:
     return _bucket_remote(url) if is_s3_address(url) else GitRemote(url)
 
 
-def remote_job_area(job: str) -> str:
+def remote_checkpoint_area(job: str) -> str:
     """Return the area of a job's refs."""
     name = job_folder_name(job).replace(".", "%2E")
     if len(name.encode()) > 200:
@@ -95,7 +95,7 @@ def remote_job_area(job: str) -> str:
 
 def remote_ref_prefix(job: str) -> str:
     """Return the common prefix of a job's refs in a git repository."""
-    return f"{REFS}{remote_job_area(job)}/"
+    return f"{REFS}{remote_checkpoint_area(job)}/"
 
 
 def push_refs(
@@ -112,7 +112,9 @@ def push_refs(
         GitNotInstalled: This host has no git program.
         RemoteUnavailable: The remote cannot be reached or refuses.
     """
-    open_remote(url).push_refs(remote_job_area(job), repository, objects, moved_refs, new_refs)
+    open_remote(url).push_refs(
+        remote_checkpoint_area(job), repository, objects, moved_refs, new_refs
+    )
 
 
 def remote_owner(url: str, job: str) -> str | None:
@@ -121,11 +123,13 @@ def remote_owner(url: str, job: str) -> str | None:
     Raises:
         GitNotInstalled, RemoteUnavailable.
     """
-    owners = open_remote(url).list_refs(remote_job_area(job), "owner")
+    owners = open_remote(url).list_refs(remote_checkpoint_area(job), "owner")
     return owners[0].removeprefix("owner/") if owners else None
 
 
-def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = False) -> None:
+def fetch_remote_checkpoints(
+    url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = False
+) -> None:
     """Fetch all of the job's checkpoints from the remote into its repository.
 
     Fetched objects become visible only when complete; the next fetch removes the draft of a killed
@@ -140,8 +144,8 @@ def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = 
         OSError: The objects cannot be stored.
     """
     path = checkpoints.path
-    refs = bring_packs(open_remote(url), remote_job_area(job), path, refetch=refetch)
-    _adopt_remote_refs(refs, checkpoints, job)
+    refs = bring_packs(open_remote(url), remote_checkpoint_area(job), path, refetch=refetch)
+    _adopt_checkpoint_refs(refs, checkpoints, job)
     if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MAX_PACKS:
         with suppress(TimeoutError):
             checkpoints.pack(wait=0)
@@ -157,18 +161,18 @@ def bring_packs(remote: Remote, area: str, path: Path, *, refetch: bool = False)
             if not refetch:
                 (draft / "objects" / "info" / "alternates").write_text("../../objects\n")
             refs, packs = remote.fetch_packs(area, draft)
-            _move_packs(packs, path)
+            _move_remote_packs(packs, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return refs
 
 
-def move_fetched_packs(draft: Path, path: Path) -> None:
+def move_remote_packs_from_draft(draft: Path, path: Path) -> None:
     """Move fetched packs from a draft to the repository."""
-    _move_packs(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
+    _move_remote_packs(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
 
 
-def _move_packs(packs: list[Path], path: Path) -> None:
+def _move_remote_packs(packs: list[Path], path: Path) -> None:
     if not packs:
         return
     place = path / "objects" / "pack"
@@ -182,7 +186,7 @@ def _move_packs(packs: list[Path], path: Path) -> None:
         fsync_path(place)
 
 
-def _adopt_remote_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
+def _adopt_checkpoint_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
     for name, commit in refs.items():
         kind, _, rest = name.partition("/")
         if kind == "owner":
@@ -192,11 +196,11 @@ def _adopt_remote_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str)
             # commits.
             local_ref = f"refs/{name}" if kind == "tags" else f"{REFS}{name}"
             # Skip unchanged refs: writing one waits for the disk.
-            if _remote_ref_target(checkpoints.store.git, local_ref) != commit:
+            if _checkpoint_ref_target(checkpoints.store.git, local_ref) != commit:
                 checkpoints.set_ref(local_ref, commit)
 
 
-def _remote_ref_target(repo: pygit2.Repository, ref: str) -> str | None:
+def _checkpoint_ref_target(repo: pygit2.Repository, ref: str) -> str | None:
     with suppress(KeyError, ValueError, pygit2.GitError):
         return str(repo.lookup_reference(ref).target)
     return None

@@ -63,7 +63,7 @@ def fetch_remote_file(url: str, name: str, target: Path) -> bool:
         return True
 
 
-def store_repository(url: str, repository: Path, commit: str) -> None:
+def store_remote_folder(url: str, repository: Path, commit: str) -> None:
     """Put a staged repository into the remote by its name; doing it twice changes nothing.
 
     Raises:
@@ -73,7 +73,7 @@ def store_repository(url: str, repository: Path, commit: str) -> None:
     open_remote(url).push_refs(remote_file_area(repository.name), repository, None, {}, refs)
 
 
-def fetch_repository(url: str, name: str, target: Path) -> str | None:
+def fetch_remote_folder(url: str, name: str, target: Path) -> str | None:
     """Bring a staged repository's objects into an empty one; gives its commit, None for none.
 
     Raises:

@@ -130,7 +130,7 @@ class Checkpoints:
                 yield commit
 
     def _check_intact(self, commit: str, read: set[str]) -> bool:
-        sharded_tree.clear_tree_cache()
+        sharded_tree.clear_sharded_tree_cache()
         try:
             self.store.reload()
             for entry in self.files(self.tree_id(commit)).walk():
@@ -200,7 +200,7 @@ class Checkpoints:
         prefix = "refs/tags/"
         # libgit2 silently skips tags that it may not read.
         with suppress(FileNotFoundError):
-            for folder, _, names in os.walk(self.path / prefix, onerror=_raise_error):
+            for folder, _, names in os.walk(self.path / prefix, onerror=_raise_ref_walk_error):
                 for name in names:
                     with suppress(FileNotFoundError):
                         Path(folder, name).read_bytes()
@@ -248,7 +248,7 @@ class Checkpoints:
         return LogEntry(commit, timestamp, message, fields["tree"]), fields.get("parent")
 
 
-def _raise_error(error: OSError) -> None:
+def _raise_ref_walk_error(error: OSError) -> None:
     raise error
 
 

@@ -137,7 +137,7 @@ class S3Remote:
         """Download the packs that a draft lacks; return None if one was deleted meanwhile."""
         packs = []
         for stored in listing.packs:
-            if not _missing_commits(draft, None, stored.tips):
+            if not _missing_s3_remote_commits(draft, None, stored.tips):
                 continue
             target = draft / "download"
             if not self._bucket.download_object(f"{area}/packs/{stored.key}", target):
@@ -161,13 +161,13 @@ class S3Remote:
         """Upload a pack with all objects that `commits` need beyond `known`; None if there are
         none.
         """
-        missing = _missing_commits(repository, objects, known)
+        missing = _missing_s3_remote_commits(repository, objects, known)
         tips = sorted(set(commits) - set(known))
         if not tips:
             return None
         revisions = [*tips, *(f"^{commit}" for commit in known if commit not in missing)]
         options = ("--revs", "--non-empty", "--delta-base-offset", "--quiet")
-        _sweep_push_folders(repository)
+        _sweep_s3_push_folders(repository)
         # Git writes beside its objects and renames, which fails across file systems.
         with tempfile.TemporaryDirectory(prefix=_PUSHING, dir=repository) as folder:
             run_git(
@@ -192,10 +192,10 @@ class S3Remote:
         If this fails, a later push tries again.
         """
         packs = before.listing.packs
-        first = _first_to_merge(packs)
+        first = _first_s3_pack_to_merge(packs)
         older, merged = packs[:first], packs[first:]
         tips = sorted({tip for pack in merged for tip in pack.tips})
-        if _missing_commits(repository, objects, tips):
+        if _missing_s3_remote_commits(repository, objects, tips):
             return  # a host that has all commits will merge
         with suppress(RemoteUnavailable):
             # Keep only commits without descendants among them: these include the others.
@@ -245,7 +245,7 @@ class S3Remote:
         return version
 
 
-def _sweep_push_folders(repository: Path) -> None:
+def _sweep_s3_push_folders(repository: Path) -> None:
     """Remove folders of killed pushes."""
     for folder in repository.glob(f"{_PUSHING}*"):
         with suppress(FileNotFoundError):
@@ -253,7 +253,7 @@ def _sweep_push_folders(repository: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _first_to_merge(packs: list[StoredPack]) -> int:
+def _first_s3_pack_to_merge(packs: list[StoredPack]) -> int:
     """Return the index from which packs are merged, so that sizes fall by half at least."""
     first, size = len(packs) - 1, packs[-1].size
     while first and packs[first - 1].size < 2 * size:
@@ -262,7 +262,9 @@ def _first_to_merge(packs: list[StoredPack]) -> int:
     return first
 
 
-def _missing_commits(repository: Path, objects: Path | None, commits: list[str]) -> set[str]:
+def _missing_s3_remote_commits(
+    repository: Path, objects: Path | None, commits: list[str]
+) -> set[str]:
     """Return those of the commits that a repository lacks."""
     repo = pygit2.Repository(str(repository))
     if objects is not None:

@@ -33,7 +33,7 @@ _node_cache: Cache[bytes, Node] = Cache(200_000, len)  # entries: about 40 MB
 """Recently read or written trees, by id."""
 
 
-def clear_tree_cache() -> None:
+def clear_sharded_tree_cache() -> None:
     """Forget all cached trees, to see what is really on disk."""
     _node_cache.clear()
 
@@ -78,12 +78,12 @@ def list_tree_entries(store: ObjectStore, folder: bytes) -> Node:
     }
 
 
-def parse_tree(tree: bytes) -> Node:
+def parse_tree_shard(tree: bytes) -> Node:
     """Return the entries of a single stored git tree, including buckets and markers."""
     return {name: TreeEntry(int(mode, 8), oid) for mode, name, oid in _ENTRY.findall(tree)}
 
 
-def diff_tree_entries(
+def diff_sharded_trees(
     store: ObjectStore, old: bytes, new: bytes
 ) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
     """Yield (escaped name, old, new) for the differing entries of one folder, unordered."""
@@ -151,23 +151,23 @@ def _load_tree_node(store: ObjectStore, folder: bytes) -> Node:
         return {}
     if (node := _node_cache.get(folder)) is not None:
         return node
-    return _node_cache.put(folder, parse_tree(store.read(folder)))
+    return _node_cache.put(folder, parse_tree_shard(store.read(folder)))
 
 
 def _store_tree_node(store: ObjectStore, node: Node) -> bytes:
-    ordered = _sort_tree_entries(node)
+    ordered = _sort_shard_entries(node)
     tree = store.write_tree(_encode_tree_node(ordered))
     if _node_cache.get(tree) is None:
         _node_cache.put(tree, dict(ordered))
     return tree
 
 
-def tree_data(node: Node) -> bytes:
+def encode_tree_shard(node: Node) -> bytes:
     """Return the content of a single git tree with these entries."""
-    return _encode_tree_node(_sort_tree_entries(node))
+    return _encode_tree_node(_sort_shard_entries(node))
 
 
-def _sort_tree_entries(node: Node) -> list[tuple[bytes, TreeEntry]]:
+def _sort_shard_entries(node: Node) -> list[tuple[bytes, TreeEntry]]:
     # Git sorts a folder as if its name ended in a slash.
     return sorted(
         node.items(), key=lambda item: item[0] + b"/" if item[1].mode == FOLDER else item[0]

@@ -22,11 +22,11 @@ def volatile_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
 def _volatile_path_matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     if not patterns:
         return lambda path: False
-    expression = re.compile("|".join(map(_glob_expression, patterns)), re.DOTALL)
+    expression = re.compile("|".join(map(_volatile_glob_expression, patterns)), re.DOTALL)
     return lambda path: expression.fullmatch(path) is not None
 
 
-def _glob_expression(pattern: str) -> str:
+def _volatile_glob_expression(pattern: str) -> str:
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
     return "".join(wildcards.get(part) or re.escape(part) for part in parts)

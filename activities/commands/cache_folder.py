@@ -50,10 +50,10 @@ def cache_folder(
         # A command may have removed our permissions.
         folder.chmod(0o700)
         yield folder
-    _empty_large_folder(place, folder, lock, config.cache_bytes)
+    _empty_large_cache_folder(place, folder, lock, config.cache_bytes)
 
 
-def _empty_large_folder(place: Path, folder: Path, lock: Path, most: int) -> None:
+def _empty_large_cache_folder(place: Path, folder: Path, lock: Path, most: int) -> None:
     trash = place / "gone"
     try:
         with file_lock(lock, seconds=0):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, job_folder_name
-from activities.checkpoints.checkin import Checkin, CheckinLimits, FolderState, read_folder_state
+from activities.checkpoints.checkin import Checkin, CheckinLimits, CheckinState, read_checkin_state
 from activities.checkpoints.checkout import EXCLUDED_NAMES, Checkout
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.objects import EMPTY_TREE
@@ -36,7 +36,7 @@ class PrivateFolder:
 
     path: Path
     _base: Files
-    _known: FolderState
+    _known: CheckinState
     _limits: CheckinLimits
     _tree: str | None = None
     """The tree that the folder holds, if known."""
@@ -53,10 +53,10 @@ class PrivateFolder:
             OSError: The folder cannot be read.
         """
         checkin = Checkin(self._base, self._known, self._limits)
-        _restore_folder_permissions(self.path)
+        _restore_private_folder_rights(self.path)
         with folder_io.open_folder(None, self.path) as fd:
             tree = checkin.import_folder(fd)
-            reserved = sorted(EXCLUDED_NAMES.intersection(folder_io.list_names(fd)))
+            reserved = sorted(EXCLUDED_NAMES.intersection(folder_io.list_folder_names(fd)))
         left_out = [
             f"Left out {name.decode()}/: the system keeps that folder." for name in reserved
         ]
@@ -80,10 +80,10 @@ def private_folder(
     pool = private_path(root, job)
     pool.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        place = _lock_free_place(pool, stack)
+        place = _lock_free_private_folder(pool, stack)
         record = place / "holds.json"
         folder = place / "workspace"
-        known_tree = _read_known_tree(record)
+        known_tree = _read_private_folder_tree(record)
         # Without this record the next attempt builds the folder anew, so remove it during work.
         record.unlink(missing_ok=True)
         try:
@@ -96,7 +96,7 @@ def private_folder(
         mark.write_bytes(b"")
         fresh = mark.stat().st_mtime_ns - STALE_NANOSECONDS
         with folder_io.open_folder(None, folder) as fd:
-            known = read_folder_state(files, fd, fresh)
+            known = read_checkin_state(files, fd, fresh)
         private = PrivateFolder(folder, files, known, limits or CheckinLimits())
         yield private
         if private._tree is not None:
@@ -115,7 +115,7 @@ def remove_private_folders(root: Root, job: str) -> None:
     _remove_private_folder(private_path(root, job))
 
 
-def _lock_free_place(pool: Path, stack: ExitStack) -> Path:
+def _lock_free_private_folder(pool: Path, stack: ExitStack) -> Path:
     """Lock a free place of the pool; the lock ends with the process."""
     for number in range(MAX_FOLDERS):
         place = pool / str(number)
@@ -130,7 +130,7 @@ def _lock_free_place(pool: Path, stack: ExitStack) -> Path:
     )
 
 
-def _read_known_tree(record: Path) -> str | None:
+def _read_private_folder_tree(record: Path) -> str | None:
     try:
         return str(json.loads(record.read_text())["tree"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -139,7 +139,7 @@ def _read_known_tree(record: Path) -> str | None:
 
 def _update_private_folder(files: Files, place: Path, folder: Path, known_tree: str | None) -> None:
     trash, drafts = place / "gone", place / "drafts"
-    _restore_folder_permissions(folder)
+    _restore_private_folder_rights(folder)
     if known_tree is None and folder.exists():
         trash.mkdir(exist_ok=True)
         # Rename the folder instead of emptying it: a process that still writes to it then cannot
@@ -162,7 +162,7 @@ def _update_private_folder(files: Files, place: Path, folder: Path, known_tree: 
     _remove_private_folder(trash)
 
 
-def _restore_folder_permissions(folder: Path) -> None:
+def _restore_private_folder_rights(folder: Path) -> None:
     """Restore the owner's rights, which a command may have removed as by `chmod 0 .`."""
     if folder.is_dir() and not folder.is_symlink():
         folder.chmod(stat.S_IMODE(folder.stat().st_mode) | stat.S_IRWXU)

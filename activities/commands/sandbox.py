@@ -28,7 +28,7 @@ from activities.commands.host_proxy import PASS_LISTENER, HostProxy, proxy_varia
 from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
 from activities.commands.variables import missing_variable, read_variables, variable_arguments
 from activities.redaction.credentials import hide_credentials
-from activities.runtime.child_process import OutputReader
+from activities.runtime.child_process import ChildOutputReader
 from config.schema.shell import CACHE, LAYER, ShellConfig
 from protocol.errors import Unavailable
 from protocol.fork_command import fork_command
@@ -203,11 +203,13 @@ def run_sandboxed_command(
         if proxy:
             proxy.start_serving()
         folders = [watched or folder, *([cache] if cache else [])]
-        ended = _await_command_end(process, folders, config, seconds, None if confined else mark)
+        ended = _await_sandboxed_command(
+            process, folders, config, seconds, None if confined else mark
+        )
     return replace(ended, refused=tuple(proxy.refused) if proxy else ())
 
 
-def _await_command_end(
+def _await_sandboxed_command(
     process: subprocess.Popen[bytes],
     folders: list[Path],
     config: ShellConfig,
@@ -221,7 +223,7 @@ def _await_command_end(
     """
     assert process.stdout
     _lower_command_priority(process.pid)
-    output = OutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
+    output = ChildOutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
     trouble = ""
     try:
         watched = _watch_sandbox_limits(
@@ -229,7 +231,7 @@ def _await_command_end(
         )
         trouble = next(watched, "")
     finally:
-        members = list(_descendant_pids(process.pid, 10_000)) if mark else []
+        members = list(_sandbox_descendant_pids(process.pid, 10_000)) if mark else []
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         if mark:
@@ -359,7 +361,7 @@ def _watch_sandbox_limits(
     Args:
         folders: The command's folder, and its cache's folder if it has one.
     """
-    look_again, free = time.monotonic() + DISK_SECONDS, _free_bytes(folders[0])
+    look_again, free = time.monotonic() + DISK_SECONDS, _sandbox_free_bytes(folders[0])
     # The cache may be full already, so allow it to grow by as much as the workspace.
     limits = [config.disk_bytes, config.disk_bytes + config.cache_bytes]
     while process.poll() is None:
@@ -373,7 +375,7 @@ def _watch_sandbox_limits(
             yield f"it used more than {config.memory_bytes:,} bytes of memory"
         if now >= look_again:
             # Count files only if the disk's free space has shrunk by that much.
-            if free - _free_bytes(folders[0]) > config.disk_bytes and any(
+            if free - _sandbox_free_bytes(folders[0]) > config.disk_bytes and any(
                 count_folder_bytes(folder) > most
                 for folder, most in zip(folders, limits, strict=False)
             ):
@@ -383,7 +385,7 @@ def _watch_sandbox_limits(
             process.wait(TICK_SECONDS)
 
 
-def _free_bytes(folder: Path) -> int:
+def _sandbox_free_bytes(folder: Path) -> int:
     status = os.statvfs(folder)
     return status.f_bfree * status.f_frsize
 
@@ -391,7 +393,7 @@ def _free_bytes(folder: Path) -> int:
 def _sandbox_resource_use(pid: int, most: int) -> tuple[int, int]:
     """Return the number of descendant processes and their private memory in bytes."""
     page, count, memory = os.sysconf("SC_PAGE_SIZE"), 0, 0
-    for each in _descendant_pids(pid, most + 2):
+    for each in _sandbox_descendant_pids(pid, most + 2):
         count += 1
         with suppress(OSError, ValueError, IndexError):
             pages = Path(f"/proc/{each}/statm").read_text().split()
@@ -399,7 +401,7 @@ def _sandbox_resource_use(pid: int, most: int) -> tuple[int, int]:
     return count, memory
 
 
-def _descendant_pids(pid: int, most: int) -> Iterator[int]:
+def _sandbox_descendant_pids(pid: int, most: int) -> Iterator[int]:
     pending = [pid]
     while pending and most > 0:
         with suppress(OSError):

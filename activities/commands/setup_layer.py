@@ -21,7 +21,7 @@ from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_path
 from config.schema.shell import LAYER, ShellConfig
 from protocol.fork_command import fork_command
-from protocol.text import as_sentence, end_of, one_line
+from protocol.text import as_sentence, one_line, shorten_to_end
 
 MAX_SHOWN = 1500
 """Characters shown of the end of a failed command's output."""
@@ -93,12 +93,12 @@ def _build_layer(
             command, workspace, config, config.seconds, layer=layer, cache=cache, watched=place
         )
         if ended.exit_code != 0:
-            raise SetupFailed(_failure_text(command, ended, job))
+            raise SetupFailed(_setup_failure_text(command, ended, job))
     make_removable(workspace)
     shutil.rmtree(workspace, ignore_errors=True)
 
 
-def _failure_text(command: str, ended: sandbox.CommandResult, job: str) -> str:
+def _setup_failure_text(command: str, ended: sandbox.CommandResult, job: str) -> str:
     """Return a first line with the last error and the remedy, and below it the output's end."""
     how = ended.trouble or f"exit code {ended.exit_code}"
     if ended.refused:
@@ -110,5 +110,5 @@ def _failure_text(command: str, ended: sandbox.CommandResult, job: str) -> str:
         f"The command `{one_line(command, 200)}` of shell.setup failed ({how})"
         f"{f': {as_sentence(last)}' if last else '.'} Mend what it installs from. The job keeps "
         f"shell.setup and shell.network as they were at its start; a fork can set others: {fork}."
-        f"\nIt printed:\n{end_of(output, MAX_SHOWN) or 'nothing'}"
+        f"\nIt printed:\n{shorten_to_end(output, MAX_SHOWN) or 'nothing'}"
     )

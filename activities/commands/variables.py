@@ -55,7 +55,7 @@ def variable_arguments(config: ShellConfig) -> Iterator[int | None]:
         os.close(descriptor)
 
 
-def hide_variables_in_changes(
+def hide_command_variables(
     config: ShellConfig, before: Files, after: Files
 ) -> tuple[Files, list[str]]:
     """Redact credentials in files that a command changed; return the paths of these files.

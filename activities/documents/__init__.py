@@ -1,6 +1,6 @@
 """Documents: their text by page, and quotes found in it."""
 
-from activities.documents.bounded import extract_bounded, read_bounded
+from activities.documents.bounded import extract_bounded, read_document_bounded
 from activities.documents.pages import (
     DocumentError,
     Page,
@@ -19,7 +19,7 @@ from activities.documents.quotes import (
     pages_with_quote,
 )
 from activities.documents.reading_result import Quality, ReadingResult
-from activities.documents.text import extract_pages
+from activities.documents.text import read_document_pages
 
 __all__ = [
     "DocumentError",
@@ -29,7 +29,6 @@ __all__ = [
     "ReadingResult",
     "contains_quote",
     "extract_bounded",
-    "extract_pages",
     "find_page",
     "find_quoted_passage",
     "is_short_quote",
@@ -37,7 +36,8 @@ __all__ = [
     "nearest_quoted_passage",
     "pages_with_quote",
     "parse_pages",
-    "read_bounded",
+    "read_document_bounded",
+    "read_document_pages",
     "render_pages",
     "section_on_page",
 ]

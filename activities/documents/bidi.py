@@ -34,7 +34,7 @@ def order_bidi_letters(
         spaces: Indexes of letters that have a space before them in the given order.
     """
     classes = [unicodedata.bidirectional(letter) for letter in letters]
-    points, bases = _attach_combining_marks(letters, left_edge, right_edge)
+    points, bases = _attach_bidi_marks(letters, left_edge, right_edge)
     strong = [classes[n] for n in bases if classes[n] in ("L", *_RIGHT_TO_LEFT)]
     backwards = 2 * strong.count("L") < len(strong)
     # The letters of one ligature share a position and come in reading order.
@@ -61,7 +61,7 @@ def order_bidi_letters(
     return "".join(parts)
 
 
-def _attach_combining_marks(
+def _attach_bidi_marks(
     letters: Sequence[str], left_edge: Callable[[int], float], right_edge: Callable[[int], float]
 ) -> tuple[dict[int, list[str]], list[int]]:
     """Return the combining marks of each letter, and the letters without them."""

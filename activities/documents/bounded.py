@@ -13,7 +13,7 @@ from typing import Any
 
 from activities.documents.pages import DocumentError, Page, Picture
 from activities.documents.reading_result import Quality, ReadingResult
-from activities.documents.text import detect_kind, read_document
+from activities.documents.text import detect_document_kind, read_document
 from activities.runtime.child_process import run_child
 
 _CHILD = Path(__file__).resolve().with_name("child.py")
@@ -28,12 +28,14 @@ def extract_bounded(
     memory_mb: int = 2048,
     heartbeat: Callable[[], None] | None = None,
 ) -> list[Page]:
-    """Return only the pages of `read_bounded`."""
-    reading = read_bounded(name, data, seconds=seconds, memory_mb=memory_mb, heartbeat=heartbeat)
+    """Return only the pages of `read_document_bounded`."""
+    reading = read_document_bounded(
+        name, data, seconds=seconds, memory_mb=memory_mb, heartbeat=heartbeat
+    )
     return reading.pages
 
 
-def read_bounded(
+def read_document_bounded(
     name: str,
     data: bytes,
     *,
@@ -48,7 +50,7 @@ def read_bounded(
     thread, kills the child and propagates. Raises `DocumentError` as `read_document` does, and if
     the child ran out of time or memory or crashed.
     """
-    if len(data) < _IN_PROCESS_BYTES and detect_kind(name, data) == "text":
+    if len(data) < _IN_PROCESS_BYTES and detect_document_kind(name, data) == "text":
         return read_document(name, data)
     answer = _run_bounded_child(name, data, [], seconds, memory_mb, heartbeat)
     return _parse_child_reading(answer["reading"])

@@ -20,7 +20,7 @@ MAX_CHARACTERS = 100_000_000
 """Limit for all pages together; the parent holds them in memory."""
 
 
-def _limit_child_resources(seconds: int, memory_mb: int) -> None:
+def _limit_reader_child(seconds: int, memory_mb: int) -> None:
     memory = memory_mb * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
@@ -31,7 +31,7 @@ def _limit_child_resources(seconds: int, memory_mb: int) -> None:
     signal.alarm(seconds + _GRACE_SECONDS)
 
 
-def _register_empty_package(name: str, folder: Path) -> None:
+def _register_reader_package(name: str, folder: Path) -> None:
     package = ModuleType(name)
     package.__path__ = [str(folder)]
     sys.modules[name] = package
@@ -64,12 +64,12 @@ def _draw_page_in_child(name: str, data: bytes, page: int) -> dict[str, object]:
     return {"picture": {**vars(picture), "data": base64.b64encode(picture.data).decode()}}
 
 
-def _main(name: str, seconds: int, memory_mb: int, page: int | None) -> None:
-    _limit_child_resources(seconds, memory_mb)
+def _run_reader_child(name: str, seconds: int, memory_mb: int, page: int | None) -> None:
+    _limit_reader_child(seconds, memory_mb)
     folder = Path(__file__).resolve().parent
-    _register_empty_package("activities", folder.parent)
-    _register_empty_package("activities.documents", folder)
-    _register_empty_package("protocol", folder.parents[1] / "protocol")
+    _register_reader_package("activities", folder.parent)
+    _register_reader_package("activities.documents", folder)
+    _register_reader_package("protocol", folder.parents[1] / "protocol")
     try:
         data = sys.stdin.buffer.read()
         answer = (
@@ -84,4 +84,4 @@ def _main(name: str, seconds: int, memory_mb: int, page: int | None) -> None:
 
 if __name__ == "__main__":
     _, document, limit, most, *pages = sys.argv
-    _main(document, int(limit), int(most), int(pages[0]) if pages else None)
+    _run_reader_child(document, int(limit), int(most), int(pages[0]) if pages else None)

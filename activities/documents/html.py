@@ -11,7 +11,11 @@ from lxml import etree, html
 
 from activities.documents.encoding import decode_html
 from activities.documents.formulas import linearize_mathml
-from activities.documents.numbering import ends_sentence, format_number, is_note_number
+from activities.documents.numbering import (
+    format_list_number,
+    is_possible_note_number,
+    may_note_number_follow,
+)
 from activities.documents.pages import DocumentError, Page, page_mark_text
 from activities.documents.reading_result import ReadingResult
 
@@ -125,7 +129,7 @@ class _HtmlWalker:
         elif tag == "select":
             self._add_content(", ".join(_selected_options(node)))
         elif tag == "input":
-            self._add_content(_html_field_value(node))
+            self._add_content(_html_document_field(node))
         if tag not in ("math", "select"):
             self._add_flow_text(node.text, node)
 
@@ -171,7 +175,7 @@ class _HtmlWalker:
             self._append_text("^")
             return
         last = next((n for n in reversed(range(len(texts))) if texts[n] != " "), None)
-        if last is not None and ends_sentence(texts[last]):
+        if last is not None and may_note_number_follow(texts[last]):
             del texts[last + 1 :]
             texts[last] = texts[last].rstrip(" ")
 
@@ -185,17 +189,19 @@ class _HtmlWalker:
         is_reversed = parent.get("reversed") is not None
         if parent not in self._next_numbers:
             first = len(parent.findall("li")) if is_reversed else 1
-            self._next_numbers[parent] = _parse_integer(parent.get("start"), first)
-        number = _parse_integer(item.get("value"), self._next_numbers[parent])
+            self._next_numbers[parent] = _parse_html_integer(parent.get("start"), first)
+        number = _parse_html_integer(item.get("value"), self._next_numbers[parent])
         self._next_numbers[parent] = number + (-1 if is_reversed else 1)
-        return f"{format_number(number, _LIST_FORMATS.get(parent.get('type', ''), 'decimal'))}. "
+        return (
+            f"{format_list_number(number, _LIST_FORMATS.get(parent.get('type', ''), 'decimal'))}. "
+        )
 
 
 def _is_html_note_mark(node: html.HtmlElement, tag: str) -> bool:
     """Whether it is a raised number, or a number that links within the document."""
     if tag != "sup" and not (tag == "a" and "#" in node.get("href", "")):
         return False
-    return is_note_number("".join(node.itertext()))
+    return is_possible_note_number("".join(node.itertext()))
 
 
 def _struck_css_classes(root: html.HtmlElement) -> set[str]:
@@ -234,7 +240,7 @@ def _separator_before_tag(tag: str) -> str:
     return "\n" if tag == "br" else ""
 
 
-def _parse_integer(text: str | None, otherwise: int) -> int:
+def _parse_html_integer(text: str | None, otherwise: int) -> int:
     return int(text) if text and re.fullmatch(r"-?\d{1,9}", text.strip()) else otherwise
 
 
@@ -246,7 +252,7 @@ def _selected_options(select: html.HtmlElement) -> list[str]:
     return [" ".join(option.text_content().split()) for option in chosen]
 
 
-def _html_field_value(field: html.HtmlElement) -> str:
+def _html_document_field(field: html.HtmlElement) -> str:
     kind = field.get("type", "text").lower()
     if kind in ("checkbox", "radio"):
         return "[x] " if field.get("checked") is not None else "[ ] "

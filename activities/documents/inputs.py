@@ -17,8 +17,8 @@ import httpx2
 
 from activities.checkpoints import Files, PathRefused, Root, parse_path
 from activities.checkpoints.remote_files import fetch_remote_file
-from activities.documents import DocumentError, Quality, read_bounded, render_pages
-from activities.documents.text import needs_text_beside
+from activities.documents import DocumentError, Quality, read_document_bounded, render_pages
+from activities.documents.text import needs_document_reader
 from activities.job.result_cache import ResultCache
 from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder
 from config.schema.agent import ConfigError
@@ -57,10 +57,10 @@ class InputDocument:
 def put_input_document(files: Files, path: str, data: bytes, text: str, quality: Quality) -> Files:
     """Write a document and the files that go beside it."""
     files = files.write(path, data)
-    if needs_text_beside(path, data):
-        files = files.write(text_beside(path), text.encode())
+    if needs_document_reader(path, data):
+        files = files.write(input_document_text_name(path), text.encode())
     if quality:
-        files = files.write(quality_beside(path), quality.as_json().encode())
+        files = files.write(input_document_quality_name(path), quality.as_json().encode())
     return files
 
 
@@ -88,10 +88,10 @@ def read_input_documents(
     """
     documents: list[InputDocument] = []
     for source in sources:
-        name, data = _read_input_source(root, source, limit, remote)
+        name, data = _read_input_document_source(root, source, limit, remote)
         name = _unused_input_name(name, {*used_names, *(document.name for document in documents)})
         try:
-            parse_path(f"documents/{text_beside(name)}")
+            parse_path(f"documents/{input_document_text_name(name)}")
         except PathRefused as error:
             raise ConfigError(f"document {source}: its name cannot be used. {error}") from None
         try:
@@ -116,11 +116,11 @@ def _read_input_text(name: str, data: bytes, cache: ResultCache | None) -> tuple
 
 
 def _extract_input_text(name: str, data: bytes) -> tuple[str, Quality]:
-    reading = read_bounded(name, data)
+    reading = read_document_bounded(name, data)
     return render_pages(reading.pages), reading.quality
 
 
-def _read_input_source(
+def _read_input_document_source(
     root: Root, source: str, limit: int, remote: str | None
 ) -> tuple[str, bytes]:
     if source.startswith(("http://", "https://")):
@@ -135,7 +135,7 @@ def _read_input_source(
     else:
         path = Path(source)
     try:
-        data = _read_input_file(path, limit + 1)
+        data = _read_input_document_file(path, limit + 1)
     except OSError as error:
         if source.startswith(STAGED) and isinstance(error, FileNotFoundError):
             raise ConfigError(
@@ -154,7 +154,7 @@ def _read_input_source(
     return path.name, data
 
 
-def _read_input_file(path: Path, most: int) -> bytes | None:
+def _read_input_document_file(path: Path, most: int) -> bytes | None:
     """Return at most `most` bytes of a regular file; None for other files."""
     # Without O_NONBLOCK, opening a FIFO waits for a writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -185,30 +185,30 @@ def _fetch_input_document(address: str, limit: int) -> tuple[str, bytes]:
             raise
         reason = one_line(str(error), 300)
         raise ConfigError(f"document {address}: cannot be fetched ({reason})") from None
-    return _input_name_from_address(address), bytes(data)
+    return _input_document_name(address), bytes(data)
 
 
-def _input_name_from_address(address: str) -> str:
+def _input_document_name(address: str) -> str:
     """Derive a valid file name from an address."""
     name = PurePosixPath(unquote(urlsplit(address).path)).name
     return re.sub(r"[^\w .()+,=@-]", "-", name)[-100:].strip(". ") or "document"
 
 
-def text_beside(name: str) -> str:
+def input_document_text_name(name: str) -> str:
     """Return the name of the file with a document's text."""
     return f"{name}.txt"
 
 
-def quality_beside(name: str) -> str:
+def input_document_quality_name(name: str) -> str:
     """Return the name of the file with warnings about a document's reading."""
     return f"{name}.reading.json"
 
 
-def reading_warnings(files: Files) -> list[str]:
+def input_document_warnings(files: Files) -> list[str]:
     """Return warnings about how the workspace's documents were read, one line each."""
     if files.entry("documents") is None:
         return []
-    ending = quality_beside("")
+    ending = input_document_quality_name("")
     records = [
         entry
         for entry in files.walk("documents")
@@ -225,10 +225,14 @@ def reading_warnings(files: Files) -> list[str]:
 
 def _unused_input_name(name: str, used_names: set[str]) -> str:
     """Return the name, with a number if it or a name derived from it is in use."""
-    beside = {name_of(other) for other in used_names for name_of in (text_beside, quality_beside)}
+    beside = {
+        name_of(other)
+        for other in used_names
+        for name_of in (input_document_text_name, input_document_quality_name)
+    }
     candidate, number = name, 2
     while candidate in used_names | beside or not used_names.isdisjoint(
-        (text_beside(candidate), quality_beside(candidate))
+        (input_document_text_name(candidate), input_document_quality_name(candidate))
     ):
         path = PurePosixPath(name)
         candidate, number = f"{path.stem}-{number}{path.suffix}", number + 1

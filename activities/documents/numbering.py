@@ -11,7 +11,7 @@ MAX_FORMATTED_NUMBER = 9999
 """A larger number is shown in digits, whatever the format."""
 
 
-def format_number(number: int, kind: str) -> str:
+def format_list_number(number: int, kind: str) -> str:
     """Return a number in one of Word's formats; in digits for an unknown format.
 
     Args:
@@ -49,11 +49,11 @@ def _ordinal_suffix(number: int) -> str:
     return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
-def is_note_number(text: str) -> bool:
+def is_possible_note_number(text: str) -> bool:
     """Whether the text, such as that of a link, can be a note's number."""
     return bool(_NOTE_NUMBER.fullmatch(text))
 
 
-def ends_sentence(text: str) -> bool:
+def may_note_number_follow(text: str) -> bool:
     """Whether a sentence ends at the end of the text."""
     return bool(_SENTENCE_END.search(text[-10:]))

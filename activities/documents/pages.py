@@ -36,11 +36,11 @@ class Page:
 
     @property
     def unread(self) -> bool:
-        """Whether the page's text could not be read (`unread_page_text`)."""
+        """Whether the page's text could not be read (`unread_page_placeholder`)."""
         return self.text.startswith(_NOT_READ) and "\n" not in self.text
 
 
-def unread_page_text(why: str) -> str:
+def unread_page_placeholder(why: str) -> str:
     """Return the placeholder for an unreadable page, so that nobody takes it for blank."""
     return f"{_NOT_READ}{why})"
 
@@ -137,10 +137,10 @@ def section_on_page(page: Page, offset: int) -> str:
     Args:
         offset: Offset of a character in `page.text`.
     """
-    return section_before(find_section_starts(page), offset)
+    return section_before(find_page_section_starts(page), offset)
 
 
-def find_section_starts(page: Page) -> list[tuple[int, str]]:
+def find_page_section_starts(page: Page) -> list[tuple[int, str]]:
     """Return where each section of the page begins, in ascending order: offset and title.
 
     An empty title begins where the section is unknown.

@@ -20,14 +20,14 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from activities.documents.pages import DocumentError, Page, page_mark_text, unread_page_text
+from activities.documents.pages import DocumentError, Page, page_mark_text, unread_page_placeholder
 from activities.documents.pdf_lines import (
     Box,
     Line,
     count_line_words,
     join_divided_words,
     separate_paragraphs,
-    spaced_line,
+    spaced_pdf_line,
     with_raised_numbers,
 )
 from activities.documents.reading_result import ReadingResult
@@ -79,10 +79,10 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
             f"{name}: it has {count:,} pages, and at most {MAX_PAGES:,} are read; split the file"
         )
     contents = [_read_pdf_page(document, number) for number in range(count)]
-    _check_blank_pages(data, contents)
+    _check_blank_pdf_pages(data, contents)
     if not any(page.lines or page.notes for page in contents):
         pictures = sum(bool(page.unread) for page in contents)
-        if pictures and not (why := _first_failure(contents)):
+        if pictures and not (why := _first_pdf_page_failure(contents)):
             raise DocumentError(
                 f"{name}: no text in it: a scan, {pictures} of {count} pages are pictures; "
                 "run text recognition (OCR) over it first"
@@ -97,9 +97,9 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
         text = page.unread or _pdf_page_text(page, words)
         new_sections = [
             page_mark_text(title)
-            for title in _number_outline_titles(sections.get(number, []), text)
+            for title in _number_pdf_outline_titles(sections.get(number, []), text)
         ]
-        if new_sections and _begins_with_title(text, new_sections[0]):
+        if new_sections and _pdf_page_begins_with_title(text, new_sections[0]):
             touched = new_sections
         else:
             touched = [current, *new_sections] if current else new_sections
@@ -131,7 +131,7 @@ def _read_pdf_page(document: Any, number: int) -> _PageContent:
     try:
         page = document[number]
     except pypdfium2.PdfiumError:
-        return _PageContent(unread=unread_page_text("the file is broken here"))
+        return _PageContent(unread=unread_page_placeholder("the file is broken here"))
     try:
         marks = _read_pdf_annotations(page)
         content = _PageContent(notes=marks.notes)
@@ -140,7 +140,7 @@ def _read_pdf_page(document: Any, number: int) -> _PageContent:
             page.close()
             page = document[number]
         content.lines = with_raised_numbers(list(_read_pdf_lines(page, content, marks.struck)))
-        _add_form_values(marks.values, content)
+        _add_pdf_form_values(marks.values, content)
         if not content.lines and not content.notes:
             _detect_scanned_page(page, content)
         return content
@@ -171,18 +171,20 @@ def _read_pdf_annotations(page: Any) -> _PageAnnotations:
             if pdfium.FPDFAnnot_GetFlags(mark) & _HIDDEN:
                 continue
             marks.is_drawn = marks.is_drawn or kind in _DRAWN
-            if kind == _WIDGET and _annotation_string(mark, "FT") != "Btn":
-                marks.values.append(_annotation_string(mark, "V"))
+            if kind == _WIDGET and _pdf_annotation_string(mark, "FT") != "Btn":
+                marks.values.append(_pdf_annotation_string(mark, "V"))
             if kind == _STRIKE_OUT:
-                marks.struck += _strike_out_boxes(mark)
-            if kind not in _WITHOUT_NOTE and (note := _annotation_string(mark, "Contents").strip()):
+                marks.struck += _pdf_strike_out_boxes(mark)
+            if kind not in _WITHOUT_NOTE and (
+                note := _pdf_annotation_string(mark, "Contents").strip()
+            ):
                 marks.notes.append(note)
         finally:
             pdfium.FPDFPage_CloseAnnot(mark)
     return marks
 
 
-def _annotation_string(mark: Any, key: str) -> str:
+def _pdf_annotation_string(mark: Any, key: str) -> str:
     size = pdfium.FPDFAnnot_GetStringValue(mark, key.encode(), None, 0)
     if size <= 2:
         return ""
@@ -193,7 +195,7 @@ def _annotation_string(mark: Any, key: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _strike_out_boxes(mark: Any) -> list[Box]:
+def _pdf_strike_out_boxes(mark: Any) -> list[Box]:
     boxes = []
     for number in range(min(pdfium.FPDFAnnot_CountAttachmentPoints(mark), 1000)):
         quad = pdfium.FS_QUADPOINTSF()
@@ -204,7 +206,7 @@ def _strike_out_boxes(mark: Any) -> list[Box]:
     return boxes
 
 
-def _add_form_values(values: list[str], content: _PageContent) -> None:
+def _add_pdf_form_values(values: list[str], content: _PageContent) -> None:
     """Add values that have no appearance, as in files that a program filled in."""
     page_text = " ".join(" ".join(line.text for line in content.lines).split())
     for value in values:
@@ -223,12 +225,12 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
     if not text.strip():
         return
     deleted = _struck_characters(text, boxes, struck) if struck else set()
-    deleted |= _ruled_out(text, boxes, _thin_pdf_lines(page))
+    deleted |= _pdf_letters_ruled_out(text, boxes, _thin_pdf_lines(page))
     content.struck = sum(place - 1 not in deleted for place in deleted)
     # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
         places = [place for place in range(*line.span()) if text[place] not in "\r\n"]
-        yield spaced_line(text, boxes, [place for place in places if place not in deleted])
+        yield spaced_pdf_line(text, boxes, [place for place in places if place not in deleted])
 
 
 def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:
@@ -269,7 +271,7 @@ def _thin_pdf_lines(page: Any) -> list[Box]:
     return rules if len(rules) <= MAX_RULES else []
 
 
-def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
+def _pdf_letters_ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
     """Return the letters that a line crosses from the first to the last of them.
 
     Other lines, as in tables and fractions, run beside letters or extend beyond them.
@@ -307,10 +309,10 @@ def _detect_scanned_page(page: Any, content: _PageContent) -> None:
             covered += max(0.0, right - left) * max(0.0, top - bottom)
     if covered > PICTURE_SHARE * width * height:
         why = "a picture without text, as of a scan; it needs text recognition (OCR)"
-        content.unread = unread_page_text(why)
+        content.unread = unread_page_placeholder(why)
 
 
-def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
+def _check_blank_pdf_pages(data: bytes, contents: list[_PageContent]) -> None:
     """Check the pages on which PDFium finds nothing.
 
     It returns a page whose content cannot be unpacked as an empty one.
@@ -322,7 +324,7 @@ def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
         return
     import pypdf  # noqa: PLC0415
 
-    handler = _FirstWarning()
+    handler = _FirstPdfWarning()
     log = logging.getLogger("pypdf")
     log.addHandler(handler)
     try:
@@ -334,11 +336,11 @@ def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
             try:
                 content = reader.pages[number].get_contents()
                 if content is not None and not content.get_data().strip() and handler.first:
-                    contents[number].unread = unread_page_text(handler.first)
+                    contents[number].unread = unread_page_placeholder(handler.first)
             except MemoryError:
                 raise
             except Exception as error:  # A parser may raise anything on foreign bytes.
-                contents[number].unread = unread_page_text(_pdf_error_line(error))
+                contents[number].unread = unread_page_placeholder(_pdf_error_line(error))
     except MemoryError:
         raise
     except Exception:
@@ -348,7 +350,7 @@ def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
         log.removeHandler(handler)
 
 
-class _FirstWarning(logging.Handler):
+class _FirstPdfWarning(logging.Handler):
     """Records pypdf's first warning."""
 
     def __init__(self) -> None:
@@ -359,7 +361,7 @@ class _FirstWarning(logging.Handler):
         self.first = self.first or _pdf_error_line(record.getMessage())
 
 
-def _first_failure(contents: list[_PageContent]) -> str:
+def _first_pdf_page_failure(contents: list[_PageContent]) -> str:
     failure = next((page.unread for page in contents if page.unread and page.blank), "")
     return failure.partition(": ")[2].rstrip(")")
 
@@ -398,7 +400,7 @@ def _pdf_outline_sections(document: Any) -> dict[int, list[str]]:
     return sections
 
 
-def _number_outline_titles(titles: list[str], text: str) -> list[str]:
+def _number_pdf_outline_titles(titles: list[str], text: str) -> list[str]:
     """Return the titles as on the page, with the numbers that outlines leave out."""
     numbered, start = [], 0
     for title in titles:
@@ -412,7 +414,7 @@ def _number_outline_titles(titles: list[str], text: str) -> list[str]:
     return numbered
 
 
-def _begins_with_title(text: str, title: str) -> bool:
+def _pdf_page_begins_with_title(text: str, title: str) -> bool:
     """Whether the title is the first text on the page, apart from a running head."""
     head = " ".join(" ".join(text.split("\n")[:6]).split())[: len(title) + 100]
     return title in head

@@ -48,7 +48,7 @@ class Line:
     box: Box | None = None
 
 
-def spaced_line(text: str, boxes: list[Box], places: list[int]) -> Line:
+def spaced_pdf_line(text: str, boxes: list[Box], places: list[int]) -> Line:
     """Return a line with the spaces that only gaps show, and the positions of its letters."""
     parts: list[str] = []
     shown = [place for place in places if not text[place].isspace()]
@@ -132,29 +132,31 @@ def with_raised_numbers(lines: list[Line]) -> list[Line]:
         above = result[-1] if result else None
         if above is None or above.box is None or line.box is None:
             result.append(line)
-        elif _goes_on_with_mark(line, above.box):
+        elif _pdf_line_begins_with_mark(line, above.box):
             digits = above.text[-1:].isdigit()
             above.text += f"{'^' if digits else ''}{line.text.strip()}"
             above.box = replace(above.box, right=line.box.right)
-        elif _NUMBER.fullmatch(above.text) and _is_note_mark(above.box, line.box.left, line.box):
+        elif _NUMBER.fullmatch(above.text) and _is_pdf_line_note_mark(
+            above.box, line.box.left, line.box
+        ):
             result[-1] = Line(f"{above.text.strip()} {line.text}", line.box)
         else:
             result.append(line)
     return result
 
 
-def _goes_on_with_mark(line: Line, above: Box) -> bool:
+def _pdf_line_begins_with_mark(line: Line, above: Box) -> bool:
     """Whether a line begins with the mark of a note that follows the line above."""
     box = line.box
     if box is None or not _NUMBER.match(line.text):
         return False
     if _NUMBER.fullmatch(line.text):
-        return _is_note_mark(box, above.right, above)
+        return _is_pdf_line_note_mark(box, above.right, above)
     near = 0.2 * above.height
     return abs(box.bottom - above.bottom) < near and abs(box.left - above.right) < near
 
 
-def _is_note_mark(mark: Box, beside: float, words: Box) -> bool:
+def _is_pdf_line_note_mark(mark: Box, beside: float, words: Box) -> bool:
     """Whether a number is close to one end of words, smaller and higher than they."""
     near = min(abs(mark.left - beside), abs(mark.right - beside)) < 0.5 * words.height
     return near and _is_raised_box(words, mark) and mark.bottom < words.top
@@ -299,11 +301,11 @@ def _join_divided_word(above: str, line: str, words: Counter[str]) -> tuple[str,
     first = _FIRST_WORD.match(line) if last else None
     if last is None or first is None or first[1].lower() in _HANGING:
         return None
-    hyphen = "" if _is_one_word(last[1], first[1], above[-1], words) else "-"
+    hyphen = "" if _is_one_divided_word(last[1], first[1], above[-1], words) else "-"
     return f"{above[:-1]}{hyphen}{first[1]}{first[2]}", line[first.end() :]
 
 
-def _is_one_word(first_half: str, second_half: str, mark: str, words: Counter[str]) -> bool:
+def _is_one_divided_word(first_half: str, second_half: str, mark: str, words: Counter[str]) -> bool:
     if mark == "\u00ad":
         return True
     joined, hyphenated = (first_half + second_half).lower(), f"{first_half}-{second_half}".lower()

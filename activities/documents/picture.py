@@ -28,7 +28,7 @@ def read_picture(name: str, data: bytes, page: int) -> Picture:
         DocumentError: it is neither, is damaged or too large, or has no such page.
     """
     if data[:1024].lstrip().startswith(PDF):
-        image, about = _render_page(name, data, page)
+        image, about = _render_page_picture(name, data, page)
         return _reduce_image(image, about)
     image, is_damaged = _open_image(name, data)
     kind, width, height = str(image.format), *image.size
@@ -62,7 +62,7 @@ def _open_image(name: str, data: bytes) -> tuple[Image.Image, bool]:
     raise DocumentError(f"{name}: {reason}")
 
 
-def _render_page(name: str, data: bytes, page: int) -> tuple[Image.Image, str]:
+def _render_page_picture(name: str, data: bytes, page: int) -> tuple[Image.Image, str]:
     try:
         document = pypdfium2.PdfDocument(data)
         count = len(document)
@@ -91,13 +91,13 @@ def _reduce_image(image: Image.Image, about: str) -> Picture:
     scale = min(1.0, (MOST_PIXELS / (image.width * image.height)) ** 0.5)
     size = min(LONGEST, int(image.width * scale)), min(LONGEST, int(image.height * scale))
     image.thumbnail((max(1, size[0]), max(1, size[1])))
-    data, mime = _encode_image(image, "PNG"), MIME["PNG"]
+    data, mime = _encode_picture(image, "PNG"), MIME["PNG"]
     if len(data) > MOST_BYTES:
-        data, mime = _encode_image(image, "JPEG"), MIME["JPEG"]
+        data, mime = _encode_picture(image, "JPEG"), MIME["JPEG"]
     return Picture(data, mime, image.width, image.height, about)
 
 
-def _encode_image(image: Image.Image, kind: str) -> bytes:
+def _encode_picture(image: Image.Image, kind: str) -> bytes:
     out = BytesIO()
     image.save(out, kind, quality=JPEG_QUALITY, optimize=True)
     return out.getvalue()

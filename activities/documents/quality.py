@@ -60,7 +60,8 @@ def assess_quality(reading: ReadingResult, *, by_language: bool = True) -> Quali
         for kind in _page_suspicions(page):
             suspects.setdefault(kind, []).append(page.number)
     warnings = [
-        f"{_WARNINGS[kind]}: {_list_page_numbers(numbers)}." for kind, numbers in suspects.items()
+        f"{_WARNINGS[kind]}: {_list_suspicious_pages(numbers)}."
+        for kind, numbers in suspects.items()
     ]
     known = not by_language or _speaks_a_language(reading.pages)
     if not known:
@@ -158,7 +159,7 @@ def _speaks_a_language(pages: Iterable[Page]) -> bool:
 _LISTED = {"LATIN", "CYRILLIC", "GREEK"}
 
 
-def _list_page_numbers(numbers: list[int]) -> str:
+def _list_suspicious_pages(numbers: list[int]) -> str:
     more = len(numbers) - MAX_NUMBERS
     shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (f" and {more} more" if more > 0 else "")
     return f"page{'s'[: len(numbers) - 1]} {shown}"

@@ -77,7 +77,7 @@ class FoldedPage:
         """
         sought = _FoldedText(quote)
         if sought.is_short:
-            return _matching_line(self._text, sought)
+            return _line_equal_to_quote(self._text, sought)
         start = next(self._folded.find_starts(sought), None)
         if start is None:
             return None
@@ -106,12 +106,12 @@ def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
 
 def nearest_quoted_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None:
     """Return the page and words of the most similar passage; None if nothing is similar."""
-    sought = list(_lower_words(quote))
+    sought = list(_lower_quote_words(quote))
     if not sought:
         return None
     sought_words = set(sought)
     ranked = sorted(
-        ((len(sought_words.intersection(_lower_words(page.text))), page) for page in pages),
+        ((len(sought_words.intersection(_lower_quote_words(page.text))), page) for page in pages),
         key=lambda entry: (-entry[0], entry[1].number),
     )
     best: tuple[float, int, str] | None = None
@@ -130,7 +130,7 @@ def _likeliest_quote_parts(text: str, sought: set[str], overlap: int) -> list[st
     return nlargest(
         MAX_COMPARED_PARTS,
         _overlapping_parts(text, overlap),
-        key=lambda part: len(sought.intersection(_lower_words(part))),
+        key=lambda part: len(sought.intersection(_lower_quote_words(part))),
     )
 
 
@@ -161,11 +161,11 @@ def _most_alike(text: str, sought: list[str]) -> tuple[float, str]:
     return share, fold_line_ends(text[places[first].start() : end])[:MAX_SHOWN_CHARACTERS]
 
 
-def _lower_words(text: str) -> Iterator[str]:
+def _lower_quote_words(text: str) -> Iterator[str]:
     return (word[0].lower() for word in _WORD.finditer(text))
 
 
-def _matching_line(page_text: str, sought: "_FoldedText") -> str | None:
+def _line_equal_to_quote(page_text: str, sought: "_FoldedText") -> str | None:
     lines = page_text.split("\n")
     parts = [page_text, *lines, *(cell for line in lines for cell in line.split(" | "))]
     # A much longer text cannot be the same without its layout.

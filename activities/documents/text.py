@@ -44,7 +44,7 @@ _MARKDOWN = {".md", ".markdown"}
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
 
 
-def extract_pages(name: str, data: bytes) -> list[Page]:
+def read_document_pages(name: str, data: bytes) -> list[Page]:
     """Return only the pages of `read_document`."""
     return read_document(name, data).pages
 
@@ -55,12 +55,12 @@ def read_document(name: str, data: bytes) -> ReadingResult:
     `name` is used in messages and, if the content is ambiguous, for its extension. HTML has a part
     for each heading instead of pages; Markdown and text without form feeds have one page. Blank
     pages are included, so that numbers stay true, and so are unreadable pages of a PDF
-    (`unread_page_text`). Raises `DocumentError` for an unknown type, a broken or encrypted file, a
-    document without any text.
+    (`unread_page_placeholder`). Raises `DocumentError` for an unknown type, a broken or encrypted
+    file, a document without any text.
     """
     if not data.strip():
         raise DocumentError(f"{name}: no text in it: the file is empty")
-    kind = detect_kind(name, data)
+    kind = detect_document_kind(name, data)
     try:
         reading = _READERS[kind](name, data)
     except (DocumentError, MemoryError):
@@ -70,10 +70,10 @@ def read_document(name: str, data: bytes) -> ReadingResult:
             f"{name}: its parts lie too deep in one another; save it as text"
         ) from error
     except Exception as error:  # A parser may raise anything on foreign bytes.
-        if _is_lxml_out_of_memory(error):
+        if _is_reader_out_of_memory(error):
             raise MemoryError from error
         raise DocumentError(
-            f"{name}: the file is broken ({_one_line(error)}); get an intact copy"
+            f"{name}: the file is broken ({_reader_error_line(error)}); get an intact copy"
         ) from error
     pages = [replace(page, text=_clean_text(page.text)) for page in reading.pages]
     if not any(page.text.strip() for page in pages):
@@ -89,12 +89,12 @@ def read_document(name: str, data: bytes) -> ReadingResult:
     return replace(reading, quality=assess_quality(reading, by_language=may_mistake_letters))
 
 
-def needs_text_beside(name: str, data: bytes) -> bool:
+def needs_document_reader(name: str, data: bytes) -> bool:
     """Whether a document is unreadable as it is: anything but UTF-8 text."""
-    return detect_kind(name, data) != "text" or not is_utf8(data)
+    return detect_document_kind(name, data) != "text" or not is_utf8(data)
 
 
-def detect_kind(name: str, data: bytes) -> DocumentKind:
+def detect_document_kind(name: str, data: bytes) -> DocumentKind:
     """Return the reader for a document, by its first bytes and then by its extension."""
     if b"%PDF-" in data[:1024]:
         return "pdf"
@@ -117,19 +117,19 @@ def detect_kind(name: str, data: bytes) -> DocumentKind:
     return "html" if by_name == "html" else "text"
 
 
-def _read_pdf_document(name: str, data: bytes) -> ReadingResult:
+def _run_pdf_reader(name: str, data: bytes) -> ReadingResult:
     from activities.documents import pdf  # noqa: PLC0415
 
     return pdf.read_pdf(name, data)
 
 
-def _read_word_document(name: str, data: bytes) -> ReadingResult:
+def _run_word_reader(name: str, data: bytes) -> ReadingResult:
     from activities.documents import word  # noqa: PLC0415
 
     return word.read_word(name, data)
 
 
-def _read_html_document(name: str, data: bytes) -> ReadingResult:
+def _run_html_reader(name: str, data: bytes) -> ReadingResult:
     from activities.documents import html  # noqa: PLC0415
 
     return html.read_html(name, data)
@@ -146,9 +146,9 @@ def _read_text_document(name: str, data: bytes) -> ReadingResult:
 
 
 _READERS: dict[DocumentKind, Callable[[str, bytes], ReadingResult]] = {
-    "pdf": _read_pdf_document,
-    "docx": _read_word_document,
-    "html": _read_html_document,
+    "pdf": _run_pdf_reader,
+    "docx": _run_word_reader,
+    "html": _run_html_reader,
     "text": _read_text_document,
 }
 
@@ -178,13 +178,13 @@ def _clean_text(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
 
-def _is_lxml_out_of_memory(error: Exception) -> bool:
+def _is_reader_out_of_memory(error: Exception) -> bool:
     """Whether this is lxml's error for failed memory allocation."""
     from lxml import etree  # noqa: PLC0415
 
     return isinstance(error, etree.XMLSyntaxError) and error.code == etree.ErrorTypes.ERR_NO_MEMORY
 
 
-def _one_line(error: object) -> str:
+def _reader_error_line(error: object) -> str:
     words = " ".join(str(error).split()) or type(error).__name__
     return words if len(words) <= 160 else words[:157] + "..."

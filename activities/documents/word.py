@@ -21,47 +21,51 @@ from collections.abc import Iterator
 from lxml.etree import _Element
 
 from activities.documents.formulas import linearize_omml
-from activities.documents.numbering import ends_sentence, format_number, is_note_number
+from activities.documents.numbering import (
+    format_list_number,
+    is_possible_note_number,
+    may_note_number_follow,
+)
 from activities.documents.pages import Page, page_mark_text
 from activities.documents.reading_result import ReadingResult
 from activities.documents.symbols import symbols_as_unicode
-from activities.documents.word_package import WordPackage, open_package, qualified_name
-from activities.documents.word_styles import ListNumbering, Styles, is_switch_on
+from activities.documents.word_package import WordPackage, open_package, word_xml_name
+from activities.documents.word_styles import ListStyleNumbering, Styles, is_style_switch_on
 
 _P, _TBL, _TR, _TC = (
-    qualified_name("w:p"),
-    qualified_name("w:tbl"),
-    qualified_name("w:tr"),
-    qualified_name("w:tc"),
+    word_xml_name("w:p"),
+    word_xml_name("w:tbl"),
+    word_xml_name("w:tr"),
+    word_xml_name("w:tc"),
 )
 _CHARACTERS = {
-    qualified_name("w:tab"): "\t",
-    qualified_name("w:ptab"): "\t",
-    qualified_name("w:cr"): "\n",
-    qualified_name("w:noBreakHyphen"): "-",
+    word_xml_name("w:tab"): "\t",
+    word_xml_name("w:ptab"): "\t",
+    word_xml_name("w:cr"): "\n",
+    word_xml_name("w:noBreakHyphen"): "-",
 }
-_DELETED = {qualified_name("w:del"), qualified_name("w:moveFrom")}
+_DELETED = {word_xml_name("w:del"), word_xml_name("w:moveFrom")}
 _SKIPPED = {
     *(
-        qualified_name("w:pPr"),
-        qualified_name("w:rPr"),
-        qualified_name("w:instrText"),
-        qualified_name("w:delInstrText"),
-        qualified_name("w:rt"),
+        word_xml_name("w:pPr"),
+        word_xml_name("w:rPr"),
+        word_xml_name("w:instrText"),
+        word_xml_name("w:delInstrText"),
+        word_xml_name("w:rt"),
     ),
     *(
-        qualified_name("w:tblPr"),
-        qualified_name("w:tblGrid"),
-        qualified_name("w:trPr"),
-        qualified_name("w:tcPr"),
-        qualified_name("w:sdtPr"),
-        qualified_name("w:sectPr"),
+        word_xml_name("w:tblPr"),
+        word_xml_name("w:tblGrid"),
+        word_xml_name("w:trPr"),
+        word_xml_name("w:tcPr"),
+        word_xml_name("w:sdtPr"),
+        word_xml_name("w:sectPr"),
     ),
 }
-_PICTURES = {qualified_name("w:drawing"), qualified_name("w:pict"), qualified_name("w:object")}
+_PICTURES = {word_xml_name("w:drawing"), word_xml_name("w:pict"), word_xml_name("w:object")}
 _NOTES = {
-    qualified_name("w:footnoteReference"): "footnote",
-    qualified_name("w:endnoteReference"): "endnote",
+    word_xml_name("w:footnoteReference"): "footnote",
+    word_xml_name("w:endnoteReference"): "endnote",
 }
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _SAME_PAGE = {"continuous", "nextColumn"}
@@ -95,7 +99,7 @@ class _DocumentContext:
 
     def __init__(self, package: WordPackage) -> None:
         self.styles = Styles(package.styles)
-        self.lists = ListNumbering(package.numbering, self.styles)
+        self.lists = ListStyleNumbering(package.numbering, self.styles)
         self.omitted_passages: Counter[str] = Counter()
         self.formats = package.note_formats
         self._notes = package.notes
@@ -104,7 +108,7 @@ class _DocumentContext:
     def next_note(self, kind: str, key: str) -> tuple[str, _Element | None]:
         """Return the mark and the text of the next note."""
         self._counts[kind] += 1
-        mark = format_number(self._counts[kind], self.formats[kind])
+        mark = format_list_number(self._counts[kind], self.formats[kind])
         return mark, self._notes[kind].get(key)
 
 
@@ -161,7 +165,7 @@ class _WordWalker:
                 self.read_blocks(child)
 
     def _read_paragraph(self, paragraph: _Element) -> None:
-        properties = paragraph.find(qualified_name("w:pPr"))
+        properties = paragraph.find(word_xml_name("w:pPr"))
         styles = self.context.styles
         if styles.starts_a_page(properties):
             self._new_page(even_if_empty=False)
@@ -187,7 +191,7 @@ class _WordWalker:
             self.read_blocks(box)
         if (
             properties is not None
-            and properties.find(qualified_name("w:sectPr")) is not None
+            and properties.find(word_xml_name("w:sectPr")) is not None
             and next(self._sections, False)
         ):
             self._new_page(even_if_empty=False)
@@ -195,28 +199,28 @@ class _WordWalker:
     def _read_inline(self, parent: _Element) -> None:
         for child in parent:
             tag = child.tag
-            if tag == qualified_name("w:r"):
+            if tag == word_xml_name("w:r"):
                 self._read_run(child)
             elif tag in _DELETED:
                 self._leave_out("deleted", child)
-            elif tag == qualified_name("w:t"):
-                self._add_text(symbols_as_unicode(child.text or "", _symbol_font_name(child)))
-            elif tag == qualified_name("w:sym"):
+            elif tag == word_xml_name("w:t"):
+                self._add_text(symbols_as_unicode(child.text or "", _word_symbol_font(child)))
+            elif tag == word_xml_name("w:sym"):
                 self._add_text(_word_symbol_text(child))
             elif tag in _NOTES:
                 self._add_note(_NOTES[tag], child)
-            elif tag == qualified_name("w:fldChar"):
+            elif tag == word_xml_name("w:fldChar"):
                 self._add_text(_word_form_value(child))
-            elif tag == qualified_name("m:oMath"):
+            elif tag == word_xml_name("m:oMath"):
                 self._add_text(linearize_omml(child))
             elif tag in _CHARACTERS:
                 self._add_text(_CHARACTERS[tag])
-            elif tag == qualified_name("w:br"):
-                if child.get(qualified_name("w:type")) == "page":
+            elif tag == word_xml_name("w:br"):
+                if child.get(word_xml_name("w:type")) == "page":
                     self._new_page(even_if_empty=True)
                 else:
                     self._add_text("\n")
-            elif tag == qualified_name("w:lastRenderedPageBreak"):
+            elif tag == word_xml_name("w:lastRenderedPageBreak"):
                 self._end_rendered_page()
             elif tag in _PICTURES:
                 self._used, self._explicit = True, False
@@ -225,37 +229,37 @@ class _WordWalker:
                 # The alternatives repeat the same content.
                 self._read_inline(child[0])
             elif isinstance(tag, str) and tag not in _SKIPPED:
-                if tag == qualified_name("w:hyperlink") and _is_word_note_mark(child):
+                if tag == word_xml_name("w:hyperlink") and _is_word_note_mark(child):
                     self._join_note_number()
                 self._read_inline(child)
 
     def _join_note_number(self) -> None:
         """Attach the note number that comes next to the end of the sentence before it."""
         before = "".join(self._line)
-        if ends_sentence(before):
+        if may_note_number_follow(before):
             self._line = [before.rstrip(" ")]
 
     def _read_run(self, run: _Element) -> None:
         void = self.context.styles.omission_reason(
-            run.find(qualified_name("w:rPr")), self._paragraph_style
+            run.find(word_xml_name("w:rPr")), self._paragraph_style
         )
         if not void:
             self._void = ""
             self._read_inline(run)
-        elif any(text.text for text in run.iter(qualified_name("w:t"))):
+        elif any(text.text for text in run.iter(word_xml_name("w:t"))):
             # Neighbours that are omitted for the same reason count as one passage.
             self.context.omitted_passages[void] += self._void != void
             self._void = void
 
     def _leave_out(self, why: str, part: _Element) -> None:
-        texts = part.iter(qualified_name("w:t"), qualified_name("w:delText"))
+        texts = part.iter(word_xml_name("w:t"), word_xml_name("w:delText"))
         if any((text.text or "").strip() for text in texts):
             self.context.omitted_passages[why] += 1
 
     def _add_note(self, kind: str, reference: _Element) -> None:
-        mark, note = self.context.next_note(kind, reference.get(qualified_name("w:id"), ""))
+        mark, note = self.context.next_note(kind, reference.get(word_xml_name("w:id"), ""))
         shown = f"[{mark}]"
-        if not is_switch_on(reference.get(qualified_name("w:customMarkFollows"), "0")):
+        if not is_style_switch_on(reference.get(word_xml_name("w:customMarkFollows"), "0")):
             self._add_text(shown)
         if note is None or self._is_note:
             # A note of a note may lead back to it.
@@ -268,8 +272,8 @@ class _WordWalker:
             notes.append(f"{shown} {text}")
 
     def _read_table(self, table: _Element) -> None:
-        for row in table.iterchildren(_TR, qualified_name("w:sdt"), qualified_name("w:ins")):
-            if row.find(f"{qualified_name('w:trPr')}/{qualified_name('w:del')}") is not None:
+        for row in table.iterchildren(_TR, word_xml_name("w:sdt"), word_xml_name("w:ins")):
+            if row.find(f"{word_xml_name('w:trPr')}/{word_xml_name('w:del')}") is not None:
                 self._leave_out("deleted", row)
                 continue
             cells, notes = [], []
@@ -283,7 +287,7 @@ class _WordWalker:
                 self.endnotes += walk.endnotes
                 self.titles[-1] += [title for page in walk.titles for title in page]
             # Each cell of a row that a page end divides has its own mark of that one break.
-            before = max((_leading_empty_pages(pages) for pages in cells), default=0)
+            before = max((_leading_empty_word_pages(pages) for pages in cells), default=0)
             total = max((len(pages) - 1 for pages in cells), default=0)
             for _ in range(before):
                 self._end_rendered_page()
@@ -329,58 +333,57 @@ class _WordWalker:
             lists.append([])
 
 
-def _symbol_font_name(text: _Element) -> str:
-    fonts = text.getparent().find(f"{qualified_name('w:rPr')}/{qualified_name('w:rFonts')}")
-    return "" if fonts is None else fonts.get(qualified_name("w:ascii"), "")
+def _word_symbol_font(text: _Element) -> str:
+    fonts = text.getparent().find(f"{word_xml_name('w:rPr')}/{word_xml_name('w:rFonts')}")
+    return "" if fonts is None else fonts.get(word_xml_name("w:ascii"), "")
 
 
 def _word_symbol_text(symbol: _Element) -> str:
-    code = symbol.get(qualified_name("w:char"), "")
+    code = symbol.get(word_xml_name("w:char"), "")
     if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
         return ""
-    return symbols_as_unicode(chr(int(code, 16)), symbol.get(qualified_name("w:font"), ""))
+    return symbols_as_unicode(chr(int(code, 16)), symbol.get(word_xml_name("w:font"), ""))
 
 
 def _is_word_note_mark(link: _Element) -> bool:
     """Whether it is a number that links within the document, as converters write notes."""
-    has_place = link.get(qualified_name("w:anchor")) is not None
-    return has_place and is_note_number(
-        "".join(text.text or "" for text in link.iter(qualified_name("w:t")))
+    has_place = link.get(word_xml_name("w:anchor")) is not None
+    return has_place and is_possible_note_number(
+        "".join(text.text or "" for text in link.iter(word_xml_name("w:t")))
     )
 
 
 def _is_deleted(properties: _Element | None) -> bool:
     """Whether the paragraph's end mark is deleted, so that it continues in the next paragraph."""
-    mark = f"{qualified_name('w:rPr')}/{qualified_name('w:del')}"
+    mark = f"{word_xml_name('w:rPr')}/{word_xml_name('w:del')}"
     return properties is not None and properties.find(mark) is not None
 
 
 def _word_form_value(field: _Element) -> str:
     """Return the value of an old form field that has no text of its own."""
-    data = field.find(qualified_name("w:ffData"))
+    data = field.find(word_xml_name("w:ffData"))
     if data is None:
         return ""
-    box = data.find(qualified_name("w:checkBox"))
+    box = data.find(word_xml_name("w:checkBox"))
     if box is not None:
-        switches = (box.find(qualified_name("w:checked")), box.find(qualified_name("w:default")))
+        switches = (box.find(word_xml_name("w:checked")), box.find(word_xml_name("w:default")))
         chosen = next((switch for switch in switches if switch is not None), None)
-        checked = chosen is not None and is_switch_on(chosen.get(qualified_name("w:val"), "1"))
+        checked = chosen is not None and is_style_switch_on(chosen.get(word_xml_name("w:val"), "1"))
         return "\u2612" if checked else "\u2610"
-    choice = data.find(qualified_name("w:ddList"))
+    choice = data.find(word_xml_name("w:ddList"))
     if choice is None:
         return ""
     entries = [
-        entry.get(qualified_name("w:val"), "")
-        for entry in choice.iter(qualified_name("w:listEntry"))
+        entry.get(word_xml_name("w:val"), "") for entry in choice.iter(word_xml_name("w:listEntry"))
     ]
     for name in ("w:result", "w:default"):
-        if (place := choice.find(qualified_name(name))) is not None:
-            number = place.get(qualified_name("w:val"), "0")
+        if (place := choice.find(word_xml_name(name))) is not None:
+            number = place.get(word_xml_name("w:val"), "0")
             return entries[int(number)] if number.isdigit() and int(number) < len(entries) else ""
     return entries[0] if entries else ""
 
 
-def _leading_empty_pages(pages: list[list[str]]) -> int:
+def _leading_empty_word_pages(pages: list[list[str]]) -> int:
     return next((number for number, page in enumerate(pages) if page), 0)
 
 
@@ -388,13 +391,13 @@ def _word_text_boxes(picture: _Element) -> list[_Element]:
     fallback = f"{_COMPATIBILITY}Fallback"
     return [
         box
-        for box in picture.iter(qualified_name("w:txbxContent"))
+        for box in picture.iter(word_xml_name("w:txbxContent"))
         if next(box.iterancestors(fallback), None) is None
     ]
 
 
 def _word_section_starts(body: _Element) -> Iterator[bool]:
     """Return for each section after the first whether it starts a new page, by its own type."""
-    for section in list(body.iter(qualified_name("w:sectPr")))[1:]:
-        kind = section.find(qualified_name("w:type"))
-        yield kind is None or kind.get(qualified_name("w:val")) not in _SAME_PAGE
+    for section in list(body.iter(word_xml_name("w:sectPr")))[1:]:
+        kind = section.find(word_xml_name("w:type"))
+        yield kind is None or kind.get(word_xml_name("w:val")) not in _SAME_PAGE

@@ -34,7 +34,7 @@ _OTHERS = {
 }
 
 
-def qualified_name(name: str) -> str:
+def word_xml_name(name: str) -> str:
     """Return the qualified name of an element or attribute, such as `w:p`."""
     prefix, _, local = name.partition(":")
     return f"{{{_PREFIXES[prefix]}}}{local}"
@@ -68,14 +68,14 @@ def _read_package(name: str, archive: ZipFile) -> WordPackage:
         what = next((what for part, what in _OTHERS.items() if part in members), _ARCHIVE)
         raise DocumentError(f"{name}: this is {what}")
     root = _parse_package_member(archive, main)
-    if root.tag != qualified_name("w:document"):
+    if root.tag != word_xml_name("w:document"):
         what = next((what for part, what in _OTHERS.items() if part in members), "")
         raise DocumentError(
             f"{name}: this is {what}"
             if what
             else f"{name}: not a Word document (its main part {main} is none); save it as .docx"
         )
-    body = root.find(qualified_name("w:body"))
+    body = root.find(word_xml_name("w:body"))
     if body is None:
         raise DocumentError(f"{name}: the file is broken (no body); get an intact copy")
     related = _related_package_parts(archive, members, main)
@@ -88,9 +88,9 @@ def _read_package(name: str, archive: ZipFile) -> WordPackage:
     settings = read_part("settings")
     for kind, usual in (("footnote", "decimal"), ("endnote", "lowerRoman")):
         holder = read_part(f"{kind}s")
-        notes = [] if holder is None else holder.iterchildren(qualified_name(f"w:{kind}"))
-        package.notes[kind] = {note.get(qualified_name("w:id"), ""): note for note in notes}
-        package.note_formats[kind] = _note_format((root, settings), kind) or usual
+        notes = [] if holder is None else holder.iterchildren(word_xml_name(f"w:{kind}"))
+        package.notes[kind] = {note.get(word_xml_name("w:id"), ""): note for note in notes}
+        package.note_formats[kind] = _word_package_note_format((root, settings), kind) or usual
     return package
 
 
@@ -117,12 +117,12 @@ def _parse_package_member(archive: ZipFile, member: str) -> _Element:
     return etree.fromstring(data, parser)
 
 
-def _note_format(roots: tuple[_Element | None, ...], kind: str) -> str:
+def _word_package_note_format(roots: tuple[_Element | None, ...], kind: str) -> str:
     """Return the number format of notes: the first section's, else that of the settings."""
     for root in roots:
         if root is not None:
-            for properties in root.iter(qualified_name(f"w:{kind}Pr")):
-                chosen = properties.find(qualified_name("w:numFmt"))
+            for properties in root.iter(word_xml_name(f"w:{kind}Pr")):
+                chosen = properties.find(word_xml_name("w:numFmt"))
                 if chosen is not None:
-                    return str(chosen.get(qualified_name("w:val"), ""))
+                    return str(chosen.get(word_xml_name("w:val"), ""))
     return ""

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from lxml.etree import _Element
 
-from activities.documents.numbering import format_number
-from activities.documents.word_package import qualified_name
+from activities.documents.numbering import format_list_number
+from activities.documents.word_package import word_xml_name
 
 StyleValue = TypeVar("StyleValue")
 
@@ -22,19 +22,19 @@ _MOST_BASES = 20
 _LEVELS = 9
 
 
-def is_switch_on(value: str) -> bool:
+def is_style_switch_on(value: str) -> bool:
     """Whether a switch's value turns it on."""
     return value not in _OFF
 
 
-def _switch_value(properties: _Element | None, name: str) -> bool | None:
-    element = None if properties is None else properties.find(qualified_name(name))
-    return None if element is None else is_switch_on(element.get(qualified_name("w:val"), "1"))
+def _style_switch_value(properties: _Element | None, name: str) -> bool | None:
+    element = None if properties is None else properties.find(word_xml_name(name))
+    return None if element is None else is_style_switch_on(element.get(word_xml_name("w:val"), "1"))
 
 
-def _attribute_value(properties: _Element | None, name: str) -> str | None:
-    element = None if properties is None else properties.find(qualified_name(name))
-    return None if element is None else element.get(qualified_name("w:val"))
+def _style_attribute_value(properties: _Element | None, name: str) -> str | None:
+    element = None if properties is None else properties.find(word_xml_name(name))
+    return None if element is None else element.get(word_xml_name("w:val"))
 
 
 class Styles:
@@ -43,16 +43,16 @@ class Styles:
     def __init__(self, styles: _Element | None) -> None:
         self._styles: dict[str, _Element] = {}
         self._default: str | None = None
-        for style in () if styles is None else styles.iterchildren(qualified_name("w:style")):
-            key = style.get(qualified_name("w:styleId"), "")
+        for style in () if styles is None else styles.iterchildren(word_xml_name("w:style")):
+            key = style.get(word_xml_name("w:styleId"), "")
             self._styles[key] = style
-            is_default = is_switch_on(style.get(qualified_name("w:default"), "0"))
-            if is_default and style.get(qualified_name("w:type")) == "paragraph":
+            is_default = is_style_switch_on(style.get(word_xml_name("w:default"), "0"))
+            if is_default and style.get(word_xml_name("w:type")) == "paragraph":
                 self._default = key
 
     def paragraph_style(self, properties: _Element | None) -> str | None:
         """Return the id of a paragraph's style."""
-        return _attribute_value(properties, "w:pStyle") or self._default
+        return _style_attribute_value(properties, "w:pStyle") or self._default
 
     def inherited_value(
         self, key: str | None, read_value: Callable[[_Element], StyleValue | None]
@@ -64,24 +64,24 @@ class Styles:
                 return None
             if (value := read_value(style)) is not None:
                 return value
-            key = _attribute_value(style, "w:basedOn")
+            key = _style_attribute_value(style, "w:basedOn")
         return None
 
     def starts_a_page(self, properties: _Element | None) -> bool:
         """Whether the paragraph begins a new page."""
-        is_switched = _switch_value(properties, "w:pageBreakBefore")
+        is_switched = _style_switch_value(properties, "w:pageBreakBefore")
         if is_switched is None:
             is_switched = self.inherited_value(
                 self.paragraph_style(properties),
-                lambda style: _switch_value(
-                    style.find(qualified_name("w:pPr")), "w:pageBreakBefore"
+                lambda style: _style_switch_value(
+                    style.find(word_xml_name("w:pPr")), "w:pageBreakBefore"
                 ),
             )
         return bool(is_switched)
 
     def is_heading(self, properties: _Element | None) -> bool:
         """Whether the paragraph is a heading, by outline level or style name."""
-        level = _attribute_value(properties, "w:outlineLvl")
+        level = _style_attribute_value(properties, "w:outlineLvl")
         if level is None:
             level = self.inherited_value(self.paragraph_style(properties), _outline_level)
         return level is not None and level.isdigit() and int(level) < _LEVELS
@@ -94,18 +94,18 @@ class Styles:
         return ""
 
     def _is_switched(self, run: _Element | None, name: str, paragraph_style: str | None) -> bool:
-        is_switched = _switch_value(run, name)
-        for key in (_attribute_value(run, "w:rStyle"), paragraph_style):
+        is_switched = _style_switch_value(run, name)
+        for key in (_style_attribute_value(run, "w:rStyle"), paragraph_style):
             if is_switched is None and key:
                 is_switched = self.inherited_value(
-                    key, lambda style: _switch_value(style.find(qualified_name("w:rPr")), name)
+                    key, lambda style: _style_switch_value(style.find(word_xml_name("w:rPr")), name)
                 )
         return bool(is_switched)
 
 
 def _outline_level(style: _Element) -> str | None:
-    level = _attribute_value(style.find(qualified_name("w:pPr")), "w:outlineLvl")
-    name = _attribute_value(style, "w:name") or ""
+    level = _style_attribute_value(style.find(word_xml_name("w:pPr")), "w:outlineLvl")
+    name = _style_attribute_value(style, "w:name") or ""
     return level if level is not None else ("0" if _HEADING.match(name) else None)
 
 
@@ -127,7 +127,7 @@ class _NumberedList:
     counts: dict[int, int] = field(default_factory=dict)
 
 
-class ListNumbering:
+class ListStyleNumbering:
     """The lists of a document, counted in the order of paragraphs."""
 
     def __init__(self, numbering: _Element | None, styles: Styles) -> None:
@@ -138,18 +138,18 @@ class ListNumbering:
         self._abstract: dict[str, str] = {}
         if numbering is None:
             return
-        for abstract in numbering.iterchildren(qualified_name("w:abstractNum")):
-            self._lists[abstract.get(qualified_name("w:abstractNumId"), "")] = _read_list_style(
+        for abstract in numbering.iterchildren(word_xml_name("w:abstractNum")):
+            self._lists[abstract.get(word_xml_name("w:abstractNumId"), "")] = _read_list_style(
                 abstract
             )
-        for num in numbering.iterchildren(qualified_name("w:num")):
-            key = num.get(qualified_name("w:numId"), "")
-            self._abstract[key] = _attribute_value(num, "w:abstractNumId") or ""
-            for override in num.iterchildren(qualified_name("w:lvlOverride")):
-                level = _parse_digits(override.get(qualified_name("w:ilvl")), 0)
-                start = _attribute_value(override, "w:startOverride")
+        for num in numbering.iterchildren(word_xml_name("w:num")):
+            key = num.get(word_xml_name("w:numId"), "")
+            self._abstract[key] = _style_attribute_value(num, "w:abstractNumId") or ""
+            for override in num.iterchildren(word_xml_name("w:lvlOverride")):
+                level = _parse_style_number(override.get(word_xml_name("w:ilvl")), 0)
+                start = _style_attribute_value(override, "w:startOverride")
                 if start is not None:
-                    self._starts[key, level] = _parse_digits(start, 1)
+                    self._starts[key, level] = _parse_style_number(start, 1)
 
     def next_number(self, properties: _Element | None) -> str:
         """Return a paragraph's number or bullet with its trailing space; empty if none."""
@@ -168,27 +168,27 @@ class ListNumbering:
             other = int(place[1]) - 1
             other_level = numbered_list.levels.get(other, _ListLevel())
             count = numbered_list.counts.get(other, other_level.start)
-            return format_number(count, "decimal" if shown.legal else other_level.kind)
+            return format_list_number(count, "decimal" if shown.legal else other_level.kind)
 
         text = _PLACE.sub(level_number, shown.text)
         return f"{text}{shown.gap}" if text.strip() else ""
 
     def _list_level(self, properties: _Element | None) -> tuple[str, int]:
         """Return the paragraph's list and level, by its own properties or by its style."""
-        numbering = None if properties is None else properties.find(qualified_name("w:numPr"))
+        numbering = None if properties is None else properties.find(word_xml_name("w:numPr"))
         style = self._styles.paragraph_style(properties)
-        key = _attribute_value(numbering, "w:numId")
-        level = _attribute_value(numbering, "w:ilvl")
+        key = _style_attribute_value(numbering, "w:numId")
+        level = _style_attribute_value(numbering, "w:ilvl")
         if key is None:
             inherited = self._styles.inherited_value(style, _style_numbering)
-            key = _attribute_value(inherited, "w:numId")
-            level = level if level is not None else _attribute_value(inherited, "w:ilvl")
+            key = _style_attribute_value(inherited, "w:numId")
+            level = level if level is not None else _style_attribute_value(inherited, "w:ilvl")
         if key is None or key == "0":
             return "", 0
         if level is None and style:
             styled = self._lists.get(self._abstract.get(key, ""), _NumberedList()).styled
             return key, styled.get(style, 0)
-        return key, _parse_digits(level, 0)
+        return key, _parse_style_number(level, 0)
 
     def _count_item(self, key: str, level: int, numbered_list: _NumberedList) -> None:
         counts = numbered_list.counts
@@ -207,28 +207,28 @@ class ListNumbering:
 
 
 def _style_numbering(style: _Element) -> _Element | None:
-    properties = style.find(qualified_name("w:pPr"))
-    return None if properties is None else properties.find(qualified_name("w:numPr"))
+    properties = style.find(word_xml_name("w:pPr"))
+    return None if properties is None else properties.find(word_xml_name("w:numPr"))
 
 
 def _read_list_style(abstract: _Element) -> _NumberedList:
     numbered_list = _NumberedList()
-    for entry in abstract.iterchildren(qualified_name("w:lvl")):
-        number = _parse_digits(entry.get(qualified_name("w:ilvl")), 0)
-        gap = _attribute_value(entry, "w:suff")
-        restart = _attribute_value(entry, "w:lvlRestart")
+    for entry in abstract.iterchildren(word_xml_name("w:lvl")):
+        number = _parse_style_number(entry.get(word_xml_name("w:ilvl")), 0)
+        gap = _style_attribute_value(entry, "w:suff")
+        restart = _style_attribute_value(entry, "w:lvlRestart")
         numbered_list.levels[number] = _ListLevel(
-            start=_parse_digits(_attribute_value(entry, "w:start"), 1),
-            kind=_attribute_value(entry, "w:numFmt") or "decimal",
-            text=_attribute_value(entry, "w:lvlText") or "",
+            start=_parse_style_number(_style_attribute_value(entry, "w:start"), 1),
+            kind=_style_attribute_value(entry, "w:numFmt") or "decimal",
+            text=_style_attribute_value(entry, "w:lvlText") or "",
             gap="" if gap == "nothing" else " ",
-            legal=bool(_switch_value(entry, "w:isLgl")),
-            restarts_after=None if restart is None else _parse_digits(restart, 0),
+            legal=bool(_style_switch_value(entry, "w:isLgl")),
+            restarts_after=None if restart is None else _parse_style_number(restart, 0),
         )
-        if style := _attribute_value(entry, "w:pStyle"):
+        if style := _style_attribute_value(entry, "w:pStyle"):
             numbered_list.styled[style] = number
     return numbered_list
 
 
-def _parse_digits(text: str | None, otherwise: int) -> int:
+def _parse_style_number(text: str | None, otherwise: int) -> int:
     return int(text) if text and text.isdecimal() and len(text) < 10 else otherwise

@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.checkpoints import Root
 from activities.checkpoints.forgotten import ForgottenJob, list_forgotten
 from activities.checkpoints.owner import OwnerMark, read_owner
-from activities.forgetting.paths import exists_on_root
+from activities.forgetting.paths import has_job_files
 from activities.projects.repository import project_repository_path
 from config.schema.agent import ConfigError
 
@@ -21,7 +21,7 @@ WORKFLOW_TYPES = ("Job", "Project")
 DAY_SECONDS = 86_400
 
 
-class ForgetCandidates:
+class ForgettingEligibility:
     """The jobs of a root by their marks. Temporal is queried about one when it matters."""
 
     def __init__(self, root: Root, client: Client, now: int) -> None:
@@ -41,7 +41,7 @@ class ForgetCandidates:
         Raises:
             ConfigError: there is no such job, or it or one of its jobs is not closed.
         """
-        exists = job in self._records or exists_on_root(self._root, job)
+        exists = job in self._records or has_job_files(self._root, job)
         if await self._is_over(job) is None and not exists:
             raise ConfigError(f"there is no job {job!r} and nothing of one on this workspaces root")
         mark = self._marks.get(job)

@@ -35,12 +35,12 @@ def job_paths(root: Root, job: str) -> list[Path]:
     ]
 
 
-def exists_on_root(root: Root, job: str) -> bool:
+def has_job_files(root: Root, job: str) -> bool:
     """Whether anything of the job is on this root."""
     return any(os.path.lexists(path) for path in job_paths(root, job))
 
 
-def lost_found_path(root: Root, job: str) -> str:
+def job_lost_found_path(root: Root, job: str) -> str:
     """Return where files of people are kept after removal, relative to the root."""
     folder = root.lost_found(job)
     return str(folder.relative_to(root.path)) if folder.is_dir() else ""
@@ -60,19 +60,19 @@ def remove_job_paths(root: Root, record: ForgottenJob) -> None:
             for name in LOCKS:
                 stack.enter_context(file_lock(repository / name, seconds=WAIT_SECONDS))
         for path in job_paths(root, record.job):
-            _put_path_aside(path)
+            _rename_forgotten_job_path(path)
     for path in job_paths(root, record.job):
-        remove_path(_aside_path(path))
+        remove_path(_forgotten_job_path(path))
     write_forgotten_record(root, record.model_copy(update={"done": True}))
 
 
-def _put_path_aside(path: Path) -> None:
+def _rename_forgotten_job_path(path: Path) -> None:
     if os.path.lexists(path):
-        remove_path(_aside_path(path))
-        path.rename(_aside_path(path))
+        remove_path(_forgotten_job_path(path))
+        path.rename(_forgotten_job_path(path))
         fsync_path(path.parent)
 
 
-def _aside_path(path: Path) -> Path:
+def _forgotten_job_path(path: Path) -> Path:
     # No job's name begins with a dot, and no lookup of repositories accepts this suffix.
     return path.with_name(f".{path.name}.forgotten")

@@ -9,10 +9,10 @@ from typing import Any
 
 from activities.checkpoints import Files, Root
 from activities.guards.hooks.voters import Hooks
-from activities.guards.matching import Situation, matched_groups
-from activities.guards.tool_routes import approval_tools
+from activities.guards.matching import Situation, match_guard_groups
+from activities.guards.tool_routes import tools_routed_to_approval
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome, settle_votes
-from activities.job.activity_context import job_id
+from activities.job.activity_context import activity_job_id
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.runtime import metrics
@@ -120,7 +120,7 @@ class CallGuards:
         lines = [
             (guard.name, guard.message)
             for guard in self._guards_in_stage()
-            if guard.decision == "feedback" and matched_groups(guard, now) is not None
+            if guard.decision == "feedback" and match_guard_groups(guard, now) is not None
         ]
         remark, after = self._hooks.after_tool(tool, arguments, result, after)
         lines += remark
@@ -133,7 +133,9 @@ class CallGuards:
         now = self._make_situation("reply", "", {}, text)
         self._try_experiments(now)
         denying = (g for g in self._guards_in_stage() if g.decision == "deny")
-        return next((guard for guard in denying if matched_groups(guard, now) is not None), None)
+        return next(
+            (guard for guard in denying if match_guard_groups(guard, now) is not None), None
+        )
 
     def report_outcome(self, outcome: VotingOutcome | None = None) -> GuardOutcome:
         """Return the outcome for the workflow; only fields that apply are set."""
@@ -144,7 +146,7 @@ class CallGuards:
                 report.hook = True
             if outcome.undecided:
                 report.undecided = True
-            metrics.count_refusal(self.snapshot.config.name, outcome.guard)
+            metrics.add_refusal_metric(self.snapshot.config.name, outcome.guard)
         if outcome and outcome.asks:
             report.asks = redact(outcome.asks)[:1000]
         # If another guard refuses, the call is sent again, and the bypass is for that call.
@@ -166,7 +168,7 @@ class CallGuards:
             for guard in self._guards_in_stage("experiment")
             if guard.decision in ("deny", "ask", "rewrite")
             and guard.name not in self.trials
-            and matched_groups(guard, now) is not None
+            and match_guard_groups(guard, now) is not None
         ]
 
     def _settle_votes(self, voters: list[Voter], arguments: dict[str, Any]) -> VotingOutcome:
@@ -200,7 +202,7 @@ class CallGuards:
 
     def _approval_voters(self, tool: str) -> list[Voter]:
         """Return the agent's configuration as a voter if it asks a person about this tool."""
-        if tool not in approval_tools(self.snapshot.config):
+        if tool not in tools_routed_to_approval(self.snapshot.config):
             return []
         return [Voter(BY_CONFIGURATION, lambda _: Vote("ask", CONFIGURED))]
 
@@ -208,11 +210,13 @@ class CallGuards:
         self, guard: Guard, point: GuardPoint, tool: str, after: Files | None = None
     ) -> Voter:
         def cast_vote(arguments: dict[str, Any]) -> Vote:
-            groups = matched_groups(guard, self._make_situation(point, tool, arguments, "", after))
+            groups = match_guard_groups(
+                guard, self._make_situation(point, tool, arguments, "", after)
+            )
             if groups is None or guard.decision in ("allow", "feedback"):
                 return ALLOW
             if guard.decision == "rewrite":
-                return _rewrite_vote(guard, arguments, groups)
+                return _guard_rewrite_vote(guard, arguments, groups)
             return Vote("deny" if guard.decision == "deny" else "ask", guard.message)
 
         return Voter(guard.name, cast_vote)
@@ -229,10 +233,10 @@ class CallGuards:
 
     @cached_property
     def _hooks(self) -> Hooks:
-        return Hooks(self.snapshot, self.root, job_id(), self.remarks)
+        return Hooks(self.snapshot, self.root, activity_job_id(), self.remarks)
 
 
-def _rewrite_vote(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Vote:
+def _guard_rewrite_vote(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Vote:
     names = {**arguments, **groups}
     try:
         new = {name: render_guard_argument(value, names) for name, value in guard.rewrite.items()}

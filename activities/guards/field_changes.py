@@ -14,7 +14,7 @@ NAMES = ("id", "name", "key")
 """Keys that identify the entries of a list, so that moving an entry changes nothing."""
 
 
-def changed_field(before: Files, after: Files, match: FieldMatch) -> str | None:
+def find_field_change(before: Files, after: Files, match: FieldMatch) -> str | None:
     """Return the first such field that differs, as `feature-list.json: login.tested`, or None."""
     for change in diff_files(before, after):
         if not any(fnmatchcase(change.path, pattern) for pattern in match.path):
@@ -35,13 +35,13 @@ def _field_values(files: Files, entry: FileEntry | None, field: str) -> dict[str
     if entry is None or entry.kind != "file":
         return {}
     try:
-        content = json.loads(files.read_entry(entry), object_pairs_hook=_all_field_values)
-        return dict(_find_fields(content, (), tuple(field.split("."))))
+        content = json.loads(files.read_entry(entry), object_pairs_hook=_keep_repeated_field_values)
+        return dict(_find_field_values(content, (), tuple(field.split("."))))
     except (ValueError, RecursionError):
         return {}
 
 
-def _all_field_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _keep_repeated_field_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Keep all values of a key that occurs twice in an object.
 
     One reader takes the first of them and another the last.
@@ -52,7 +52,7 @@ def _all_field_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return {key: values if len(values) > 1 else values[0] for key, values in collected.items()}
 
 
-def _find_fields(
+def _find_field_values(
     value: Any, path: tuple[str, ...], field: tuple[str, ...]
 ) -> Iterator[tuple[str, Any]]:
     if path and _matches_field(path, field):
@@ -60,13 +60,13 @@ def _find_fields(
         return
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _find_fields(inner, (*path, str(key)), field)
+            yield from _find_field_values(inner, (*path, str(key)), field)
     elif isinstance(value, list):
         counts: dict[str, int] = {}
         for place, inner in enumerate(value):
-            name = _changed_entry_name(inner) or str(place)
+            name = _field_entry_name(inner) or str(place)
             counts[name] = counts.get(name, 0) + 1
-            yield from _find_fields(
+            yield from _find_field_values(
                 inner, (*path, name if counts[name] == 1 else f"{name}#{place}"), field
             )
 
@@ -79,7 +79,7 @@ def _matches_field(path: tuple[str, ...], field: tuple[str, ...]) -> bool:
     )
 
 
-def _changed_entry_name(entry: Any) -> str | None:
+def _field_entry_name(entry: Any) -> str | None:
     if not isinstance(entry, dict):
         return None
     return next((f"{entry[key]}" for key in NAMES if isinstance(entry.get(key), (str, int))), None)

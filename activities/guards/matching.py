@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.checkpoints import Files, FilesError, PathRefused
-from activities.guards.field_changes import changed_field
-from activities.job.conversation import Conversation, executed_tools
+from activities.guards.field_changes import find_field_change
+from activities.job.conversation import Conversation, tools_run_in_conversation
 from activities.job.snapshot import Snapshot
-from activities.redaction.secrets import has_content
+from activities.redaction.secrets import _matches_guard_content
 from activities.text.plain import split_lines
 from config.patterns import compile_cached_pattern
 from config.schema.guards import Guard, GuardPoint, Match
@@ -69,10 +69,10 @@ class Situation:
     @property
     def tools_run(self) -> frozenset[str]:
         """Return the tools that were run since the current todo began."""
-        return executed_tools(self.conversation) if self.conversation else frozenset()
+        return tools_run_in_conversation(self.conversation) if self.conversation else frozenset()
 
 
-def matched_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
+def match_guard_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
     """Return the named groups of the argument patterns, or None if the guard does not apply."""
     match = guard.match
     if guard.point != now.point:
@@ -88,14 +88,14 @@ def matched_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
     ):
         return None
     groups = _match_arguments(match, now)
-    if groups is None or not (_matches_path(match, now) and _matches_content(match, now)):
+    if groups is None or not (_matches_path(match, now) and _guard_content_applies(match, now)):
         return None
     if match.todo is not None and not compile_cached_pattern(match.todo).search(now.todo):
         return None
-    if match.reads_lines is not None and not _exceeds_line_limit(match.reads_lines, now):
+    if match.reads_lines is not None and not _matches_line_limit(match.reads_lines, now):
         return None
     if match.changes and (
-        now.after is None or not changed_field(now.files, now.after, match.changes)
+        now.after is None or not find_field_change(now.files, now.after, match.changes)
     ):
         return None
     # Last, because it reads the conversation.
@@ -104,11 +104,11 @@ def matched_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
     return groups
 
 
-def guard_would_match(guard: Guard, now: Situation) -> bool:
+def would_match_guard(guard: Guard, now: Situation) -> bool:
     """Whether a guard of any point would be asked about this call and applies."""
     if guard.point not in ("before_tool", now.tool):
         return False
-    return matched_groups(guard, replace(now, point=guard.point)) is not None
+    return match_guard_groups(guard, replace(now, point=guard.point)) is not None
 
 
 def _matches_one_pattern(patterns: list[str], name: str) -> bool:
@@ -147,17 +147,17 @@ def _path_spellings(files: Files, path: str) -> Iterator[str]:
         return
 
 
-def _matches_content(match: Match, now: Situation) -> bool:
+def _guard_content_applies(match: Match, now: Situation) -> bool:
     if not match.content and match.longer is None:
         return True
-    if match.longer is not None and matched_content_length(match, now) <= match.longer:
+    if match.longer is not None and guard_matched_length(match, now) <= match.longer:
         return False
     return not match.content or any(
-        has_content(text, match) for text in _examined_texts(match, now)
+        _matches_guard_content(text, match) for text in _examined_texts(match, now)
     )
 
 
-def matched_content_length(match: Match, now: Situation) -> int:
+def guard_matched_length(match: Match, now: Situation) -> int:
     """Return the length of the content."""
     return sum(map(len, _examined_texts(match, now)))
 
@@ -167,27 +167,27 @@ def _examined_texts(match: Match, now: Situation) -> list[str]:
         return [now.text]
     # Without argument names, which are in every call.
     values = (value for name, value in now.arguments.items() if name not in match.ignoring)
-    return [text for value in values for text in _texts_within(value)]
+    return [text for value in values for text in _argument_texts_to_match(value)]
 
 
-def _texts_within(value: Any) -> Iterator[str]:
+def _argument_texts_to_match(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield key
-            yield from _texts_within(inner)
+            yield from _argument_texts_to_match(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _texts_within(inner)
+            yield from _argument_texts_to_match(inner)
 
 
-def _exceeds_line_limit(lines: int, now: Situation) -> bool:
-    read = count_lines_to_read(now)
+def _matches_line_limit(lines: int, now: Situation) -> bool:
+    read = count_lines_for_matching(now)
     return read is not None and read > lines
 
 
-def count_lines_to_read(now: Situation) -> int | None:
+def count_lines_for_matching(now: Situation) -> int | None:
     """Return how many lines a read would return, and the file's total; None if unreadable."""
     try:
         data = now.files.read(str(now.arguments.get("path", "")))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from activities.guards.hooks.voters import matching_hooks
-from activities.toolkit.agent_tools import has_tool, tools_by_name
-from activities.toolkit.registry import Tool, select_tools
+from activities.toolkit.agent_tools import agent_has_tool, agent_tools_by_name
+from activities.toolkit.registry import Tool, select_registered_tools
 from config.schema.agent import AgentConfig
 from config.schema.guards import Hook, HookEvent
 from protocol.tools import ToolRoute
@@ -25,11 +25,13 @@ with the further points that apply to them.
 """
 
 
-def approval_tools(config: AgentConfig) -> set[str]:
+def tools_routed_to_approval(config: AgentConfig) -> set[str]:
     """Return the tools whose calls a person approves. Raises KeyError for an unknown tool."""
     if not config.approve:
         return set()
-    return {entry.name for entry in select_tools(config.approve, tools_by_name(config))}
+    return {
+        entry.name for entry in select_registered_tools(config.approve, agent_tools_by_name(config))
+    }
 
 
 def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
@@ -45,7 +47,7 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
     if config.shell.setup and entry.name in ("run_command", "todo_complete", "job_complete"):
         # The first command of a job builds the layer.
         route.seconds += (config.shell.seconds + 5) * len(config.shell.setup)
-    if entry.name == "todo_complete" and has_tool(config, "run_command"):
+    if entry.name == "todo_complete" and agent_has_tool(config, "run_command"):
         # A todo's `done_when` may be a command.
         route.local = False
         route.seconds += config.shell.seconds + 60
@@ -64,7 +66,7 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
             and (not guard.match.tool or any(fnmatchcase(entry.name, t) for t in guard.match.tool))
             for guard in config.rules
         )
-        if guarded or entry.name in approval_tools(config):
+        if guarded or entry.name in tools_routed_to_approval(config):
             route.guarded = True
         route.seconds += sum(int(hook.timeout) + 2 for hook in ending)
     return route

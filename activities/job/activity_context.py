@@ -15,7 +15,7 @@ from activities.runtime.failures import may_retry_activity, typed_failure
 from protocol.requests import JobPosition
 
 
-def job_id() -> str:
+def activity_job_id() -> str:
     """Return the running job's id, which is the workflow's id."""
     workflow_id = activity.info().workflow_id
     if workflow_id is None:
@@ -23,7 +23,7 @@ def job_id() -> str:
     return workflow_id
 
 
-def scheduled_at() -> int:
+def activity_schedule_time() -> int:
     """Return when the server scheduled this activity, in epoch seconds; equal for all attempts."""
     return int(activity.info().scheduled_time.timestamp())
 
@@ -33,12 +33,12 @@ def attempt_started_ms() -> int:
     return int(activity.info().started_time.timestamp() * 1000)
 
 
-def scheduled_ms() -> int:
+def activity_schedule_ms() -> int:
     """Server-side order of regular activities of a job, in milliseconds."""
     return int(activity.info().scheduled_time.timestamp() * 1000)
 
 
-def attempt_key() -> str:
+def activity_effect_key() -> str:
     """Return the key of this activity's outside effects, shared by its retries.
 
     Activities after a reset or a rewind have other keys.
@@ -63,7 +63,7 @@ def check_activity_root(root: Root, root_id: str, remote: str = "") -> None:
         )
 
 
-def open_snapshot(root: Root, request: JobPosition) -> Snapshot:
+def open_activity_snapshot(root: Root, request: JobPosition) -> Snapshot:
     """Open the request's checkpoint; refuse a job from another root.
 
     With a remote, a missing checkpoint is fetched, and saved ones are pushed.
@@ -75,12 +75,12 @@ def open_snapshot(root: Root, request: JobPosition) -> Snapshot:
     """
     check_activity_root(root, request.root, request.remote)
     try:
-        snapshot = Snapshot.load(open_checkpoints(root, job_id()), request.commit)
+        snapshot = Snapshot.load(open_checkpoints(root, activity_job_id()), request.commit)
     except CheckpointMissing:
         if not request.remote:
             raise
-        snapshot = fetch_snapshot(root, job_id(), request.remote, request.commit)
+        snapshot = fetch_snapshot(root, activity_job_id(), request.remote, request.commit)
     if request.remote:
         snapshot.on_save = partial(push_soon, root, request.remote)
-    tracing.note_position(snapshot.config.name, snapshot.state.phase.number, request.step)
+    tracing.trace_activity_position(snapshot.config.name, snapshot.state.phase.number, request.step)
     return snapshot

@@ -68,9 +68,9 @@ def plan_compaction(
         hard: The endpoint reported the request as too long: fold even if clearing seems enough, and
             the last exchange too if necessary.
     """
-    planner = _Planner(pieces, opening, present, fixed, limit, hard)
+    planner = _CompactionPlanner(pieces, opening, present, fixed, limit, hard)
     newest = planner.newest
-    few = _oldest_kept_result(pieces)
+    few = _oldest_uncompacted_result(pieces)
     planned = planner.fold(planner.clear(min(few, newest)))
     # Of the newest reply's results, keep at most the last few and at least the last.
     for clear in range(max(few, newest + 2), len(pieces)):
@@ -80,7 +80,7 @@ def plan_compaction(
     return planned
 
 
-class _Planner:
+class _CompactionPlanner:
     """The sizes from which a plan is chosen; arguments as for `plan_compaction`."""
 
     def __init__(
@@ -147,7 +147,7 @@ class _Planner:
         return plan.folded <= self.newest and size <= self.limit
 
 
-def _oldest_kept_result(pieces: Sequence[MessageSize]) -> int:
+def _oldest_uncompacted_result(pieces: Sequence[MessageSize]) -> int:
     """Return the number of the oldest result that stays."""
     results = [n for n, piece in enumerate(pieces) if piece.cleared < piece.tokens]
     return results[-KEPT_RESULTS] if len(results) > KEPT_RESULTS else 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from activities.job.compaction_plan import SUMMARY_TOKENS
 from activities.text.plain import cut_middle, replace_surrogates
-from activities.text.tokens import clip_text, count_tokens
+from activities.text.tokens import clip_to_tokens, count_tokens
 from protocol.state import Phase, Todo
 
 TEXT_CHARACTERS = 2_000
@@ -44,15 +44,15 @@ Your last summary left out: {missing}. Write it again with these in it."""
 
 
 @dataclass(frozen=True)
-class RequiredMentions:
+class RequiredSummaryMentions:
     """What a summary must mention."""
 
     todos: Sequence[Todo]
     paths: Sequence[str]
 
-    def missing_from(self, summary: str) -> RequiredMentions:
+    def missing_from(self, summary: str) -> RequiredSummaryMentions:
         """Return what the summary omits."""
-        return RequiredMentions(
+        return RequiredSummaryMentions(
             [todo for todo in self.todos if not _summary_mentions_todo(summary, todo)],
             [path for path in self.paths if path not in summary],
         )
@@ -72,7 +72,7 @@ class RequiredMentions:
         return "\n".join(lines)
 
 
-def required_summary_mentions(phase: Phase, changed: list[str]) -> RequiredMentions:
+def required_summary_mentions(phase: Phase, changed: list[str]) -> RequiredSummaryMentions:
     """Return what a summary of this phase must mention; of many files the newest.
 
     Args:
@@ -80,15 +80,15 @@ def required_summary_mentions(phase: Phase, changed: list[str]) -> RequiredMenti
         changed: Paths changed in the phase, the newest last.
     """
     paths = [replace_surrogates(path) for path in changed[-MAX_PATHS:]]
-    return RequiredMentions(phase.open_todos, paths)
+    return RequiredSummaryMentions(phase.open_todos, paths)
 
 
 def summary_request(
     phase: Phase,
-    required: RequiredMentions,
+    required: RequiredSummaryMentions,
     before: str,
     messages: list[dict[str, Any]],
-    missing: RequiredMentions | None,
+    missing: RequiredSummaryMentions | None,
 ) -> str:
     """Return the prompt for the summarising model.
 
@@ -99,7 +99,7 @@ def summary_request(
         messages: The exchanges to fold.
         missing: What a first attempt omitted.
     """
-    full_text = "\n\n".join(map(transcript_line, messages))
+    full_text = "\n\n".join(map(summary_transcript_line, messages))
     transcript = cut_middle(full_text, TRANSCRIPT_CHARACTERS, "[TRUNCATED the middle]")
     return SUMMARY_PROMPT.format(
         number=phase.number,
@@ -112,31 +112,31 @@ def summary_request(
     ) + (RETRY_PROMPT.format(missing=missing) if missing else "")
 
 
-def transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
+def summary_transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
     """Return a message of the conversation as a line of a transcript."""
-    text = _clip_start(str(message.get("content") or ""), limit)
+    text = _clip_summary_source(str(message.get("content") or ""), limit)
     calls = [
-        f"{call['function']['name']}({_clip_start(call['function']['arguments'], limit)})"
+        f"{call['function']['name']}({_clip_summary_source(call['function']['arguments'], limit)})"
         for call in message.get("tool_calls", [])
     ]
     return f"{message['role']}: " + " ".join([text, *calls]).strip()
 
 
-def _clip_start(text: str, limit: int) -> str:
+def _clip_summary_source(text: str, limit: int) -> str:
     """Return the first `limit` characters, marked if truncated."""
     return text if len(text) <= limit else f"{text[:limit]} [TRUNCATED]"
 
 
-def complete_summary(summary: str, required: RequiredMentions) -> str:
+def complete_context_summary(summary: str, required: RequiredSummaryMentions) -> str:
     """Return the summary with omitted items added, within its size limit."""
-    missing_part = clip_text(
+    missing_part = clip_to_tokens(
         required.missing_from(summary).text, SUMMARY_TOKENS // 2, "the todo list is below"
     )
     return _fit_summary(summary, missing_part)
 
 
 def fallback_summary(
-    before: str, messages: list[dict[str, Any]], required: RequiredMentions
+    before: str, messages: list[dict[str, Any]], required: RequiredSummaryMentions
 ) -> str:
     """Return a replacement for exchanges that no model could summarise: only the calls made.
 
@@ -151,13 +151,14 @@ def fallback_summary(
     news = "\n".join([*lines, *(f"- {call}" for call in calls[-20:])])
     replacement = "\n\n".join(
         (
-            clip_text(news, SUMMARY_TOKENS // 3, "search_history finds them"),
-            clip_text(required.text, SUMMARY_TOKENS // 3, "the todo list is below"),
+            clip_to_tokens(news, SUMMARY_TOKENS // 3, "search_history finds them"),
+            clip_to_tokens(required.text, SUMMARY_TOKENS // 3, "the todo list is below"),
         )
     )
     old = before.removeprefix(OLD_SUMMARY).strip()
     return _fit_summary(
-        replacement, f"{OLD_SUMMARY}{clip_text(old, SUMMARY_TOKENS // 4, 'older')}" if old else ""
+        replacement,
+        f"{OLD_SUMMARY}{clip_to_tokens(old, SUMMARY_TOKENS // 4, 'older')}" if old else "",
     )
 
 
@@ -165,7 +166,7 @@ def _fit_summary(text: str, last: str) -> str:
     """Join two parts within the size limit of a summary; the first is cut if necessary."""
     room, text = SUMMARY_TOKENS - count_tokens(last), text.strip()
     if count_tokens(text) > room:
-        text = clip_text(text, room - 30, "search_history finds the rest")
+        text = clip_to_tokens(text, room - 30, "search_history finds the rest")
     return "\n\n".join(part for part in (text, last) if part)
 
 

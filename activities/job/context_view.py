@@ -23,10 +23,10 @@ from pydantic import Field
 from activities.job.compaction_plan import MessageSize
 from activities.job.conversation import (
     Conversation,
-    MessageForm,
+    ConversationForm,
+    ConversationWeights,
     Part,
-    ProviderWeights,
-    to_wire,
+    encode_without_credentials,
     token_cache,
     wire_cache,
 )
@@ -74,13 +74,13 @@ class ContextView:
         """Return the number of the first message that is shown unchanged."""
         return self._recent
 
-    def wire_bytes(self, form: MessageForm | None = None) -> list[bytes]:
+    def wire_bytes(self, form: ConversationForm | None = None) -> list[bytes]:
         """Return the messages as they are sent, oldest first.
 
         Args:
             form: The form for the endpoint and model; None for the stored form.
         """
-        added = [to_wire(message) for message in self._added]
+        added = [encode_without_credentials(message) for message in self._added]
         middle = [form.render(message, b"") if form else message for message in added]
         if self._recent > self._start:
             middle.append(self._cleared_bytes(form))
@@ -92,7 +92,7 @@ class ContextView:
             *self._conversation.wire_bytes(self._recent, None, form, marked),
         ]
 
-    def count_tokens(self, encoding: str, weights: ProviderWeights | None = None) -> int:
+    def count_tokens(self, encoding: str, weights: ConversationWeights | None = None) -> int:
         """Count the tokens of these messages."""
         return (
             self._conversation.count_tokens(encoding, 0, OPENING)
@@ -103,7 +103,7 @@ class ContextView:
         )
 
     def message_sizes(
-        self, encoding: str, todos: str = "", weights: ProviderWeights | None = None
+        self, encoding: str, todos: str = "", weights: ConversationWeights | None = None
     ) -> list[MessageSize]:
         """Return the size of every message of the phase; folded ones are not read.
 
@@ -117,18 +117,18 @@ class ContextView:
         return [*self._range_sizes(encoding, todos, weights, 0, OPENING), *folded, *recent]
 
     def _range_sizes(
-        self, encoding: str, todos: str, weights: ProviderWeights | None, start: int, stop: int
+        self, encoding: str, todos: str, weights: ConversationWeights | None, start: int, stop: int
     ) -> list[MessageSize]:
         messages = self._conversation.messages(start, stop)
         sizes = [
             self._conversation.count_tokens(encoding, n, n + 1, weights) for n in range(start, stop)
         ]
-        paths = _read_paths(messages)
+        paths = _paths_read_in_context(messages)
         return [
             MessageSize(
                 message["role"],
                 size,
-                message_tokens(to_wire(brief), encoding)
+                message_tokens(encode_without_credentials(brief), encoding)
                 if brief is not message or message["role"] == "user"
                 else size,
                 bool(path := paths.get(message.get("tool_call_id", ""), "")) and path in todos,
@@ -150,18 +150,21 @@ class ContextView:
         key = (encoding, self._compaction.skills, self._compaction.summary)
         count = token_cache.get(key)
         if count is None:
-            count = sum(message_tokens(to_wire(message), encoding) for message in self._added)
+            count = sum(
+                message_tokens(encode_without_credentials(message), encoding)
+                for message in self._added
+            )
             token_cache.put(key, count)
         return count
 
-    def _cleared_bytes(self, form: MessageForm | None) -> bytes:
+    def _cleared_bytes(self, form: ConversationForm | None) -> bytes:
         """Return the cleared exchanges, assembled once per compaction."""
         form_key = form.key if form else None
         joined = wire_cache.get(
             key := ("cleared", form_key, *self._spared_numbers, *self._old_parts())
         )
         if joined is None:
-            messages: Iterable[bytes] = map(to_wire, self._shortened_messages())
+            messages: Iterable[bytes] = map(encode_without_credentials, self._shortened_messages())
             if form:
                 data = self._conversation.provider_bytes(self._start, self._recent)
                 messages = map(form.render, messages, data)
@@ -172,7 +175,8 @@ class ContextView:
         count = token_cache.get(key := (encoding, *self._spared_numbers, *self._old_parts()))
         if count is None:
             total = sum(
-                message_tokens(to_wire(message), encoding) for message in self._shortened_messages()
+                message_tokens(encode_without_credentials(message), encoding)
+                for message in self._shortened_messages()
             )
             count = token_cache.put(key, total)
         return count
@@ -182,7 +186,7 @@ class ContextView:
         """Part of the cache key: the cleared exchanges depend on these numbers as well."""
         return (self._compaction.unseen, *self._compaction.spared)
 
-    def _provider_tokens(self, encoding: str, weights: ProviderWeights | None) -> int:
+    def _provider_tokens(self, encoding: str, weights: ConversationWeights | None) -> int:
         """Count the tokens of provider data sent beside the cleared exchanges."""
         if weights is None or self._recent <= self._start:
             return 0
@@ -199,7 +203,7 @@ class ContextView:
         return shorten_results(messages, self._compaction.unseen - self._start, spared)
 
 
-def _read_paths(messages: list[dict[str, Any]]) -> dict[str, str]:
+def _paths_read_in_context(messages: list[dict[str, Any]]) -> dict[str, str]:
     """Return the path of each read_file call, by call id."""
     paths = {}
     for call in (call for message in messages for call in message.get("tool_calls", [])):

@@ -64,7 +64,7 @@ of the data beside them.
 Read = Callable[[bytes], bytes]
 
 
-class MessageForm(Protocol):
+class ConversationForm(Protocol):
     """How a message is sent to one endpoint and model."""
 
     @property
@@ -92,7 +92,7 @@ class MessageForm(Protocol):
         """Render a message that is not the model's, with such a mark."""
 
 
-class ProviderWeights(Protocol):
+class ConversationWeights(Protocol):
     """How many tokens of the data beside messages are sent to one endpoint and model."""
 
     @property
@@ -103,7 +103,7 @@ class ProviderWeights(Protocol):
         """Count the tokens that are sent of it."""
 
     @property
-    def without_images(self) -> ProviderWeights:
+    def without_images(self) -> ConversationWeights:
         """The same without images."""
 
 
@@ -143,10 +143,10 @@ class Conversation:
     ) -> Conversation:
         files, place = self.files, _message_path(len(self))
         files = files.with_tree_entry(
-            place, TreeEntry(FILE, files.store.write_blob(to_wire(message)))
+            place, TreeEntry(FILE, files.store.write_blob(encode_without_credentials(message)))
         )
         if provider_data:
-            blob = files.store.write_blob(to_wire(provider_data))
+            blob = files.store.write_blob(encode_without_credentials(provider_data))
             files = files.with_tree_entry((PROVIDER, *place), TreeEntry(FILE, blob))
         return Conversation(files)
 
@@ -189,7 +189,7 @@ class Conversation:
         self,
         start: int = 0,
         stop: int | None = None,
-        form: MessageForm | None = None,
+        form: ConversationForm | None = None,
         marked: Sequence[int] = (),
     ) -> list[bytes]:
         """Return messages as they are sent, oldest first; joined by commas they form the list.
@@ -248,7 +248,7 @@ class Conversation:
         encoding: str,
         start: int = 0,
         stop: int | None = None,
-        weights: ProviderWeights | None = None,
+        weights: ConversationWeights | None = None,
     ) -> int:
         """Count the tokens of those messages. Counts are cached.
 
@@ -287,7 +287,7 @@ class Conversation:
         """
         if len(content) < SAME_FROM:
             return ""
-        ending = to_wire(content)
+        ending = encode_without_credentials(content)
         for number in range(len(self) - 1, max(start, len(self) - LOOK_BACK) - 1, -1):
             if ending in self._read_message(number):
                 return self._call_text(number)
@@ -313,7 +313,7 @@ class Conversation:
             message = self.message(number)
             if message["role"] == "assistant":
                 calls: list[dict[str, Any]] = message.get("tool_calls", [])
-                if calls and calls[0]["id"] == call_id(step, 0):
+                if calls and calls[0]["id"] == conversation_call_id(step, 0):
                     return calls
                 break
         raise LookupError(f"the conversation holds no reply of step {step}")
@@ -352,7 +352,7 @@ class Conversation:
 
     def _range_parts(self, start: int, stop: int | None) -> list[Part]:
         """Return the parts of a range."""
-        return _cut_request_parts(
+        return _cut_conversation_parts(
             self._top_nodes, self._start_numbers, start, len(self) if stop is None else stop
         )
 
@@ -361,9 +361,9 @@ class Conversation:
         tree, size, low, high, beside = part
         each = size // FAN_OUT
         pieces = [(piece, each) for piece in self._child_nodes((tree, beside))]
-        return _cut_request_parts(pieces, range(0, size + 1, each), low, high)
+        return _cut_conversation_parts(pieces, range(0, size + 1, each), low, high)
 
-    def _part_bytes(self, part: Part, form: MessageForm | None) -> bytes:
+    def _part_bytes(self, part: Part, form: ConversationForm | None) -> bytes:
         if form and form.verbatim and not part[4]:
             form = None
         data = wire_cache.get(key := (part, form.key) if form else part)
@@ -377,7 +377,7 @@ class Conversation:
             wire_cache.put(key, data)
         return data
 
-    def _part_tokens(self, part: Part, encoding: str, weights: ProviderWeights | None) -> int:
+    def _part_tokens(self, part: Part, encoding: str, weights: ConversationWeights | None) -> int:
         if not part[4]:
             weights = None
         total = token_cache.get(key := (part, encoding, weights.key if weights else None))
@@ -403,7 +403,7 @@ class Conversation:
         return self.files.store.read(part[0])
 
 
-def _cut_request_parts(
+def _cut_conversation_parts(
     pieces: Sequence[tuple[Node, int]], starts: Sequence[int], start: int, stop: int
 ) -> list[Part]:
     """Return the parts, cut to a range of messages."""
@@ -425,7 +425,7 @@ def _message_path(number: int) -> tuple[str, ...]:
     return f"{FAN_OUT - 1 + case:04d}", f"{shelf:02d}", f"{place:02d}"
 
 
-def to_wire(value: Any) -> bytes:
+def encode_without_credentials(value: Any) -> bytes:
     """Encode a part of a request as the bytes to send, with credentials hidden.
 
     Files that no tool has shown may contain a credential and appear in the system prompt and in
@@ -435,7 +435,7 @@ def to_wire(value: Any) -> bytes:
     return hide_in_json(written.encode("utf-8", "replace"))
 
 
-def call_id(step: int, index: int) -> str:
+def conversation_call_id(step: int, index: int) -> str:
     """Return the id of a tool call, derived from its place so that every run has the same."""
     return f"s{step}c{index}"
 
@@ -444,12 +444,12 @@ ERROR_PREFIX = "Error: "
 """Prefix of results of failed calls."""
 
 
-def tool_result(step: int, index: int, content: str) -> dict[str, Any]:
+def conversation_tool_result(step: int, index: int, content: str) -> dict[str, Any]:
     """Return the message with the result of a tool call."""
-    return {"role": "tool", "tool_call_id": call_id(step, index), "content": content}
+    return {"role": "tool", "tool_call_id": conversation_call_id(step, index), "content": content}
 
 
-def executed_tools(conversation: Conversation) -> frozenset[str]:
+def tools_run_in_conversation(conversation: Conversation) -> frozenset[str]:
     """Return the tools that succeeded since the last todo was completed."""
     fine: set[str] = set()
     tools: set[str] = set()
@@ -465,7 +465,7 @@ def executed_tools(conversation: Conversation) -> frozenset[str]:
     return frozenset(tools)
 
 
-def count_results(conversation: Conversation) -> int:
+def count_conversation_results(conversation: Conversation) -> int:
     """Return the number of results of the newest reply's calls."""
     count = 0
     for number in reversed(range(len(conversation))):

@@ -13,7 +13,7 @@ import yaml
 from pydantic import ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, parse_path
-from activities.text.json_schema import list_violations, schema_problem
+from activities.text.json_schema import list_json_schema_violations, schema_problem
 from activities.text.plain import replace_surrogates
 from config.patterns import compile_cached_pattern, pattern_error
 from config.yaml_files import YAML
@@ -51,7 +51,7 @@ def check_done_when(condition: DoneWhen) -> DoneWhen:
             compile_cached_pattern(condition.matches.pattern)
         elif condition.valid:
             parse_path(condition.valid.path)
-            check_condition_schema(condition.valid.schema_)
+            check_done_when_schema(condition.valid.schema_)
         elif condition.file_exists:
             parse_path(condition.file_exists)
     except PathRefused as refused:
@@ -61,7 +61,7 @@ def check_done_when(condition: DoneWhen) -> DoneWhen:
     return condition
 
 
-def check_condition_schema(schema: dict[str, Any]) -> None:
+def check_done_when_schema(schema: dict[str, Any]) -> None:
     """Raise ValueError for a JSON Schema that cannot be used."""
     if (size := len(json.dumps(schema, ensure_ascii=False, default=str))) > MAX_SCHEMA_CHARACTERS:
         raise ValueError(
@@ -88,16 +88,16 @@ def unmet_condition_reason(
             finding = checks.run_check(files, condition.command, checks.config.shell.seconds)
             problem = finding.text if finding else None
     else:
-        problem = _content_problem(files, condition)
+        problem = _done_when_problem(files, condition)
     return f"Not done yet: it is done when {condition.line}. {problem}" if problem else None
 
 
-def _content_problem(files: Files, condition: DoneWhen) -> str | None:
+def _done_when_problem(files: Files, condition: DoneWhen) -> str | None:
     try:
         if condition.valid:
-            return validity_problem(files, condition.valid)
+            return done_when_validity_problem(files, condition.valid)
         if condition.matches is None:
-            return _missing_condition_file(files, condition.file_exists or "")
+            return _missing_done_when_file(files, condition.file_exists or "")
         path = condition.matches.path
         entry = files.entry(path)
         if entry is None or entry.kind == "folder":
@@ -113,7 +113,7 @@ def _content_problem(files: Files, condition: DoneWhen) -> str | None:
     )
 
 
-def validity_problem(files: Files, condition: ValidFile) -> str | None:
+def done_when_validity_problem(files: Files, condition: ValidFile) -> str | None:
     """Return why the file does not fit its schema, with the first violations; None if it does.
 
     Raises:
@@ -126,14 +126,14 @@ def validity_problem(files: Files, condition: ValidFile) -> str | None:
     if (entry.size or 0) > MAX_FILE_BYTES:
         return f"{path} has {entry.size:,} bytes; at most {MAX_FILE_BYTES:,} are checked."
     try:
-        value = read_value(path, files.read(path))
-        wrong = list_violations(condition.schema_, value)
+        value = read_done_when_file(path, files.read(path))
+        wrong = list_json_schema_violations(condition.schema_, value)
     except ValueError as problem:
         return f"{path}: {problem}."
     return f"{path} does not fit: {'; '.join(wrong)}." if wrong else None
 
 
-def read_value(path: str, content: bytes) -> Any:
+def read_done_when_file(path: str, content: bytes) -> Any:
     """Return a JSON or YAML file's content as JSON values. Raises ValueError."""
     try:
         text = content.decode()
@@ -143,7 +143,7 @@ def read_value(path: str, content: bytes) -> Any:
                 raise ValueError("aliases (*name) are not read; write each value out")
             # A date is a string in JSON.
             return json.loads(json.dumps(yaml.load(text, YAML), default=str))
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_done_when_constant)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text") from None
     except json.JSONDecodeError as error:
@@ -156,11 +156,11 @@ def read_value(path: str, content: bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def _refuse_constant(name: str) -> None:
+def _refuse_done_when_constant(name: str) -> None:
     raise ValueError(f"{name} is no value in JSON")
 
 
-def _missing_condition_file(files: Files, pattern: str) -> str | None:
+def _missing_done_when_file(files: Files, pattern: str) -> str | None:
     if files.entry(pattern) is not None:
         return None
     if any(fnmatchcase(entry.path, pattern) for entry in files.walk()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
-from activities.checkpoints.remote import fetch_refs
+from activities.checkpoints.remote import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 
 PATIENCE_SECONDS = 5.0
@@ -25,7 +25,7 @@ def fetch_snapshot(root: Root, job: str, url: str, commit: str) -> Snapshot:
     while True:
         # The commit itself is here, so a part of it is missing.
         refetch = checkpoints.has_commit(commit)
-        fetch_refs(url, job, checkpoints, refetch=refetch)
+        fetch_remote_checkpoints(url, job, checkpoints, refetch=refetch)
         try:
             return Snapshot.load(checkpoints, commit)
         except CheckpointMissing:
@@ -43,4 +43,4 @@ def fetch_job(root: Root, job: str, url: str, newest: str) -> None:
     """
     checkpoints = open_checkpoints(root, job, create=True)
     damaged = checkpoints.has_commit(newest) and not checkpoints.is_intact(newest)
-    fetch_refs(url, job, checkpoints, refetch=damaged)
+    fetch_remote_checkpoints(url, job, checkpoints, refetch=damaged)

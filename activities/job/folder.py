@@ -15,9 +15,9 @@ from activities.checkpoints import (
     Checkpoints,
     Root,
     open_checkpoints,
-    project_files,
+    update_projection,
 )
-from activities.job.activity_context import job_id, scheduled_ms
+from activities.job.activity_context import activity_job_id, activity_schedule_ms
 from activities.job.push import BackgroundPush
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
@@ -34,7 +34,7 @@ _packing_paths: set[Path] = set()
 """Repositories that this process is packing in the background."""
 
 
-def project_folder(
+def update_job_folder(
     root: Root,
     checkpoints: Checkpoints,
     commit: str,
@@ -57,14 +57,16 @@ def project_folder(
         OSError: the folder cannot be written, or is locked (TimeoutError).
     """
     files = Snapshot.load(checkpoints, commit).files
-    moved = project_files(checkpoints, root, job_id(), files, scheduled, full=full, wait=wait)
+    moved = update_projection(
+        checkpoints, root, activity_job_id(), files, scheduled, full=full, wait=wait
+    )
     named = [replace_surrogates(path) for path in moved]
     for path in named:
-        log.warning("moved to lost+found: %s", path, extra={"job": job_id()})
+        log.warning("moved to lost+found: %s", path, extra={"job": activity_job_id()})
     return named
 
 
-class FolderUpdater:
+class JobFolderUpdater:
     """Updates folders in the background, while a step waits for something else.
 
     A folder is updated at most once in `FOLLOW_SECONDS`: an update costs as much as the rest of a
@@ -85,12 +87,12 @@ class FolderUpdater:
         If the body ends before an update is due, the next one does it. An update under way is
         awaited.
         """
-        loop, job, scheduled = asyncio.get_running_loop(), job_id(), scheduled_ms()
+        loop, job, scheduled = asyncio.get_running_loop(), activity_job_id(), activity_schedule_ms()
         running: list[asyncio.Task[None]] = []
 
         async def update_folder() -> None:
             if await asyncio.to_thread(self._update_folder, commit, scheduled):
-                self._pack_beside(job)
+                self._pack_in_background(job)
 
         def start_update() -> None:
             self._last_started[job] = loop.time()
@@ -114,16 +116,16 @@ class FolderUpdater:
         # other workers their step.
         try:
             with suppress(CheckpointMissing):
-                checkpoints = open_checkpoints(self._root, job_id())
+                checkpoints = open_checkpoints(self._root, activity_job_id())
             if checkpoints is None or not checkpoints.has_commit(commit):
                 return False  # another host made the commit; whoever opens it fetches it
-            project_folder(self._root, checkpoints, commit, scheduled, wait=0)
+            update_job_folder(self._root, checkpoints, commit, scheduled, wait=0)
         except (OSError, pygit2.GitError) as error:
-            log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
+            log.warning("the folder lags behind: %s", error, extra={"job": activity_job_id()})
             return False
         return checkpoints.is_full
 
-    def _pack_beside(self, job: str) -> None:
+    def _pack_in_background(self, job: str) -> None:
         """Pack a long phase's journal in the background.
 
         One job at a time: there are few threads, and other jobs' steps need them.
@@ -134,10 +136,10 @@ class FolderUpdater:
     def _pack_job(self, job: str) -> None:
         # The repository is gone, so there is nothing to pack.
         with suppress(CheckpointMissing):
-            pack_if_full(open_checkpoints(self._root, job), job)
+            pack_full_job_journal(open_checkpoints(self._root, job), job)
 
 
-def pack_if_full(checkpoints: Checkpoints, job: str) -> None:
+def pack_full_job_journal(checkpoints: Checkpoints, job: str) -> None:
     """Pack the journal if it is full; problems are logged."""
     _packing_paths.add(checkpoints.path)
     try:
@@ -169,19 +171,19 @@ def publish_checkpoint(
         checkpoints.pack(wait=wait)
     except TimeoutError as error:
         level = logging.INFO if ours and not last else logging.WARNING
-        log.log(level, "not packed: %s", error, extra={"job": job_id()})
+        log.log(level, "not packed: %s", error, extra={"job": activity_job_id()})
     # Pack first: git cannot read the journal, but can then follow every tag.
     checkpoints.tag(tag, snapshot.commit)
     push = BackgroundPush(root, snapshot.config.workspace.remote or "", snapshot.commit)
     push.start(tag)
     try:
-        moved = project_folder(
-            root, checkpoints, snapshot.commit, scheduled_ms(), full=True, wait=wait
+        moved = update_job_folder(
+            root, checkpoints, snapshot.commit, activity_schedule_ms(), full=True, wait=wait
         )
     except TimeoutError as error:
         if last:
             raise
-        log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
+        log.warning("the folder lags behind: %s", error, extra={"job": activity_job_id()})
     ResultCache(checkpoints.path).remove_others(except_key=key)
     push.wait_at_phase_end()
     return moved

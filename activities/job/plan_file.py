@@ -15,7 +15,7 @@ from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.done_when import read_done_when
 from activities.text.plain import replace_surrogates
 from protocol.endings import TodoEntry
-from protocol.scope import STEP_CHARACTERS, Box, id_of_box
+from protocol.scope import STEP_CHARACTERS, Box, scope_id_of_box
 from protocol.state import DoneWhen, ScopeItem
 from protocol.text import one_line
 
@@ -124,7 +124,7 @@ def tick_plan_boxes(text: str, items: Iterable[ScopeItem]) -> str:
     lines = text.splitlines(keepends=True)
     for phase in phases:
         for (ticked, box), number in zip(phase.boxes, phase.lines, strict=True):
-            if not ticked and id_of_box(box) in added:
+            if not ticked and scope_id_of_box(box) in added:
                 lines[number] = _EMPTY_BOX.sub("[x]", lines[number], count=1)
             elif not ticked and due[one_line(box, STEP_CHARACTERS)] > 0:
                 due[one_line(box, STEP_CHARACTERS)] -= 1
@@ -179,30 +179,30 @@ class TodosFile:
     todos: list[TodoEntry] = field(default_factory=list)
 
 
-def parse_todo_file(data: bytes | None) -> TodosFile:
+def parse_agent_todo_file(data: bytes | None) -> TodosFile:
     """Read `todos.yaml` without trusting its content."""
     if data is None:
         return TodosFile()
     if len(data) > MAX_BYTES:
         return TodosFile("invalid", f"it has {len(data):,} bytes, more than {MAX_BYTES:,}")
     try:
-        content = yaml.load(data.decode(), _NoAliasLoader)
+        content = yaml.load(data.decode(), _TodoFileLoader)
     # The parser may raise anything: ValueError for a date in month 13, KeyError for `!!bool x`.
     except Exception as error:
-        return TodosFile("invalid", f"it is not valid YAML ({_one_line(str(error), 200)})")
+        return TodosFile("invalid", f"it is not valid YAML ({_todo_file_line(str(error), 200)})")
     if not isinstance(content, dict) or not isinstance(content.get("todos"), list):
         return TodosFile("invalid", "it has no list under the key todos")
     entries = content["todos"]
     return TodosFile(
         "read",
-        phase=_bounded_text(content.get("phase"), 200) or "",
-        description=_bounded_text(content.get("description"), 2000) or "",
+        phase=_todo_file_text(content.get("phase"), 200) or "",
+        description=_todo_file_text(content.get("description"), 2000) or "",
         count=len(entries),
-        todos=[_read_todo(entry) for entry in entries[:MAX_FOUND]],
+        todos=[_read_todo_file_entry(entry) for entry in entries[:MAX_FOUND]],
     )
 
 
-class _NoAliasLoader(yaml.SafeLoader):
+class _TodoFileLoader(yaml.SafeLoader):
     """YAML without aliases, a few lines of which can expand to gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -211,39 +211,39 @@ class _NoAliasLoader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _read_todo(entry: Any) -> TodoEntry:
+def _read_todo_file_entry(entry: Any) -> TodoEntry:
     if not isinstance(entry, dict):
         return TodoEntry()
     number = entry.get("id")
     items = entry.get("items") or []
     if not isinstance(items, list):
         items = [items]
-    condition, problem = _read_done_when(entry.get("done_when"))
+    condition, problem = _read_todo_file_condition(entry.get("done_when"))
     return TodoEntry(
         done_when=condition,
         done_when_error=problem,
         id=number if type(number) is int and abs(number) < 1_000_000 else None,
-        content=_bounded_text(entry.get("content"), MAX_CONTENT),
-        items=[_one_line(str(item), 100) for item in items[:50]],
+        content=_todo_file_text(entry.get("content"), MAX_CONTENT),
+        items=[_todo_file_line(str(item), 100) for item in items[:50]],
     )
 
 
-def _read_done_when(value: Any) -> tuple[DoneWhen | None, str | None]:
+def _read_todo_file_condition(value: Any) -> tuple[DoneWhen | None, str | None]:
     if value is None:
         return None, None
     try:
         return read_done_when(value), None
     except ValueError as problem:
-        return None, _one_line(str(problem), 300)
+        return None, _todo_file_line(str(problem), 300)
 
 
-def _bounded_text(value: Any, limit: int) -> str | None:
+def _todo_file_text(value: Any, limit: int) -> str | None:
     if not isinstance(value, str) or not value.strip():
         return None
-    return _one_line(value, limit)
+    return _todo_file_line(value, limit)
 
 
-def _one_line(text: str, limit: int) -> str:
+def _todo_file_line(text: str, limit: int) -> str:
     """Return the text bounded and on one line: a todo of several lines could pass for several
     todos.
     """

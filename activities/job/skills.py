@@ -5,7 +5,7 @@ from __future__ import annotations
 from activities.checkpoints import Files
 from activities.job.compaction_plan import CompactionPlan
 from activities.job.snapshot import Snapshot
-from activities.text.tokens import clip_text
+from activities.text.tokens import clip_to_tokens
 from config.schema.skills import SKILL_FILE
 from config.skill_files import skill_body
 
@@ -39,7 +39,7 @@ def kept_skills(snapshot: Snapshot, plan: CompactionPlan | None, limit: int) -> 
     }
     return "\n\n".join(
         f"# Skill {name} (skills/{name}/)\n\n"
-        + clip_text(
+        + clip_to_tokens(
             read_skill_body(snapshot.files, name),
             limit // SHARE // len(names),
             f'read_file("{skill_path(name)}") shows all',

@@ -47,8 +47,12 @@ from activities.checkpoints.sharded_tree import (
 )
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import Conversation, call_id, count_results
-from activities.redaction.credentials import register_variables
+from activities.job.conversation import (
+    Conversation,
+    conversation_call_id,
+    count_conversation_results,
+)
+from activities.redaction.credentials import register_credential_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.repository import RepositoryLink
@@ -63,7 +67,7 @@ def _load_pinned_config(store: ObjectStore, blob: bytes) -> AgentConfig:
         if len(_configs) > 256:
             _configs.clear()
         _configs[blob] = AgentConfig.model_validate_json(store.read(blob))
-        register_variables(_configs[blob].credential_variables)
+        register_credential_variables(_configs[blob].credential_variables)
     return _configs[blob]
 
 
@@ -71,15 +75,17 @@ def _load_compaction(store: ObjectStore, raw: TreeEntry | None) -> Compaction:
     return Compaction.model_validate_json(store.read(raw.id)) if raw else Compaction()
 
 
-def _load_repository_link(store: ObjectStore, raw: TreeEntry | None) -> RepositoryLink | None:
+def _load_snapshot_repository_link(
+    store: ObjectStore, raw: TreeEntry | None
+) -> RepositoryLink | None:
     if raw is None:
         return None
     link = RepositoryLink.model_validate_json(store.read(raw.id))
-    register_variables(link.token_variables)
+    register_credential_variables(link.token_variables)
     return link
 
 
-def _load_link(store: ObjectStore, raw: TreeEntry | None) -> ProjectLink | None:
+def _load_snapshot_project_link(store: ObjectStore, raw: TreeEntry | None) -> ProjectLink | None:
     return ProjectLink.model_validate_json(store.read(raw.id)) if raw else None
 
 
@@ -170,8 +176,8 @@ class Snapshot:
             part_files(b"arguments"),
             part_files(b"helpers"),
             part_files(b"images"),
-            _load_link(store, parts.get(b"project.json")),
-            _load_repository_link(store, parts.get(b"repository.json")),
+            _load_snapshot_project_link(store, parts.get(b"project.json")),
+            _load_snapshot_repository_link(store, parts.get(b"repository.json")),
         )
 
     def save(self, message: str, timestamp: int) -> str:
@@ -251,7 +257,7 @@ class Snapshot:
 
     def pin_config(self, config: AgentConfig) -> None:
         """Pin the configuration from here on."""
-        register_variables(config.credential_variables)
+        register_credential_variables(config.credential_variables)
         self.config = config
         self.config_id = self.checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
 
@@ -275,12 +281,16 @@ class Snapshot:
     def keep_arguments(self, index: int, arguments: str) -> None:
         """Record arguments of a call that the conversation cannot hold."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(arguments.encode()))
-        self.arguments = self.arguments.with_tree_entry((call_id(self.state.step, index),), raw)
+        self.arguments = self.arguments.with_tree_entry(
+            (conversation_call_id(self.state.step, index),), raw
+        )
 
     def keep_helper(self, index: int, conversation: Conversation) -> None:
         """Record a helper's conversation."""
         raw = TreeEntry(FOLDER, bytes.fromhex(conversation.without_provider_data.id))
-        self.helpers = self.helpers.with_tree_entry((call_id(self.state.step, index),), raw)
+        self.helpers = self.helpers.with_tree_entry(
+            (conversation_call_id(self.state.step, index),), raw
+        )
 
     def keep_image(self, data: builtins.bytes, mime: str, pointer: str, tokens: int) -> None:
         """Keep a result's image for the message after the results of its reply."""
@@ -294,7 +304,7 @@ class Snapshot:
 
         Over Chat Completions, results can only be text.
         """
-        if self.state.images and count_results(self.conversation) == len(
+        if self.state.images and count_conversation_results(self.conversation) == len(
             self.conversation.tool_calls(self.state.step)
         ):
             self.conversation = self.conversation.append_images(self.state.images)
@@ -351,7 +361,7 @@ class Snapshot:
     def tool_call(self, index: int) -> dict[str, Any]:
         """Return the `index`-th tool call of the newest reply."""
         call = self.conversation.tool_calls(self.state.step)[index]
-        if raw := self.arguments.tree_entry((call_id(self.state.step, index),)):
+        if raw := self.arguments.tree_entry((conversation_call_id(self.state.step, index),)):
             call["function"]["arguments"] = self.checkpoints.store.read(raw.id).decode()
         return call
 

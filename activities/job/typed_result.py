@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 
 from activities.checkpoints import FilesError, PathRefused, parse_path
-from activities.job.done_when import check_condition_schema, read_value, validity_problem
+from activities.job.done_when import (
+    check_done_when_schema,
+    done_when_validity_problem,
+    read_done_when_file,
+)
 from activities.job.snapshot import Snapshot
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.endings import TypedResult
@@ -30,21 +34,21 @@ def check_result_schema(config: AgentConfig) -> None:
         return
     try:
         parse_path(config.result_path)
-        check_condition_schema(config.result_schema)
+        check_done_when_schema(config.result_schema)
     except PathRefused as refused:
         raise ConfigError(f"agent {config.name}: result_path: {refused}") from None
     except ValueError as problem:
         raise ConfigError(f"agent {config.name}: result_schema: {problem}") from None
 
 
-def with_result_requirements(instructions: str, config: AgentConfig) -> str:
+def with_typed_result_rules(instructions: str, config: AgentConfig) -> str:
     """Return a job's instructions with the requirements on its result."""
     if config.result_schema is None:
         return instructions
     return instructions.rstrip() + TOLD.format(path=config.result_path, schema=SCHEMA_FILE)
 
 
-def result_schema_page(config: AgentConfig) -> bytes:
+def typed_result_schema_page(config: AgentConfig) -> bytes:
     """Return the content of `SCHEMA_FILE`."""
     return (json.dumps(config.result_schema, indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -58,7 +62,7 @@ def result_problem(snapshot: Snapshot) -> str:
         {"path": config.result_path, "schema": config.result_schema}
     )
     try:
-        problem = validity_problem(snapshot.files, condition)
+        problem = done_when_validity_problem(snapshot.files, condition)
     except (FilesError, PathRefused) as error:
         problem = str(error)
     if problem is None:
@@ -73,7 +77,7 @@ def read_typed_result(snapshot: Snapshot) -> TypedResult | None:
         return None
     try:
         content = snapshot.files.read(path)
-        value = read_value(path, content)
+        value = read_done_when_file(path, content)
     except (FilesError, PathRefused, ValueError):  # removed after the gate looked
         return None
     small = len(json.dumps(value).encode()) <= MAX_CONTENT_BYTES

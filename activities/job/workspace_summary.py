@@ -57,14 +57,16 @@ def workspace_summary(
         "",
     ]
     differs = volatile_matcher(unlisted)
-    present, untouched = _without_untouched(files, repository, differs)
+    present, untouched = _workspace_summary_entries(files, repository, differs)
     lines += [untouched] if untouched else []
     listed = [
-        entry for entry in present if not _is_generated(entry.path) and not differs(entry.path)
+        entry
+        for entry in present
+        if not _workspace_summary_omits(entry.path) and not differs(entry.path)
     ]
     for entry in listed[:MAX_FILES]:
         heartbeat()
-        lines.append(_summary_file_line(files, changes, entry))
+        lines.append(_workspace_summary_line(files, changes, entry))
     if len(listed) > MAX_FILES:
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
     lines += ["", f"## {BEFORE if given_up else ACCOMPLISHED}", ""]
@@ -79,7 +81,7 @@ def workspace_summary(
         lines += [f"- {todo.content}" for todo in phase.open_todos]
     if state.scope:
         lines += ["", "## Scope", ""]
-        lines += [f"{scope.scope_line(state.scope)}."]
+        lines += [f"{scope.scope_ledger_line(state.scope)}."]
         lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
     return replace_surrogates("\n".join(lines) + "\n")
 
@@ -108,7 +110,7 @@ def condense_file_list(text: str) -> str:
     return "\n".join(lines)
 
 
-def with_summary(
+def with_workspace_summary(
     snapshot: Snapshot, state: JobState | None = None, *, given_up: bool = False
 ) -> Files:
     """Return the workspace with an updated `workspace_summary.md`, for the given state if any."""
@@ -124,7 +126,7 @@ def with_summary(
     return snapshot.files.write(SUMMARY, text.encode())
 
 
-def _without_untouched(
+def _workspace_summary_entries(
     files: Files, repository: RepositoryLink | None, differs: Callable[[str], bool]
 ) -> tuple[list[FileEntry], str]:
     """Return the files without unchanged ones of a repository, and a line about those."""
@@ -148,11 +150,11 @@ def _without_untouched(
     return [*files.with_tree_entry((folder,), None).walk(), *changed], line
 
 
-def _is_generated(path: str) -> bool:
+def _workspace_summary_omits(path: str) -> bool:
     return path == SUMMARY or path.startswith(("tools/", "skills/"))
 
 
-def _summary_file_line(files: Files, changes: Files, entry: FileEntry) -> str:
+def _workspace_summary_line(files: Files, changes: Files, entry: FileEntry) -> str:
     if entry.kind == "folder":
         return f"- {entry.path}/ (empty)"
     step = changes.tree_entry(tuple(entry.path.split("/")))

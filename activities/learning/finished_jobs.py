@@ -43,7 +43,7 @@ def finished_jobs(root: Root, most: int | None = None) -> dict[str, FinishedJob]
     Args:
         most: Read at most this many jobs, the last changed first; None for all.
     """
-    jobs = ((path.stem, read_finished_job(path)) for path in job_repositories(root)[:most])
+    jobs = ((path.stem, read_finished_job(path)) for path in list_job_repositories(root)[:most])
     return {name: job for name, job in jobs if job}
 
 
@@ -67,7 +67,7 @@ def read_finished_job(repository: Path) -> FinishedJob | None:
     return FinishedJob(entry.timestamp, snapshot.config.name, project, delivered, rules)
 
 
-def job_repositories(root: Root) -> list[Path]:
+def list_job_repositories(root: Root) -> list[Path]:
     """Return the intact repositories of jobs, the last changed first."""
     folder = root.path / ".longhaul" / "checkpoints"
     changed = {}

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
-from activities.guards.matching import Situation, guard_would_match
-from activities.job.conversation import count_results
+from activities.guards.matching import Situation, would_match_guard
+from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
-from activities.learning.finished_jobs import UNREADABLE, job_repositories
+from activities.learning.finished_jobs import UNREADABLE, list_job_repositories
 from activities.learning.precision import approved_calls, was_refusal_wrong
 from activities.learning.situations import calls_in_reply
 from config.learned_guards import ReplayCounts
@@ -48,10 +48,10 @@ def replay_guard(
     folders = {row.job: root.repository(row.job).stem for row in rows}
     approved = {(folders[job], step, tool, path) for job, step, tool, path in approved_calls(rows)}
     replayed = ReplayCounts()
-    for path in job_repositories(root)[:MAX_JOBS]:
+    for path in list_job_repositories(root)[:MAX_JOBS]:
         with suppress(*UNREADABLE):
             for step, now in _guard_situations(guard, Checkpoints(path), agent, beat):
-                if not guard_would_match(guard, now):
+                if not would_match_guard(guard, now):
                     continue
                 named = str(now.arguments.get("path", ""))
                 wrong = was_refusal_wrong(path.stem, step, now.tool, named, approved, results)
@@ -67,12 +67,12 @@ def _guard_situations(
     guard: Guard, store: Checkpoints, agent: str, beat: Callable[[], None]
 ) -> Iterator[tuple[int, Situation]]:
     """Return each situation the guard would have seen in a job, with its step."""
-    for reply, later in _reply_checkpoints(store, agent, beat):
+    for reply, later in _guard_replay_checkpoints(store, agent, beat):
         for now in _call_situations(guard, store, reply, later):
             yield reply.state.step, now
 
 
-def _reply_checkpoints(
+def _guard_replay_checkpoints(
     store: Checkpoints, agent: str, beat: Callable[[], None]
 ) -> Iterator[tuple[Snapshot, list[str]]]:
     """Return the checkpoints at which the agent had just made calls, newest first.
@@ -119,7 +119,7 @@ def _call_situations(
             return
         if snapshot.state.phase.number != reply.state.phase.number:
             break
-        standing.setdefault(count_results(snapshot.conversation), snapshot)
+        standing.setdefault(count_conversation_results(snapshot.conversation), snapshot)
     for place, (tool, arguments) in enumerate(calls):
         if before := standing.get(place):
             after = standing.get(place + 1) if changes else None

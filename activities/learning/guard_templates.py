@@ -40,12 +40,14 @@ def guard_from_template(pattern: Pattern, moments: Sequence[CallMoment]) -> Guar
     """
     lesson = pattern.lesson or DEFAULT_LESSON
     return (
-        _unproved_guard(pattern, moments, lesson) or _long_logs_guard(pattern, lesson)
-        or _misplaced_files_guard(pattern, lesson)
+        _unproved_claim_template(pattern, moments, lesson) or _long_logs_template(pattern, lesson)
+        or _misplaced_files_template(pattern, lesson)
     )  # fmt: skip
 
 
-def _unproved_guard(pattern: Pattern, moments: Sequence[CallMoment], lesson: str) -> Guard | None:
+def _unproved_claim_template(
+    pattern: Pattern, moments: Sequence[CallMoment], lesson: str
+) -> Guard | None:
     """Refuse marking something as tested although nothing was run for it."""
     if not moments or any(map(_has_proof, moments)) or not all(map(_can_prove, moments)):
         return None
@@ -79,7 +81,7 @@ def _unproved_guard(pattern: Pattern, moments: Sequence[CallMoment], lesson: str
     return None
 
 
-def _long_logs_guard(pattern: Pattern, lesson: str) -> Guard | None:
+def _long_logs_template(pattern: Pattern, lesson: str) -> Guard | None:
     """Refuse reading logs whole."""
     if pattern.tool != "read_file" or not _names_each(pattern):
         return None
@@ -94,13 +96,13 @@ def _long_logs_guard(pattern: Pattern, lesson: str) -> Guard | None:
     )
 
 
-def _misplaced_files_guard(pattern: Pattern, lesson: str) -> Guard | None:
+def _misplaced_files_template(pattern: Pattern, lesson: str) -> Guard | None:
     """Refuse writing files where they do not belong."""
     patterns = _common_patterns(pattern.paths) if _names_each(pattern) else []
     if pattern.tool not in WRITES or not patterns:
         return None
     return Guard(
-        name=guard_slug(f"{pattern.tool}.{patterns[0]}"),
+        name=template_guard_name(f"{pattern.tool}.{patterns[0]}"),
         point="before_tool",
         match=Match(tool=[pattern.tool], path=patterns),
         decision="deny",
@@ -108,7 +110,7 @@ def _misplaced_files_guard(pattern: Pattern, lesson: str) -> Guard | None:
     )
 
 
-def guard_slug(text: str) -> str:
+def template_guard_name(text: str) -> str:
     """Return a text as a guard's name, with a hash at the end if characters were dropped."""
     plain = re.sub(r"[^a-z0-9_.-]+", "-", text.lower().replace("/*", "")).strip("-.")
     if len(plain) <= MAX_NAME_CHARACTERS and not _LOST.search(text):

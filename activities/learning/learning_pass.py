@@ -16,16 +16,16 @@ from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.precision import (
     BY_ITSELF,
     GuardFigures,
-    guard_figures,
     is_guard_ready,
-    next_guard_stage,
+    measure_guard_precision,
+    next_stage_by_precision,
 )
 from activities.learning.promotion import (
     current_time,
     demote_guard,
+    learning_settings,
     move_guard,
     own_guards,
-    settings_of,
 )
 from activities.learning.proposals import propose_guard, propose_stricter
 from activities.learning.situations import find_call_moments
@@ -37,7 +37,7 @@ from config.schema.agent import ConfigError
 
 
 @dataclass(frozen=True)
-class GuardStatus:
+class LearnedGuardStatus:
     """A learned guard and its current stage."""
 
     learned: LearnedRevision
@@ -64,7 +64,7 @@ class LearningPass:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._guards = LearnedGuards(root.path)
-        self.traces: Sequence[Row[Any]] = RelationalStore(root).read(rows.list_traces)
+        self.traces: Sequence[Row[Any]] = RelationalStore(root).read(rows.list_stored_traces)
         self._finished = finished_jobs(root)
         folders = {row.job: root.repository(row.job).stem for row in self.traces}
         jobs = {job: self._finished.get(folder) for job, folder in folders.items()}
@@ -75,7 +75,7 @@ class LearningPass:
         """Return the patterns, the most frequent first."""
         return extract_patterns(self.traces)
 
-    def guard_statuses(self) -> list[GuardStatus]:
+    def guard_statuses(self) -> list[LearnedGuardStatus]:
         """Return the existing guards with their figures. Raises ConfigError for a broken file."""
         return [self._guard_status(learned) for learned in self._guards.newest_revisions()]
 
@@ -96,7 +96,9 @@ class LearningPass:
             if line := demote_guard(self._guards, learned, self.traces, self._accepted):
                 proposed.append(line)
                 continue
-            moved = next_guard_stage(learned.stage, now.figures, settings_of(learned.agent))
+            moved = next_stage_by_precision(
+                learned.stage, now.figures, learning_settings(learned.agent)
+            )
             if moved:
                 proposed.append(move_guard(self._guards, learned, *moved))
         return proposed
@@ -105,7 +107,7 @@ class LearningPass:
         proposed = []
         for pattern in self.patterns:
             beat()
-            settings = settings_of(pattern.agent)
+            settings = learning_settings(pattern.agent)
             if len(pattern.traces) < settings.traces or pattern.jobs < settings.jobs:
                 continue
             known = {name: self._guards.newest_number(name) for name in self._guards.names()}
@@ -151,7 +153,11 @@ class LearningPass:
         proposal = propose_stricter(pattern, timestamp, moments, in_use, agent_guards)
         if proposal is None or (proposal.replaces and proposal.name in newest):
             proposal = propose_guard(pattern, timestamp, moments)
-            return None if _is_answered(pattern, newest.get(proposal.name)) else proposal
+            return (
+                None
+                if _is_answered_by_earlier_pass(pattern, newest.get(proposal.name))
+                else proposal
+            )
         if proposal.name in newest:
             # The acting version continues while the stricter one is on trial.
             proposal.stricter_than = self._guards.number_acting(newest[proposal.name])
@@ -165,7 +171,7 @@ class LearningPass:
         if now.learned.stage != "experiment":
             raise ConfigError(f"{name} is {now.learned.stage}; only one in experiment is promoted")
         if not now.ready:
-            settings = settings_of(now.learned.agent)
+            settings = learning_settings(now.learned.agent)
             raise ConfigError(
                 f"{name} is not ready: {now.figures.line}; it takes {settings.evaluations} "
                 f"evaluations with at most {settings.ready_share:.0%} wrong"
@@ -186,32 +192,32 @@ class LearningPass:
         history = [revision.data() for revision in self._guards.revisions(name)]
         return {"file": self._guards.newest_path(name).read_text().rstrip(), "revisions": history}
 
-    def _find_status(self, name: str) -> GuardStatus:
+    def _find_status(self, name: str) -> LearnedGuardStatus:
         standing = {now.learned.name: now for now in self.guard_statuses()}
         if name not in standing:
             known = ", ".join(standing) or "none"
             raise ConfigError(f"no learned guard is called {name}; those there are: {known}")
         return standing[name]
 
-    def _guard_status(self, learned: LearnedRevision) -> GuardStatus:
+    def _guard_status(self, learned: LearnedRevision) -> LearnedGuardStatus:
         jobs = 0
         if guard := learned.guard:
             jobs_since = (
                 job for job in self._finished.values() if job.completed_at >= learned.since
             )
             jobs = sum(job.had_guard(guard) for job in jobs_since)
-        figures = guard_figures(learned, self.traces, self._accepted, jobs)
+        figures = measure_guard_precision(learned, self.traces, self._accepted, jobs)
         on_trial = learned.guard is not None and learned.stage == "experiment"
-        return GuardStatus(
-            learned, figures, on_trial and is_guard_ready(figures, settings_of(learned.agent))
+        return LearnedGuardStatus(
+            learned, figures, on_trial and is_guard_ready(figures, learning_settings(learned.agent))
         )
 
 
-def _is_answered(pattern: Pattern, known: LearnedRevision | None) -> bool:
+def _is_answered_by_earlier_pass(pattern: Pattern, known: LearnedRevision | None) -> bool:
     """Whether a proposal with that name counts as the answer. A useless one does not, if people
     refuse such calls again.
     """
     if known is None or known.stage != "retired" or not known.why.startswith(BY_ITSELF):
         return known is not None
     again = [row for row in pattern.traces if row.at > known.at]
-    return len(again) < settings_of(pattern.agent).traces
+    return len(again) < learning_settings(pattern.agent).traces

@@ -43,7 +43,7 @@ class Pattern:
     @property
     def lesson(self) -> str:
         """Return the most frequent correction."""
-        texts = Counter[str](map(_correct_text, self.traces))
+        texts = Counter[str](map(_pattern_correction_text, self.traces))
         most = max(sorted(texts), key=lambda text: (bool(text), texts[text]))
         return most.removeprefix(f"Refused by {self.guard}: ")
 
@@ -73,7 +73,7 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
         key = (row.agent, row.project, row.source, row.guard, row.tool)
         groups.setdefault(key, []).append(row)
     patterns = [
-        Pattern(*key, tuple(alike), _pattern_trend(alike, middle))
+        Pattern(*key, tuple(alike), _trace_pattern_trend(alike, middle))
         for key, members in groups.items()
         for alike in _cluster_alike(members)
     ]
@@ -85,15 +85,17 @@ def pattern_reason(row: Row[Any]) -> str:
     are just `Yes.`
     """
     text: str = row.what_was_correct or row.why or row.what_happened
-    return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer_trace(row) else text
+    return (
+        row.what_happened.removeprefix(QUESTION_PREFIX) if _is_pattern_answer_trace(row) else text
+    )
 
 
-def _correct_text(row: Row[Any]) -> str:
+def _pattern_correction_text(row: Row[Any]) -> str:
     text: str = row.what_was_correct or row.why
-    return f"{row.what_happened} {text}" if _is_answer_trace(row) else text
+    return f"{row.what_happened} {text}" if _is_pattern_answer_trace(row) else text
 
 
-def _is_answer_trace(row: Row[Any]) -> bool:
+def _is_pattern_answer_trace(row: Row[Any]) -> bool:
     return bool(row.source == "person" and row.what_happened.startswith(QUESTION_PREFIX))
 
 
@@ -117,7 +119,7 @@ def _cluster_alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
     return [alike for _, alike in clusters]
 
 
-def _pattern_trend(rows: Sequence[Row[Any]], middle: float) -> PatternTrend:
+def _trace_pattern_trend(rows: Sequence[Row[Any]], middle: float) -> PatternTrend:
     late = sum(row.at > middle for row in rows)
     early = len(rows) - late
     if late > early * 1.5:

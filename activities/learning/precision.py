@@ -56,7 +56,7 @@ class GuardFigures:
         )
 
 
-def guard_figures(
+def measure_guard_precision(
     learned: LearnedRevision,
     rows: Sequence[Row[Any]],
     accepted: Mapping[str, frozenset[str]],
@@ -122,7 +122,7 @@ def normalise_path(path: str) -> str:
     return "/".join(parts)[:MAX_PATH] or path
 
 
-def next_guard_stage(
+def next_stage_by_precision(
     stage: GuardStage, figures: GuardFigures, settings: Learning
 ) -> tuple[GuardStage, str] | None:
     """Return a guard's next stage and the reason; None to leave it.

@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import attempt_started_ms
 from activities.learning.finished_jobs import read_finished_job
-from activities.learning.precision import guard_figures, next_guard_stage
+from activities.learning.precision import measure_guard_precision, next_stage_by_precision
 from activities.stores import traces as rows
 from activities.stores.engine import RelationalStore
 from config.learned_guards import LearnedGuards, LearnedRevision
@@ -67,8 +67,8 @@ def demote_guard(
         return None
     # Figures of a stricter version on trial say nothing about the acting version.
     relevant = [row for row in traces if acting is learned or not row.stage]
-    figures = guard_figures(acting, relevant, accepted)
-    moved = next_guard_stage("active", figures, settings_of(learned.agent))
+    figures = measure_guard_precision(acting, relevant, accepted)
+    moved = next_stage_by_precision("active", figures, learning_settings(learned.agent))
     if not moved or moved[0] != "experiment":
         return None
     if acting is learned:
@@ -95,8 +95,8 @@ def demote_guards(root: Root, names: set[str]) -> list[str]:
     for learned in guards.newest_revisions():
         if learned.name not in names or guards.acting_revision(learned) is None:
             continue
-        own_traces = partial(rows.list_traces, guard=learned.name)
-        approved = partial(rows.list_traces, type="approval")
+        own_traces = partial(rows.list_stored_traces, guard=learned.name)
+        approved = partial(rows.list_stored_traces, type="approval")
         traces = {
             row.id: row
             for query in (own_traces, approved)
@@ -110,17 +110,17 @@ def demote_guards(root: Root, names: set[str]) -> list[str]:
     return notes
 
 
-def settings_of(agent: str) -> Learning:
+def learning_settings(agent: str) -> Learning:
     """Return the agent's settings; the defaults for an agent that no longer exists."""
-    return _load_agent(agent).learning
+    return _load_agent_for_promotion(agent).learning
 
 
 def own_guards(agent: str) -> list[Guard]:
     """Return the guards in the agent's files; those of the defaults for an agent that no longer
     exists.
     """
-    return _load_agent(agent).rules
+    return _load_agent_for_promotion(agent).rules
 
 
-def _load_agent(name: str) -> AgentConfig:
+def _load_agent_for_promotion(name: str) -> AgentConfig:
     return load_agent(name if name in agent_names() else "generalist")

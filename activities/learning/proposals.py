@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from activities.learning.guard_templates import guard_from_template, guard_slug
+from activities.learning.guard_templates import guard_from_template, template_guard_name
 from activities.learning.patterns import Pattern, pattern_reason
 from activities.learning.situations import CallMoment
 from activities.learning.stricter_version import stricter_version
@@ -41,7 +41,7 @@ def propose_guard(
         why="proposed from a pattern",
         agent=pattern.agent,
         project=pattern.project,
-        evidence=_list_evidence(pattern),
+        evidence=_proposal_evidence(pattern),
         guard=guard.model_copy(update={"name": name}) if guard else None,
         prompt="" if guard else _prompt_proposal(pattern),
     )
@@ -70,17 +70,19 @@ def propose_stricter(
         "stage": "experiment",
         "at": timestamp,
         "since": timestamp,
-        "evidence": _list_evidence(pattern),
+        "evidence": _proposal_evidence(pattern),
     }
     for revision in learned:
         if revision.guard and (
-            version := _with_lesson(stricter_version(revision.guard, moments), pattern)
+            version := _proposed_guard_with_lesson(
+                stricter_version(revision.guard, moments), pattern
+            )
         ):
-            why = f"stricter than before, {_describe_change(revision.guard, version)}"
+            why = f"stricter than before, {_describe_stricter_proposal(revision.guard, version)}"
             return revision.model_copy(update={**common, "guard": version, "why": why})
     for guard in agent_guards:
         if guard.stage == "active" and (
-            version := _with_lesson(stricter_version(guard, moments), pattern)
+            version := _proposed_guard_with_lesson(stricter_version(guard, moments), pattern)
         ):
             name = proposed_guard_name(pattern.agent, pattern.project, guard.name)
             return LearnedRevision.model_validate(
@@ -88,7 +90,7 @@ def propose_stricter(
                     **common,
                     "name": name,
                     "why": f"stricter than the agent's own {guard.name}, "
-                    f"{_describe_change(guard, version)}",
+                    f"{_describe_stricter_proposal(guard, version)}",
                     "agent": pattern.agent,
                     "project": pattern.project,
                     "guard": version.model_copy(update={"name": name}),
@@ -100,17 +102,17 @@ def propose_stricter(
 
 def proposed_guard_name(agent: str, project: str, by: str) -> str:
     """Return the name of a guard learned from jobs of an agent, or of a project's agent."""
-    return guard_slug(f"{project}.{agent}.{by}".strip("."))
+    return template_guard_name(f"{project}.{agent}.{by}".strip("."))
 
 
-def _with_lesson(guard: Guard | None, pattern: Pattern) -> Guard | None:
+def _proposed_guard_with_lesson(guard: Guard | None, pattern: Pattern) -> Guard | None:
     """Add the correction for these calls: the guard's own message may name the old limit."""
     if guard is None or not pattern.lesson:
         return guard
     return guard.model_copy(update={"message": pattern.lesson})
 
 
-def _describe_change(before: Guard, after: Guard) -> str:
+def _describe_stricter_proposal(before: Guard, after: Guard) -> str:
     """Return the change as `reads_lines 1000 -> 500` or `decision ask -> deny`."""
     pairs = [("decision", before.decision, after.decision)]
     pairs += [
@@ -120,7 +122,7 @@ def _describe_change(before: Guard, after: Guard) -> str:
     return ", ".join(f"{name} {old} -> {new}" for name, old, new in pairs if old != new)
 
 
-def _list_evidence(pattern: Pattern) -> list[str]:
+def _proposal_evidence(pattern: Pattern) -> list[str]:
     numbers = [f"T{row.id}" for row in pattern.traces]
     return [pattern.line, f"traces {first_few(numbers, SHOWN)}"]
 
@@ -133,7 +135,7 @@ def _proposed_prompt_name(pattern: Pattern) -> str:
         pattern_reason(pattern.traces[0]).encode("utf-8", "replace")
     ).hexdigest()
     about = ".".join(filter(None, (pattern.guard or pattern.source, pattern.tool)))
-    return f"{guard_slug(about)}.prompt-{reason[:6]}"
+    return f"{template_guard_name(about)}.prompt-{reason[:6]}"
 
 
 def _prompt_proposal(pattern: Pattern) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from activities.guards.matching import (
     Situation,
-    count_lines_to_read,
-    guard_would_match,
-    matched_content_length,
+    count_lines_for_matching,
+    guard_matched_length,
+    would_match_guard,
 )
 from activities.learning.situations import CallMoment
 from config.schema.guards import Guard
@@ -33,7 +33,7 @@ def stricter_version(guard: Guard, moments: Sequence[CallMoment]) -> Guard | Non
 
 def refuses_every_call(guard: Guard, situations: Sequence[Situation]) -> bool:
     """Whether the guard denies all these calls."""
-    return guard.decision == "deny" and all(guard_would_match(guard, now) for now in situations)
+    return guard.decision == "deny" and all(would_match_guard(guard, now) for now in situations)
 
 
 def _stricter_versions(guard: Guard, situations: Sequence[Situation]) -> list[Guard]:
@@ -46,13 +46,17 @@ def _stricter_versions(guard: Guard, situations: Sequence[Situation]) -> list[Gu
     if guard.decision != "deny":
         return versions
     if match.reads_lines is not None:
-        read = min(count_lines_to_read(now) or 0 for now in situations)
+        read = min(count_lines_for_matching(now) or 0 for now in situations)
         if 1 < read <= match.reads_lines:
-            versions.append(_with_stricter_limit(guard, "reads_lines", _round_limit_down(read)))
+            versions.append(
+                _with_stricter_limit(guard, "reads_lines", _round_to_stricter_limit(read))
+            )
     if match.longer is not None:
-        written = min(matched_content_length(match, now) for now in situations)
+        written = min(guard_matched_length(match, now) for now in situations)
         if 1 < written <= match.longer:
-            versions.append(_with_stricter_limit(guard, "longer", _round_limit_down(written)))
+            versions.append(
+                _with_stricter_limit(guard, "longer", _round_to_stricter_limit(written))
+            )
     return versions
 
 
@@ -60,7 +64,7 @@ def _with_stricter_limit(guard: Guard, name: str, limit: int) -> Guard:
     return guard.model_copy(update={"match": guard.match.model_copy(update={name: limit})})
 
 
-def _round_limit_down(value: int) -> int:
+def _round_to_stricter_limit(value: int) -> int:
     """Return the greatest number of one digit and zeros that is smaller: 599 and 501 give 500."""
     power: int = 10 ** (len(str(value - 1)) - 1)
     return (value - 1) // power * power

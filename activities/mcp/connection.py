@@ -27,15 +27,15 @@ from mcp.types import (
 
 from activities.mcp.elicitation import Elicited
 from activities.mcp.errors import ServerUnavailable
-from activities.mcp.raw_answers import note_answers
+from activities.mcp.raw_answers import record_raw_answers
 from activities.mcp.tasks import TaskParams, TaskRequest, Tasks, TaskState
 from activities.mcp.transport import (
     CALL_PROGRESS,
     UNEXPLAINED,
     CallProgress,
     StderrTail,
-    open_http,
-    open_process,
+    open_http_transport,
+    open_process_transport,
 )
 from activities.redaction.credentials import without_credentials
 from activities.redaction.secrets import redact
@@ -190,7 +190,8 @@ class Connection:
                         break
         except Exception as error:
             raise ServerUnavailable(
-                f"The MCP server {self.name} did not list its tools: {describe_error(error)}"
+                f"The MCP server {self.name} did not list its tools: "
+                f"{describe_connection_error(error)}"
                 f"{self.last_words}. Check it."
             ) from error
         return listed
@@ -221,9 +222,9 @@ class Connection:
                 self._ready.set()
                 await self._closing.wait()
         except Exception as error:
-            why = describe_error(error)
+            why = describe_connection_error(error)
             self._failure = self._failure or (
-                f"it answered {opening.status_line}" if why == UNEXPLAINED else why
+                f"it answered {opening.http_status_line}" if why == UNEXPLAINED else why
             )
         finally:
             self._client = None
@@ -243,11 +244,13 @@ class Connection:
 
     def _open_transport(self) -> AbstractAsyncContextManager[TransportStreams]:
         if self.server.url:
-            return note_answers(open_http(self.server))
-        return note_answers(open_process(self.server, self._folder, self._stderr_tail))
+            return record_raw_answers(open_http_transport(self.server))
+        return record_raw_answers(
+            open_process_transport(self.server, self._folder, self._stderr_tail)
+        )
 
 
-def describe_error(error: BaseException) -> str:
+def describe_connection_error(error: BaseException) -> str:
     """Return an error on one line; for a group, its first member."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -12,7 +12,7 @@ from mcp.types import Tool, ToolAnnotations
 
 from activities.mcp.errors import ServerUnavailable
 from activities.mcp.servers import worker_servers
-from activities.text.plain import NAME_CHARACTERS, replace_surrogates, tool_name
+from activities.text.plain import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from activities.toolkit.arguments import SchemaArguments
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.mcp_servers import DeclaredTool, Effect, Server
@@ -33,19 +33,19 @@ def declare_tools(config: AgentConfig) -> list[str]:
     config.unavailable_servers, notes = {}, []
     for name, server in config.mcp.items():
         try:
-            listed = _list_tools(name, server)
+            listed = _fetch_tool_declarations(name, server)
         except ServerUnavailable as away:
             if server.away == "park":
                 raise
             config.unavailable_servers[name] = str(away)
             notes.append(f"the job goes on without the tools of {name}. {away}")
             continue
-        _check_names(config.name, name, server, listed)
+        _check_tools_declared(config.name, name, server, listed)
         # By name: a server that ignores paging lists the same tools again.
         for _, tool in sorted({tool.name: tool for tool in listed}.items()):
             if server.tools is not None and tool.name not in server.tools:
                 continue
-            if why := _unusable_reason(tool):
+            if why := _undeclarable_tool_reason(tool):
                 notes.append(f"the tool {tool.name} of {name} is left out: {why}")
                 continue
             declared.append(_declare_tool(name, server, tool, {other.name for other in declared}))
@@ -53,14 +53,14 @@ def declare_tools(config: AgentConfig) -> list[str]:
     return notes
 
 
-def _list_tools(name: str, server: Server) -> list[Tool]:
+def _fetch_tool_declarations(name: str, server: Server) -> list[Tool]:
     if server.cwd is None:
         return worker_servers().list_tools(name, server)
     with TemporaryDirectory() as empty:
         return worker_servers().list_tools(name, server, Path(empty))
 
 
-def _check_names(agent: str, name: str, server: Server, listed: list[Tool]) -> None:
+def _check_tools_declared(agent: str, name: str, server: Server, listed: list[Tool]) -> None:
     names = {tool.name for tool in listed}
     for key, named_tools in (("tools", server.tools or []), ("effects", list(server.effects))):
         if lacking := [tool for tool in named_tools if tool not in names]:
@@ -70,7 +70,7 @@ def _check_names(agent: str, name: str, server: Server, listed: list[Tool]) -> N
             )
 
 
-def _unusable_reason(tool: Tool) -> str:
+def _undeclarable_tool_reason(tool: Tool) -> str:
     """Return why the tool cannot be offered; empty if it can."""
     if len(json.dumps(tool.input_schema)) > MAX_SCHEMA:
         return f"its schema is longer than {MAX_SCHEMA:,} characters"
@@ -110,7 +110,7 @@ def declared_effect(hints: ToolAnnotations | None) -> Effect:
 def unique_name(server: str, tool: str, used_names: set[str]) -> str:
     """Return an unused name `<server>__<tool>` without characters that endpoints refuse."""
     full = f"{server}__{tool}"
-    name = tool_name(full)
+    name = safe_tool_name(full)
     if name != full or len(name) > NAME_CHARACTERS or name in used_names:
         digest = hashlib.sha1(full.encode()).hexdigest()[:8]
         name = f"{name[: NAME_CHARACTERS - 9]}_{digest}"

@@ -84,13 +84,15 @@ class Elicited:
         if isinstance(read, dict):
             return {**self._present, **read}
         if len(named) == 1:
-            return {named[0]: _convert_answer(self._properties[named[0]], text)}
+            return {named[0]: _convert_elicited_answer(self._properties[named[0]], text)}
         values = dict(self._present)
         for line in filter(str.strip, text.replace(";", "\n").splitlines()):
             name, parted, value = line.partition("=")
             if not parted or name.strip() not in named:
                 raise Misread(f"{one_line(line, 40)!r} is not name=value")
-            values[name.strip()] = _convert_answer(self._properties[name.strip()], value.strip())
+            values[name.strip()] = _convert_elicited_answer(
+                self._properties[name.strip()], value.strip()
+            )
         return values
 
     @property
@@ -148,7 +150,7 @@ def _requested_type(schema: dict[str, Any]) -> str:
     return one_line(f"{kind}: {label}" if label else kind, 200)
 
 
-def _convert_answer(schema: dict[str, Any], text: str) -> Any:
+def _convert_elicited_answer(schema: dict[str, Any], text: str) -> Any:
     """Convert a person's word to the requested type; leave it unchanged if that fails."""
     match schema.get("type"):
         case "boolean":

@@ -18,7 +18,7 @@ GRACE = 0.5
 """Seconds for a server to end by itself."""
 
 
-def end_server_group(status: int) -> None:
+def end_process_group(status: int) -> None:
     """End all processes of the group; its leader is this process."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(0, signal.SIGTERM)
@@ -28,7 +28,7 @@ def end_server_group(status: int) -> None:
     os._exit(status)
 
 
-def kill_server_group(*_: object) -> None:
+def kill_process_group(*_: object) -> None:
     """Kill the group: the worker died, which also closed the server's standard input."""
     time.sleep(GRACE)
     os.killpg(0, signal.SIGKILL)
@@ -36,11 +36,11 @@ def kill_server_group(*_: object) -> None:
 
 def main() -> None:
     worker, command = int(sys.argv[1]), sys.argv[2:]
-    signal.signal(signal.SIGTERM, kill_server_group)
+    signal.signal(signal.SIGTERM, kill_process_group)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != worker:  # it ended before this could run
-        kill_server_group()
+        kill_process_group()
     try:
         server = subprocess.Popen(command)
     except OSError as error:
@@ -49,7 +49,7 @@ def main() -> None:
     # The pipes belong to the server: they close when the server closes them.
     os.close(0)
     os.close(1)
-    end_server_group(server.wait())
+    end_process_group(server.wait())
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ LOST = (
 
 
 @contextmanager
-def outcomes_told(declared: DeclaredTool, folder: Path | None = None) -> Iterator[None]:
+def convert_call_errors(declared: DeclaredTool, folder: Path | None = None) -> Iterator[None]:
     """Convert the errors of a call in the body.
 
     Raises:
@@ -30,24 +30,24 @@ def outcomes_told(declared: DeclaredTool, folder: Path | None = None) -> Iterato
     except ServerUnavailable as away:
         raise DependencyUnavailable(str(away)) from away
     except ServerCallFailed as failed:
-        raise ToolError(shorten_paths(str(failed), folder)) from failed
+        raise ToolError(shorten_call_error_paths(str(failed), folder)) from failed
     except ServerCallInterrupted as lost:
         if declared.effect != "once":
             raise ToolError(f"{lost}. Try something smaller, or another way.") from lost
         raise ToolError(LOST.format(why=lost)) from lost
 
 
-def make_paths_relative(text: str, folder: Path | None) -> str:
+def make_result_paths_relative(text: str, folder: Path | None) -> str:
     """Make paths relative to the workspace: the private folder differs in every attempt."""
     return text if folder is None else text.replace(f"{folder}/", "").replace(str(folder), ".")
 
 
-def shorten_paths(error: str, folder: Path | None) -> str:
+def shorten_call_error_paths(error: str, folder: Path | None) -> str:
     """Remove the host's folders from an error as well.
 
     Text that a tool read may contain such a path, and keeps it.
     """
-    text = make_paths_relative(error, folder)
+    text = make_result_paths_relative(error, folder)
     for above, parent in enumerate(folder.parents[:-1] if folder else (), 1):
         path = rf"(?<![\w.-]){re.escape(str(parent))}(?![\w.-])"
         text = re.sub(path, "/".join([".."] * above), text)

@@ -15,7 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextContent
 from pydantic import ValidationError
 
-from activities.mcp.transport import CALL_PROGRESS, CallProgress, ForwardingStream
+from activities.mcp.transport import CALL_PROGRESS, CallProgress, ForwardingTransportStream
 from activities.redaction.secrets import redact
 from protocol.text import one_line
 from protocol.validation_errors import first_validation_errors
@@ -33,16 +33,16 @@ ODD_RESULT = (
 
 
 @asynccontextmanager
-async def note_answers(
+async def record_raw_answers(
     transport: AbstractAsyncContextManager[TransportStreams],
 ) -> AsyncIterator[TransportStreams]:
     """Wrap the transport to record the answer to each call in its `CallProgress`."""
     waiting: dict[str | int, CallProgress] = {}
     async with transport as (read, write):
-        yield _NotingReader(read, waiting), _NotingWriter(write, waiting)
+        yield _RawAnswerReader(read, waiting), _RawCallWriter(write, waiting)
 
 
-class _NotingWriter(ForwardingStream[WriteStream[SessionMessage]]):
+class _RawCallWriter(ForwardingTransportStream[WriteStream[SessionMessage]]):
     def __init__(
         self, inner: WriteStream[SessionMessage], waiting: dict[str | int, CallProgress]
     ) -> None:
@@ -59,7 +59,7 @@ class _NotingWriter(ForwardingStream[WriteStream[SessionMessage]]):
         await self._inner.send(item)
 
 
-class _NotingReader(ForwardingStream[ReadStream[SessionMessage | Exception]]):
+class _RawAnswerReader(ForwardingTransportStream[ReadStream[SessionMessage | Exception]]):
     def __init__(
         self, inner: ReadStream[SessionMessage | Exception], waiting: dict[str | int, CallProgress]
     ) -> None:
@@ -71,15 +71,15 @@ class _NotingReader(ForwardingStream[ReadStream[SessionMessage | Exception]]):
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        return self._note_answer(await self._inner.receive())
+        return self._record_raw_answer(await self._inner.receive())
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return self._note_answer(await self._inner.__anext__())
+        return self._record_raw_answer(await self._inner.__anext__())
 
-    def _note_answer(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def _record_raw_answer(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
             sending = self._waiting.pop(item.message.id, None)
             if sending:
@@ -87,7 +87,7 @@ class _NotingReader(ForwardingStream[ReadStream[SessionMessage | Exception]]):
         return item
 
 
-def odd_result(result: dict[str, Any] | None, why: Exception) -> CallToolResult | None:
+def salvage_raw_answer(result: dict[str, Any] | None, why: Exception) -> CallToolResult | None:
     """Return a raw answer with what is wrong with it; None if no answer to a call came.
 
     Args:

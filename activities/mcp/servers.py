@@ -29,9 +29,9 @@ from mcp.types import (
     Tool,
 )
 
-from activities.mcp.connection import Called, Connection, Turn, describe_error
+from activities.mcp.connection import Called, Connection, Turn, describe_connection_error
 from activities.mcp.errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
-from activities.mcp.raw_answers import odd_result
+from activities.mcp.raw_answers import salvage_raw_answer
 from activities.mcp.tasks import TaskState
 from activities.mcp.transport import UNEXPLAINED, CallProgress
 from config.schema.mcp_servers import Server
@@ -164,7 +164,7 @@ class Servers:
                     await connection.call_tool(tool, arguments, key, sending, turn), name, sending
                 )
             except MCPError as error:
-                if (odd := odd_result(sending.result, error)) is not None:
+                if (odd := salvage_raw_answer(sending.result, error)) is not None:
                     # The server was lost while listing its schema, after it had answered the call.
                     return odd
                 if error.code == HEADER_MISMATCH and not is_retry:
@@ -177,18 +177,18 @@ class Servers:
                         f"{name} has not answered within {server.call_seconds} s"
                     ) from error
                 lost = error.code == CONNECTION_CLOSED and error.message.startswith(LOST_MESSAGES)
-                if _is_session_lost(error, sending.status):
+                if _is_server_session_lost(error, sending.status):
                     sending.was_sent = False
                 elif error.message == UNEXPLAINED:
-                    raise _status_error(name, sending) from error
+                    raise _server_status_error(name, sending) from error
                 elif not lost:
                     raise ServerCallFailed(error.message, error.code) from error
             except ConnectionError:
                 pass
             except Exception as error:
-                if (odd := odd_result(sending.result, error)) is not None:
+                if (odd := salvage_raw_answer(sending.result, error)) is not None:
                     return odd
-                message = f"{name} answered what is no result: {describe_error(error)}"
+                message = f"{name} answered what is no result: {describe_connection_error(error)}"
                 raise (ServerCallFailed if repeatable else ServerCallInterrupted)(
                     message
                 ) from error
@@ -214,9 +214,9 @@ class Servers:
             except MCPError as error:
                 if error.code in (INVALID_PARAMS, METHOD_NOT_FOUND):
                     raise ServerCallFailed(error.message, error.code) from error
-                why = describe_error(error)
+                why = describe_connection_error(error)
             except Exception as error:
-                why = describe_error(error)
+                why = describe_connection_error(error)
             await self._drop_connection(connection)
         raise ServerUnavailable(
             f"The MCP server {name} does not say how its task {task} stands: {why}. Check it."
@@ -265,7 +265,7 @@ def _with_server_questions(called: Called, name: str, sending: CallProgress) -> 
     return called
 
 
-def _is_session_lost(error: MCPError, status: int) -> bool:
+def _is_server_session_lost(error: MCPError, status: int) -> bool:
     """Whether an HTTP server reports that it does not know the session, so that nothing was done.
 
     Wording differs between servers, so the status decides. Without a session, 404 means an unknown
@@ -277,15 +277,15 @@ def _is_session_lost(error: MCPError, status: int) -> bool:
     return status == 404 or (status == 400 and "session" in error.message.lower())
 
 
-def _status_error(name: str, sending: CallProgress) -> Exception:
+def _server_status_error(name: str, sending: CallProgress) -> Exception:
     """Convert a bare HTTP status to the error it means for a call."""
     if sending.status in (401, 403):
         return ServerUnavailable(
-            f"The MCP server {name} refuses access ({sending.status_line}). Check the "
+            f"The MCP server {name} refuses access ({sending.http_status_line}). Check the "
             "variables that "
             "mcp names for its headers, or its headers_command."
         )
-    message = f"{name} answered {sending.status_line}"
+    message = f"{name} answered {sending.http_status_line}"
     # A proxy may answer with this while the server is still working.
     return ServerCallInterrupted(message) if sending.status >= 500 else ServerCallFailed(message)
 

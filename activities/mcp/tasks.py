@@ -59,10 +59,10 @@ class Tasks(ClientExtension):
     identifier = "io.modelcontextprotocol/tasks"
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
-        return (ResultClaim(result_type="task", model=CreatedTask, resolve=_not_here),)
+        return (ResultClaim(result_type="task", model=CreatedTask, resolve=_refuse_task_claim),)
 
 
-async def _not_here(_: CreatedTask, __: ClaimContext) -> CallToolResult:
+async def _refuse_task_claim(_: CreatedTask, __: ClaimContext) -> CallToolResult:
     raise RuntimeError("tasks are polled by the workflow")
 
 
@@ -75,6 +75,6 @@ def until_next_poll(task: CreatedTask | TaskState, pending: Pending, now: float)
     return min(max(SOONEST, interval, slower), MOST_SECONDS)
 
 
-def is_too_old(server: Server, pending: Pending, now: float) -> bool:
+def is_task_overdue(server: Server, pending: Pending, now: float) -> bool:
     """Whether the task has exceeded the time its server is given."""
     return now - pending.begun > server.task_seconds

@@ -9,7 +9,11 @@ from mcp.types import CallToolResult
 
 from activities.commands.private_folder import private_folder
 from activities.mcp.media import put_result_images, take_result_images
-from activities.mcp.outcomes import make_paths_relative, outcomes_told, shorten_paths
+from activities.mcp.outcomes import (
+    convert_call_errors,
+    make_result_paths_relative,
+    shorten_call_error_paths,
+)
 from activities.mcp.results import result_text
 from activities.mcp.servers import worker_servers
 from activities.mcp.turns import call_in_turns
@@ -41,7 +45,7 @@ def _send_call(
     declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any], folder: Path
 ) -> tuple[str, dict[str, bytes]]:
     """Return the result as text, and its images."""
-    with outcomes_told(declared, folder):
+    with convert_call_errors(declared, folder):
         result = worker_servers().call_tool(
             declared.server,
             context.config.mcp[declared.server],
@@ -57,5 +61,5 @@ def _send_call(
     result, images = take_result_images(result, context.files.limit)
     text = result_text(result)
     if result.is_error:
-        raise ToolError(shorten_paths(text, folder))
-    return make_paths_relative(text, folder), images
+        raise ToolError(shorten_call_error_paths(text, folder))
+    return make_result_paths_relative(text, folder), images

@@ -48,7 +48,7 @@ class CallProgress:
     """Questions of the server during the call, with the answers it got."""
 
     @property
-    def status_line(self) -> str:
+    def http_status_line(self) -> str:
         """Return the status in words."""
         return f"{self.status} {httpx2.codes.get_reason_phrase(self.status)}".strip()
 
@@ -92,7 +92,7 @@ class StderrTail:
             os.close(theirs)
 
 
-class ForwardingStream(Generic[Inner]):
+class ForwardingTransportStream(Generic[Inner]):
     """A stream that wraps another one, including its context manager."""
 
     def __init__(self, inner: Inner) -> None:
@@ -115,7 +115,7 @@ class ForwardingStream(Generic[Inner]):
         return suppressed
 
 
-class _WatchedStream(ForwardingStream[WriteStream[SessionMessage]]):
+class _WatchedTransportStream(ForwardingTransportStream[WriteStream[SessionMessage]]):
     """A stream to the server that records when a call's message is taken from it."""
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -133,7 +133,7 @@ class _WatchedStream(ForwardingStream[WriteStream[SessionMessage]]):
 
 
 @asynccontextmanager
-async def open_process(
+async def open_process_transport(
     server: Server, folder: Path | None, words: StderrTail
 ) -> AsyncIterator[TransportStreams]:
     """Run the server's own process, which ends with this context and with the worker.
@@ -150,7 +150,7 @@ async def open_process(
         parameters = StdioServerParameters(
             command=sys.executable,
             args=["-I", "-S", str(KEEPER), str(os.getpid()), *command],
-            env=variable_values(server.env.items()),
+            env=resolve_transport_variables(server.env.items()),
             cwd=folder,
             # Bytes that are not UTF-8 make a line that is no message, and do not end the
             # connection.
@@ -158,7 +158,7 @@ async def open_process(
         )
         with os.fdopen(stderr, "w", closefd=False) as errlog:
             async with stdio_client(parameters, errlog) as (read, write):
-                yield read, _WatchedStream(write)
+                yield read, _WatchedTransportStream(write)
 
 
 class _WatchedTransport(httpx2.AsyncHTTPTransport):
@@ -178,18 +178,18 @@ class _WatchedTransport(httpx2.AsyncHTTPTransport):
 
 
 @asynccontextmanager
-async def open_http(server: Server) -> AsyncIterator[TransportStreams]:
+async def open_http_transport(server: Server) -> AsyncIterator[TransportStreams]:
     """Connect by streamable HTTP.
 
     Raises:
         ServerUnavailable: a variable of the worker is not set, or the command gives no headers.
     """
     assert server.url
-    headers: dict[str, Any] = variable_values(server.headers.items())
+    headers: dict[str, Any] = resolve_transport_variables(server.headers.items())
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=server.call_seconds + 5)
     auth = None
     if server.headers_command:
-        auth = CommandHeaders(server, variable_values(server.env.items()))
+        auth = CommandHeaders(server, resolve_transport_variables(server.env.items()))
         await auth.refresh()
     async with (
         httpx2.AsyncClient(
@@ -200,7 +200,7 @@ async def open_http(server: Server) -> AsyncIterator[TransportStreams]:
         yield streams
 
 
-def variable_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def resolve_transport_variables(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the values of the worker's variables by name.
 
     Raises:

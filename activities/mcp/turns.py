@@ -24,11 +24,11 @@ from activities.mcp.connection import Called, Turn
 from activities.mcp.elicitation import Elicited, Misread, elicited
 from activities.mcp.errors import ServerCallFailed, ServerUnavailable
 from activities.mcp.media import put_result_images, take_result_images
-from activities.mcp.outcomes import outcomes_told
-from activities.mcp.raw_answers import odd_result
+from activities.mcp.outcomes import convert_call_errors
+from activities.mcp.raw_answers import salvage_raw_answer
 from activities.mcp.results import result_text
 from activities.mcp.servers import BEGUN, worker_servers
-from activities.mcp.tasks import CreatedTask, TaskState, is_too_old, until_next_poll
+from activities.mcp.tasks import CreatedTask, TaskState, is_task_overdue, until_next_poll
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.text.plain import replace_surrogates
@@ -83,15 +83,15 @@ class _CallTurn:
     def begin(self, arguments: dict[str, Any]) -> str:
         """Make the call."""
         pending = Pending(key=self._context.key, turn=0, begun=time.time(), server=self._name)
-        with outcomes_told(self._declared):
+        with convert_call_errors(self._declared):
             return self._settle(self._send(arguments, BEGUN), pending, arguments)
 
     def go_on(self) -> str:
         """Give the server the answers to the questions it asked before working."""
         pending, state = self._pending, self._context.held
         questions = self._questions(REQUESTS.validate_python(state["requests"]))
-        answers, arguments = _collect_answers(pending, questions), state["arguments"]
-        with outcomes_told(self._declared):
+        answers, arguments = _collect_turn_answers(pending, questions), state["arguments"]
+        with convert_call_errors(self._declared):
             try:
                 result = self._send(arguments, Turn({**answers}, state["state"]))
             except ServerCallFailed as failed:
@@ -124,7 +124,7 @@ class _CallTurn:
 
     def _state(self, state: TaskState) -> str:
         """Return the result of a task that has ended. Raises Unfinished while it runs."""
-        pending, now, remark = self._pending, time.time(), _said(state)
+        pending, now, remark = self._pending, time.time(), _task_status_text(state)
         match state.status:
             case "completed":
                 return self._result(state.result or {})
@@ -138,7 +138,7 @@ class _CallTurn:
                 raise ToolError(STOPPED.format(server=self._name, said=remark))
             case "input_required":
                 pending = self._answer(self._questions(state.input_requests))
-        if is_too_old(self._server, pending, now):
+        if is_task_overdue(self._server, pending, now):
             self._give_up()
         going = {"says": remark, "seconds": until_next_poll(state, pending, now)}
         raise Unfinished(pending.model_copy(update=going), again=True)
@@ -181,7 +181,7 @@ class _CallTurn:
         """Return the text of a result. Raises Unfinished if it is none yet."""
         if isinstance(result, CallToolResult):
             return self._text(result)
-        pending = _without_open_question(pending).model_copy(update={"turn": pending.turn + 1})
+        pending = _close_turn_question(pending).model_copy(update={"turn": pending.turn + 1})
         if isinstance(result, InputRequiredResult):
             requests = result.input_requests or {}
             [first, *_] = self._questions(requests)
@@ -192,11 +192,11 @@ class _CallTurn:
                 "state": result.request_state,
                 "arguments": arguments,
             }
-            raise Unfinished(_with_open_question(pending, first), state)
+            raise Unfinished(_open_turn_question(pending, first), state)
         assert isinstance(result, CreatedTask)
         going = {
             "task": result.task_id,
-            "says": _said(result),
+            "says": _task_status_text(result),
             "seconds": until_next_poll(result, pending, pending.begun),
         }
         raise Unfinished(pending.model_copy(update=going))
@@ -213,12 +213,12 @@ class _CallTurn:
 
         The answers are kept: until the server has taken them it repeats its questions.
         """
-        answers = _collect_answers(self._pending, questions)
+        answers = _collect_turn_answers(self._pending, questions)
         # If it does not want them, it has gone on meanwhile, as the next poll shows.
         with suppress(ServerCallFailed):
             self._ask("tasks/update", answers)
-        return _without_open_question(self._pending).model_copy(
-            update={"answers": _dump_answers(answers)}
+        return _close_turn_question(self._pending).model_copy(
+            update={"answers": _dump_turn_answers(answers)}
         )
 
     def _result(self, sent: dict[str, Any]) -> str:
@@ -231,7 +231,7 @@ class _CallTurn:
             # The result is complete even if the server ends before it declares its schema.
             result = CallToolResult.model_validate(sent)
         except Exception as error:
-            odd = odd_result(sent, error)
+            odd = salvage_raw_answer(sent, error)
             if odd is None:
                 raise ToolError(f"{self._name} ended its task without a result.") from error
             result = odd
@@ -253,7 +253,9 @@ class _CallTurn:
         raise ToolError(TOO_LONG.format(server=self._name, seconds=self._server.task_seconds))
 
 
-def _collect_answers(pending: Pending, questions: Sequence[Elicited]) -> dict[str, ElicitResult]:
+def _collect_turn_answers(
+    pending: Pending, questions: Sequence[Elicited]
+) -> dict[str, ElicitResult]:
     """Return the answers to all questions. Raises Unfinished for the first that has none."""
     answers = {key: ElicitResult.model_validate(answer) for key, answer in pending.answers.items()}
     current = next((each for each in questions if each.key == pending.asks), None)
@@ -267,19 +269,21 @@ def _collect_answers(pending: Pending, questions: Sequence[Elicited]) -> dict[st
         answers[current.key] = answer
     unanswered = [each for each in questions if each.key not in answers]
     if unanswered:
-        asking = _with_open_question(_without_open_question(pending), unanswered[0])
-        raise Unfinished(asking.model_copy(update={"answers": _dump_answers(answers)}), again=True)
+        asking = _open_turn_question(_close_turn_question(pending), unanswered[0])
+        raise Unfinished(
+            asking.model_copy(update={"answers": _dump_turn_answers(answers)}), again=True
+        )
     return {each.key: answers[each.key] for each in questions}
 
 
-def _dump_answers(answers: dict[str, ElicitResult]) -> dict[str, dict[str, Any]]:
+def _dump_turn_answers(answers: dict[str, ElicitResult]) -> dict[str, dict[str, Any]]:
     return {
         key: answer.model_dump(mode="json", by_alias=True, exclude_none=True)
         for key, answer in answers.items()
     }
 
 
-def _with_open_question(pending: Pending, question: Elicited) -> Pending:
+def _open_turn_question(pending: Pending, question: Elicited) -> Pending:
     return pending.model_copy(
         update={
             "asks": question.key,
@@ -290,7 +294,7 @@ def _with_open_question(pending: Pending, question: Elicited) -> Pending:
     )
 
 
-def _without_open_question(pending: Pending) -> Pending:
+def _close_turn_question(pending: Pending) -> Pending:
     """Return the call with no question open."""
     update: dict[str, Any] = {
         "asks": "",
@@ -302,5 +306,5 @@ def _without_open_question(pending: Pending) -> Pending:
     return pending.model_copy(update=update)
 
 
-def _said(task: CreatedTask | TaskState) -> str:
+def _task_status_text(task: CreatedTask | TaskState) -> str:
     return hide_credentials(redact(replace_surrogates(one_line(task.status_message or "", 200))))

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from activities.job.conversation import MIXED_UP
 from activities.model.json_text import (
     EMPTY,
-    GrowingText,
+    GrowingJsonText,
     begins_json_value,
-    canonical_arguments,
+    canonical_json_arguments,
     is_json_object,
     json_arguments_object,
 )
@@ -73,7 +73,7 @@ class CallPieces:
     """The pieces of one call."""
 
     name: str = ""
-    text: GrowingText = field(default_factory=GrowingText)
+    text: GrowingJsonText = field(default_factory=GrowingJsonText)
     ids: set[str] = field(default_factory=set)
     indexes: set[int] = field(default_factory=set)
     extra: dict[str, Any] | None = None
@@ -156,28 +156,28 @@ def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
     """
     if not pieces:
         return []
-    by_label = _read_by_label(pieces, tools)
+    by_label = _group_pieces_by_label(pieces, tools)
     if by_label and _are_calls_sound(by_label) and not _joins_repeated_ids(by_label, pieces):
-        if any(call.text.is_empty for call in by_label) and _is_each_label_single(pieces):
+        if any(call.text.is_empty for call in by_label) and _are_piece_labels_unique(pieces):
             # An endpoint that labels every piece anew may have separated calls from their names.
-            in_sequence = _read_in_sequence(pieces, tools)
+            in_sequence = _group_pieces_in_sequence(pieces, tools)
             if in_sequence and _are_calls_filled(in_sequence):
-                return _finished_calls(in_sequence)
-        return _finished_calls(by_label)
-    in_sequence = _read_in_sequence(pieces, tools)
-    for reading in (_read_by_key(pieces, _piece_ids(pieces), tools), _read_by_key(pieces,
-    _piece_indexes(pieces), tools),
-                    in_sequence):  # fmt: skip
+                return _join_call_pieces(in_sequence)
+        return _join_call_pieces(by_label)
+    in_sequence = _group_pieces_in_sequence(pieces, tools)
+    by_id = _group_pieces_by_key(pieces, _piece_ids(pieces), tools)
+    by_index = _group_pieces_by_key(pieces, _piece_indexes(pieces), tools)
+    for reading in (by_id, by_index, in_sequence):
         if reading and _are_calls_filled(reading):
-            return _finished_calls(reading)
-    if by_label and _are_labels_clean(by_label, pieces):
-        return _finished_calls(by_label)
-    if in_sequence and _are_calls_orderly(in_sequence):
-        return _finished_calls(in_sequence)
-    return [_mixed_up_call(pieces)]
+            return _join_call_pieces(reading)
+    if by_label and _are_piece_labels_clean(by_label, pieces):
+        return _join_call_pieces(by_label)
+    if in_sequence and _are_call_pieces_orderly(in_sequence):
+        return _join_call_pieces(in_sequence)
+    return [_call_of_mixed_pieces(pieces)]
 
 
-def separate_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
+def convert_pieces_to_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
     """Return the calls of an unstreamed reply, in which each piece is one call."""
     return [
         ReadCall(piece.name, json_arguments_object(piece.arguments), piece.extra)
@@ -188,7 +188,7 @@ def separate_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
 # Readings
 
 
-def _read_by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
+def _group_pieces_by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
     """Group by id where there is one, else by index, else with the incomplete call.
 
     Returns None if a piece without a label may belong to several calls.
@@ -201,29 +201,29 @@ def _read_by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces
         if call is None and piece.index is not None:
             call = by_index.get(piece.index)
         elif call is None:
-            candidates = _open_calls(calls)
+            candidates = _calls_awaiting_pieces(calls)
             if len(candidates) > 1:
                 return None
             call = candidates[0] if candidates else None
         if call is None or call.is_over_before(piece, tools):
             call = CallPieces()
             calls.append(call)
-        elif piece.name and _is_name_of_several(_labelled_alike(piece, calls, by_id)):
+        elif piece.name and _is_name_piece_ambiguous(_calls_with_piece_label(piece, calls, by_id)):
             return None
         call.add(piece)
         if piece.id:
             by_id[piece.id] = call
         if piece.index is not None:
             by_index[piece.index] = call
-    calls = _merge_repeats(calls, _label_sameness(calls))
+    calls = _merge_repeated_pieces(calls, _piece_label_comparison(calls))
     # Read again, now that it is known which labels carry no information.
-    calls = _merge_repeats(calls, _label_sameness(calls))
+    calls = _merge_repeated_pieces(calls, _piece_label_comparison(calls))
     if all(call.indexes for call in calls):
         calls.sort(key=lambda call: min(call.indexes))
     return calls
 
 
-def _labelled_alike(
+def _calls_with_piece_label(
     piece: Piece, calls: list[CallPieces], by_id: Mapping[str, CallPieces]
 ) -> list[CallPieces]:
     """Return the calls to which the piece's label may point."""
@@ -234,22 +234,24 @@ def _labelled_alike(
     return calls
 
 
-def _is_name_of_several(calls: list[CallPieces]) -> bool:
+def _is_name_piece_ambiguous(calls: list[CallPieces]) -> bool:
     """Whether a name that comes now may belong to more than one of these calls."""
     nameless = [call for call in calls if not call.name]
     if len(nameless) < 2:
         return False
     named = [call for call in calls if call.name]
-    return sum(not any(_repeats_call(call, other) for other in named) for call in nameless) > 1
+    return (
+        sum(not any(_repeats_call_pieces(call, other) for other in named) for call in nameless) > 1
+    )
 
 
-def _open_calls(calls: list[CallPieces]) -> list[CallPieces]:
+def _calls_awaiting_pieces(calls: list[CallPieces]) -> list[CallPieces]:
     """Return the calls that a piece without a label may continue."""
     candidates = [call for call in calls if call.is_open]
     return [call for call in candidates if not call.text.is_empty] or candidates
 
 
-def _read_by_key(
+def _group_pieces_by_key(
     pieces: Sequence[Piece], keys: list[object], tools: ToolNames
 ) -> list[CallPieces] | None:
     """Group strictly by one label; None if a piece has none."""
@@ -262,10 +264,12 @@ def _read_by_key(
         if call is None or call.is_over_before(piece, tools):
             call = newest[key] = CallPieces(key=key)
             calls.append(call)
-        elif piece.name and _is_name_of_several([other for other in calls if other.key == key]):
+        elif piece.name and _is_name_piece_ambiguous(
+            [other for other in calls if other.key == key]
+        ):
             return None
         call.add(piece)
-    return _merge_repeats(calls, lambda first, second: int(first.key == second.key))
+    return _merge_repeated_pieces(calls, lambda first, second: int(first.key == second.key))
 
 
 def _piece_ids(pieces: Sequence[Piece]) -> list[object]:
@@ -276,30 +280,32 @@ def _piece_indexes(pieces: Sequence[Piece]) -> list[object]:
     return [piece.index for piece in pieces]
 
 
-def _read_in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
+def _group_pieces_in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
     """Read one call after the other, ignoring labels; None if a name has no place."""
     calls: list[CallPieces] = []
     for piece in pieces:
         if not calls or calls[-1].is_over_before(piece, tools):
             calls.append(CallPieces())
-        elif piece.name and _is_name_of_several(calls):
+        elif piece.name and _is_name_piece_ambiguous(calls):
             return None
         calls[-1].add(piece)
-    return _merge_repeats(calls, lambda first, second: 1)
+    return _merge_repeated_pieces(calls, lambda first, second: 1)
 
 
 Sameness = Callable[[CallPieces, CallPieces], int]
 """Whether the labels of two calls say that they are the same: yes (2), unknown (1), no (0)."""
 
 
-def _merge_repeats(calls: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
+def _merge_repeated_pieces(calls: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
     """Return the calls without those that only repeat, announce or continue another."""
     if len(calls) > MAX_COMPARED:
         return calls
     distinct: list[CallPieces] = []
-    for call in _without_placeholders(calls, is_same):
+    for call in _drop_placeholder_pieces(calls, is_same):
         earlier = (
-            other for other in distinct if is_same(other, call) and _repeats_call(call, other)
+            other
+            for other in distinct
+            if is_same(other, call) and _repeats_call_pieces(call, other)
         )
         if repeated := next(earlier, None):
             repeated.name = repeated.name or call.name
@@ -307,15 +313,15 @@ def _merge_repeats(calls: list[CallPieces], is_same: Sameness) -> list[CallPiece
             distinct.append(call)
     settled: list[CallPieces] = []
     for place, call in enumerate(distinct):
-        candidates = _closest_calls(call, settled, is_same)
-        if candidates and _continues_call(call, candidates[-1]):
+        candidates = _closest_call_pieces(call, settled, is_same)
+        if candidates and _continues_call_pieces(call, candidates[-1]):
             candidates[-1].absorb(call)
-        elif not _announces_later_call(call, distinct[place + 1 :], is_same):
+        elif not _announces_later_pieces(call, distinct[place + 1 :], is_same):
             settled.append(call)
     return settled
 
 
-def _closest_calls(
+def _closest_call_pieces(
     call: CallPieces, earlier: list[CallPieces], is_same: Sameness
 ) -> list[CallPieces]:
     """Return the calls that it most likely continues."""
@@ -325,7 +331,7 @@ def _closest_calls(
     ]
 
 
-def _without_placeholders(calls: list[CallPieces], is_same: Sameness) -> Iterator[CallPieces]:
+def _drop_placeholder_pieces(calls: list[CallPieces], is_same: Sameness) -> Iterator[CallPieces]:
     """Return the calls without the empty object that some endpoints put directly before each."""
     for before, call in pairwise([*calls, CallPieces()]):
         is_named_alike = before.name == call.name or not (before.name and call.name)
@@ -342,15 +348,15 @@ def _without_placeholders(calls: list[CallPieces], is_same: Sameness) -> Iterato
             yield before
 
 
-def _repeats_call(call: CallPieces, earlier: CallPieces) -> bool:
+def _repeats_call_pieces(call: CallPieces, earlier: CallPieces) -> bool:
     if call.text.is_empty:
         return call.name == earlier.name
-    return (call.name == earlier.name or not (call.name and earlier.name)) and canonical_arguments(
-        call.arguments
-    ) == canonical_arguments(earlier.arguments)
+    return (
+        call.name == earlier.name or not (call.name and earlier.name)
+    ) and canonical_json_arguments(call.arguments) == canonical_json_arguments(earlier.arguments)
 
 
-def _continues_call(call: CallPieces, earlier: CallPieces) -> bool:
+def _continues_call_pieces(call: CallPieces, earlier: CallPieces) -> bool:
     """Whether a call continues complete arguments.
 
     Without a name it is a model's mistake, and some endpoints put an empty object before arguments.
@@ -359,14 +365,14 @@ def _continues_call(call: CallPieces, earlier: CallPieces) -> bool:
     return not call.name or (is_named_alike and str(earlier.text) == EMPTY)
 
 
-def _announces_later_call(call: CallPieces, later: list[CallPieces], is_same: Sameness) -> bool:
+def _announces_later_pieces(call: CallPieces, later: list[CallPieces], is_same: Sameness) -> bool:
     """Whether it is only the name of a later call."""
     return call.text.is_empty and any(
         is_same(call, other) and other.name == call.name for other in later
     )
 
 
-def _label_sameness(calls: list[CallPieces]) -> Sameness:
+def _piece_label_comparison(calls: list[CallPieces]) -> Sameness:
     """Compare labels.
 
     Labels that change within a call, or are equal for all calls, say nothing. If other calls have
@@ -413,14 +419,14 @@ def _joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> boo
     return any(counts[identity] > 1 for identity in joined)
 
 
-def _is_each_label_single(pieces: Sequence[Piece]) -> bool:
+def _are_piece_labels_unique(pieces: Sequence[Piece]) -> bool:
     """Whether no id occurs twice, and no index except one that is equal for all."""
     indexes = [piece.index for piece in pieces if piece.index is not None]
     ids = [piece.id for piece in pieces if piece.id]
     return len(set(ids)) == len(ids) and len(set(indexes)) in (len(indexes), 1)
 
 
-def _are_labels_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+def _are_piece_labels_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
     """Whether the protocol's labels show with certainty which piece belongs to which call.
 
     A malformed call is then the model's mistake and says nothing about the others.
@@ -434,11 +440,11 @@ def _are_labels_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
         and len(set(indexes)) == len(indexes)
         and len(set(ids)) == len(ids)
         # Otherwise each piece may have a label of its own.
-        and not _is_each_label_single(pieces)
+        and not _are_piece_labels_unique(pieces)
     )
 
 
-def _are_calls_orderly(calls: list[CallPieces]) -> bool:
+def _are_call_pieces_orderly(calls: list[CallPieces]) -> bool:
     """Whether each call ended before the next began; the last one may be cut."""
     return (
         all(call.name and not call.restarts for call in calls)
@@ -450,19 +456,19 @@ def _are_calls_orderly(calls: list[CallPieces]) -> bool:
 # Results
 
 
-def _finished_calls(calls: list[CallPieces]) -> list[ReadCall]:
+def _join_call_pieces(calls: list[CallPieces]) -> list[ReadCall]:
     return [
         ReadCall(call.name, EMPTY if call.text.is_empty else call.arguments, call.extra)
         for call in calls
     ]
 
 
-def _mixed_up_call(pieces: Sequence[Piece]) -> ReadCall:
+def _call_of_mixed_pieces(pieces: Sequence[Piece]) -> ReadCall:
     """Return one call in place of all, which is refused when it is run."""
     name = next((piece.name for piece in pieces if piece.name), "")
-    return ReadCall(name, json.dumps({MIXED_UP: "".join(_piece_texts(pieces))[:MAX_SHOWN]}))
+    return ReadCall(name, json.dumps({MIXED_UP: "".join(_call_piece_texts(pieces))[:MAX_SHOWN]}))
 
 
-def _piece_texts(pieces: Sequence[Piece]) -> Iterator[str]:
+def _call_piece_texts(pieces: Sequence[Piece]) -> Iterator[str]:
     for piece in pieces:
         yield f"{piece.name} {piece.arguments}" if piece.name else piece.arguments

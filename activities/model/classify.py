@@ -32,36 +32,40 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*+•#]+|\d+[.)])\s+")
 
 
 @dataclass(frozen=True)
-class _PhraseMatcher:
+class _ReplyPhraseMatcher:
     phrases: list[re2._Regexp]
     exceptions: list[re2._Regexp]
 
     @classmethod
-    def from_class(cls, phrase_class: PhraseClass) -> _PhraseMatcher:
+    def from_class(cls, phrase_class: PhraseClass) -> _ReplyPhraseMatcher:
         return cls(
             [compile_phrase(phrase) for phrase in phrase_class.phrases],
             [compile_phrase(phrase) for phrase in phrase_class.exceptions],
         )
 
     def matches_sentence(self, sentence: str) -> bool:
-        return _any_matches(self.phrases, sentence) and not _any_matches(self.exceptions, sentence)
+        return _matches_any_reply_phrase(self.phrases, sentence) and not _matches_any_reply_phrase(
+            self.exceptions, sentence
+        )
 
 
 @dataclass(frozen=True)
 class _CompiledWording:
-    asking: list[_PhraseMatcher]
-    claiming: list[_PhraseMatcher]
+    asking: list[_ReplyPhraseMatcher]
+    claiming: list[_ReplyPhraseMatcher]
     answers: list[re2._Regexp]
 
 
 def classify_reply(text: str, wording: Wording) -> ReplyVerdict:
     """Classify a reply that calls no tool, by the job's phrases."""
-    compiled = _compile_wording(wording)
-    sentences = split_sentences(unquoted_text(text))
+    compiled = _compile_reply_classifier(wording)
+    sentences = split_reply_sentences(unquoted_reply_text(text))
     for number, sentence in enumerate(sentences):
         if any(kind.matches_sentence(sentence) for kind in compiled.asking):
             following = sentences[number + 1] if number + 1 < len(sentences) else ""
-            if not (sentence.endswith("?") and _any_matches(compiled.answers, following)):
+            if not (
+                sentence.endswith("?") and _matches_any_reply_phrase(compiled.answers, following)
+            ):
                 return "asks"
     claimed = any(
         kind.matches_sentence(sentence) for sentence in sentences for kind in compiled.claiming
@@ -69,7 +73,7 @@ def classify_reply(text: str, wording: Wording) -> ReplyVerdict:
     return "claims" if claimed else "reports"
 
 
-def unquoted_text(text: str) -> str:
+def unquoted_reply_text(text: str) -> str:
     """Return the text without code blocks, block quotes and quotations."""
     kept_lines: list[str] = []
     fence = ""
@@ -88,14 +92,14 @@ def unquoted_text(text: str) -> str:
     return str(_SINGLE.sub(r"\1~\2", words))
 
 
-def split_sentences(text: str) -> list[str]:
+def split_reply_sentences(text: str) -> list[str]:
     """Split into sentences with their end marks, without list marks, white space collapsed."""
-    lines = "\n".join(_LIST_MARK.sub("", line) for line in _joined_lines(text))
+    lines = "\n".join(_LIST_MARK.sub("", line) for line in _unwrap_reply_lines(text))
     matches = (" ".join(match.group().split()) for match in _SENTENCE.finditer(lines))
     return [sentence for sentence in matches if sentence.strip(".!?…~_ ")]
 
 
-def _joined_lines(text: str) -> list[str]:
+def _unwrap_reply_lines(text: str) -> list[str]:
     """Return the lines, joining those over which a sentence was wrapped."""
     lines: list[str] = []
     for line in text.split("\n"):
@@ -107,14 +111,14 @@ def _joined_lines(text: str) -> list[str]:
     return lines
 
 
-def _any_matches(patterns: list[re2._Regexp], text: str) -> bool:
+def _matches_any_reply_phrase(patterns: list[re2._Regexp], text: str) -> bool:
     return any(pattern.search(text) for pattern in patterns)
 
 
 @lru_cache(maxsize=16)
-def _compile_wording(wording: Wording) -> _CompiledWording:
+def _compile_reply_classifier(wording: Wording) -> _CompiledWording:
     return _CompiledWording(
-        [_PhraseMatcher.from_class(phrase_class) for phrase_class in wording.asking],
-        [_PhraseMatcher.from_class(phrase_class) for phrase_class in wording.claiming],
+        [_ReplyPhraseMatcher.from_class(phrase_class) for phrase_class in wording.asking],
+        [_ReplyPhraseMatcher.from_class(phrase_class) for phrase_class in wording.claiming],
         [compile_phrase(phrase, at_start=True) for phrase in wording.answers],
     )

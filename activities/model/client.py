@@ -17,18 +17,18 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
-from activities.job.activity_context import attempt_key, job_id
+from activities.job.activity_context import activity_effect_key, activity_job_id
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.dialect import Dialect, dialect_of, remember_dialect
 from activities.model.endpoint import MAX_EXAMINED, Connect, endpoint_failure
-from activities.model.prompt import plain_prompt_body
+from activities.model.prompt import simple_prompt_body
 from activities.model.providers import provider_name
 from activities.model.stream import CONNECTION_ERRORS, StreamedReply, stream_reply
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
 from activities.runtime.failures import is_failure_retried, typed_failure
-from activities.runtime.heartbeats import check_still_wanted
+from activities.runtime.heartbeats import check_attempt_by_heartbeat
 from config.schema.agent_sections import ModelConfig
 
 ATTEMPTS_PER_MODEL = 3
@@ -70,7 +70,7 @@ class ModelQuery:
         """Ask the phase's model with a prompt of its own, apart from the job's work."""
         system = snapshot.config.templates[template]
         models = snapshot.config.model_chain(snapshot.state.phase.kind)
-        return cls(models, lambda model: plain_prompt_body(model, system, user_text))
+        return cls(models, lambda model: simple_prompt_body(model, system, user_text))
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class _Request:
     is_last: bool
 
 
-class _Exchange:
+class _ModelExchange:
     """One attempt to get a reply: decides which model is asked next, and in which dialect."""
 
     def __init__(
@@ -186,13 +186,16 @@ class ModelClient:
             ApplicationError: typed; the error of the first model asked.
             OSError: the reply cannot be kept. From the second attempt on, nobody is asked then.
         """
-        repository, key = reply_key or (self._root.repository(job_id()), f"{attempt_key()}{part}")
-        exchange = _Exchange(build_query, repository, key, squeezed=compaction_exhausted)
+        repository, key = reply_key or (
+            self._root.repository(activity_job_id()),
+            f"{activity_effect_key()}{part}",
+        )
+        exchange = _ModelExchange(build_query, repository, key, squeezed=compaction_exhausted)
         while True:
             request = await asyncio.to_thread(exchange.prepare)
             if isinstance(request, StreamedReply):
                 return await asyncio.to_thread(use_reply, request)
-            await check_still_wanted()
+            await check_attempt_by_heartbeat()
             model = request.model
             try:
                 reply = await call_endpoint(
@@ -207,7 +210,7 @@ class ModelClient:
             return await asyncio.to_thread(self._keep, exchange, reply, use_reply)
 
     def _keep(
-        self, exchange: _Exchange, reply: StreamedReply, use: Callable[[StreamedReply], R]
+        self, exchange: _ModelExchange, reply: StreamedReply, use: Callable[[StreamedReply], R]
     ) -> R:
         """Keep the reply before anything else can fail, since it is paid for; then use it."""
         data = hide_in_json(reply.model_dump_json().encode())
@@ -266,7 +269,7 @@ async def call_endpoint(connect: Connect, model: ModelConfig, body: bytes) -> St
     """
     try:
         client = connect(model)
-        with tracing.watch_model_call(model, client) as heard:
+        with tracing.trace_activity_model_call(model, client) as heard:
             # The client's own limit applies to each wait, and a trickling reply could go on for
             # ever.
             async with asyncio.timeout(model.timeout_seconds):

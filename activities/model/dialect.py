@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import to_wire
+from activities.job.conversation import encode_without_credentials
 from activities.model.providers import (
     Api,
     provider_address,
@@ -166,11 +166,11 @@ class Dialect:
                 function["parameters"] = without_keywords(function["parameters"], self.keywords)
             if messages := request.get("messages"):
                 if TURNS in self.unsupported:
-                    messages = list(_alternate_roles(messages))
+                    messages = list(_alternate_roles_for_dialect(messages))
                 if IDS in self.unsupported:
-                    messages = [_with_short_ids(message) for message in messages]
+                    messages = [_shorten_ids_for_dialect(message) for message in messages]
                 request["messages"] = messages
-            body = to_wire(request)
+            body = encode_without_credentials(request)
         return body
 
     def adjust_to_refusal(self, refusal: str, model: ModelConfig) -> Dialect | None:
@@ -231,7 +231,7 @@ def _sends_part(model: ModelConfig, part: str) -> bool:
     return model.stream or part not in (STREAM, COUNTS)
 
 
-def _alternate_roles(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _alternate_roles_for_dialect(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Return messages with alternating roles; results belong to the role of the calls."""
     before = ""
     for message in messages:
@@ -243,15 +243,18 @@ def _alternate_roles(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]
         before = message["role"]
 
 
-def _with_short_ids(message: dict[str, Any]) -> dict[str, Any]:
+def _shorten_ids_for_dialect(message: dict[str, Any]) -> dict[str, Any]:
     if answered := message.get("tool_call_id"):
-        return {**message, "tool_call_id": _short_id(answered)}
+        return {**message, "tool_call_id": _short_dialect_id(answered)}
     if calls := message.get("tool_calls"):
-        return {**message, "tool_calls": [{**call, "id": _short_id(call["id"])} for call in calls]}
+        return {
+            **message,
+            "tool_calls": [{**call, "id": _short_dialect_id(call["id"])} for call in calls],
+        }
     return message
 
 
-def _short_id(name: str) -> str:
+def _short_dialect_id(name: str) -> str:
     return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:ID_CHARACTERS]
 
 

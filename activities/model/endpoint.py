@@ -19,9 +19,9 @@ from openai import AsyncOpenAI
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.job.activity_context import job_id
+from activities.job.activity_context import activity_job_id
 from activities.model.stream import ReplyCutShort
-from activities.redaction.credentials import api_key, without_credentials
+from activities.redaction.credentials import api_key_credential, without_credentials
 from activities.runtime.failures import typed_failure
 from config.schema.agent_sections import ModelConfig
 from protocol.text import one_line
@@ -86,10 +86,10 @@ def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
     The key is read from the environment at every call, so that a new one takes effect.
     """
     if model.name == REHEARSAL:
-        return _rehearsal_client()
+        return _connect_rehearsal_endpoint()
     base_url = model.base_url or os.environ.get("OPENAI_BASE_URL")
     try:
-        key = api_key(model.api_key_variable)
+        key = api_key_credential(model.api_key_variable)
     except ValueError as error:
         raise typed_failure(
             "Credentials",
@@ -103,12 +103,12 @@ def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
             "restart the worker and resume the job.",
         )
     return _endpoint_client(
-        base_url, key or "none", float(model.timeout_seconds), _connection_pool_number()
+        base_url, key or "none", float(model.timeout_seconds), _endpoint_pool_number()
     )
 
 
 @lru_cache(maxsize=1)
-def _rehearsal_client() -> AsyncOpenAI:
+def _connect_rehearsal_endpoint() -> AsyncOpenAI:
     transport = RehearsalTransport(rehearse)
     return AsyncOpenAI(
         base_url="http://rehearsal/v1",
@@ -118,23 +118,23 @@ def _rehearsal_client() -> AsyncOpenAI:
     )
 
 
-def _connection_pool_number() -> int:
+def _endpoint_pool_number() -> int:
     """Return the pool of a job: its calls share one, so that each finds the previous connection."""
-    return crc32(job_id().encode()) % POOLS if activity.in_activity() else 0
+    return crc32(activity_job_id().encode()) % POOLS if activity.in_activity() else 0
 
 
 @lru_cache(maxsize=8 * POOLS)
 def _endpoint_client(base_url: str | None, key: str, seconds: float, _: int) -> AsyncOpenAI:
     timeout = httpx2.Timeout(seconds, connect=10)
     http = openai.DefaultAsyncHttpxClient(
-        limits=CONNECTIONS, timeout=timeout, verify=_trusted_certificates()
+        limits=CONNECTIONS, timeout=timeout, verify=_endpoint_certificates()
     )
-    where = client_address_arguments(base_url)
+    where = endpoint_address_arguments(base_url)
     kind = openai.AsyncAzureOpenAI if "api_version" in where else AsyncOpenAI
     return kind(**where, api_key=key, max_retries=0, timeout=timeout, http_client=http)
 
 
-def client_address_arguments(base_url: str | None) -> dict[str, Any]:
+def endpoint_address_arguments(base_url: str | None) -> dict[str, Any]:
     """Return the address as the client's arguments, with the query behind the path.
 
     An api-version marks an Azure deployment, which takes the key in another header.
@@ -149,7 +149,7 @@ def client_address_arguments(base_url: str | None) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _trusted_certificates() -> ssl.SSLContext:
+def _endpoint_certificates() -> ssl.SSLContext:
     """Return the trusted certificates; reading them takes longer than the rest of a client."""
     return httpx2.create_ssl_context()
 
@@ -157,9 +157,9 @@ def _trusted_certificates() -> ssl.SSLContext:
 def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
     """Return the typed failure for a client error."""
     if isinstance(error, openai.APIStatusError):
-        return _http_status_failure(error, model)
+        return _endpoint_status_failure(error, model)
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
-        return _stream_failure(error, model)
+        return _endpoint_stream_failure(error, model)
     if isinstance(error, (openai.APITimeoutError, TimeoutError)):
         return typed_failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
     if isinstance(error, openai.APIConnectionError):
@@ -188,12 +188,12 @@ def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
     )
 
 
-def _stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
+def _endpoint_stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
     """Return the failure for an error event of a stream with status 200."""
-    if _is_too_long(error):
-        return _too_long_failure(error, model)
+    if _is_endpoint_length_error(error):
+        return _endpoint_length_failure(error, model)
     if "insufficient_quota" in (error.code, error.type):
-        return _no_credit_failure(error, model, "in the stream")
+        return _endpoint_credit_failure(error, model, "in the stream")
     if REFUSAL_CODES.fullmatch(str(error.code)):
         return typed_failure(
             "ModelRefused", f"The model endpoint took the reply back: {_endpoint_error_text(error)}"
@@ -203,7 +203,7 @@ def _stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationEr
     )
 
 
-def _is_too_long(error: openai.APIError) -> bool:
+def _is_endpoint_length_error(error: openai.APIError) -> bool:
     # Routers put the error of the server behind them into the body alone.
     text = f"{error} {error.body}"[:MAX_EXAMINED]
     status = error.status_code if isinstance(error, openai.APIStatusError) else None
@@ -212,14 +212,14 @@ def _is_too_long(error: openai.APIError) -> bool:
     return status == 413 or error.code in TOO_LONG_CODES or bool(TOO_LONG.search(text))
 
 
-def _too_long_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
+def _endpoint_length_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
     return typed_failure(
         "ContextTooLong",
         f"The request is too long for {model.name}: {_endpoint_error_text(error)}",
     )
 
 
-def _no_credit_failure(
+def _endpoint_credit_failure(
     error: openai.APIError, model: ModelConfig, status: object
 ) -> ApplicationError:
     return typed_failure(
@@ -229,12 +229,12 @@ def _no_credit_failure(
     )
 
 
-def _http_status_failure(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
+def _endpoint_status_failure(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
     status, text = error.status_code, _endpoint_error_text(error)
     if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return _no_credit_failure(error, model, status)
-    if status in (400, 413, 422, 429) and _is_too_long(error):
-        return _too_long_failure(error, model)
+        return _endpoint_credit_failure(error, model, status)
+    if status in (400, 413, 422, 429) and _is_endpoint_length_error(error):
+        return _endpoint_length_failure(error, model)
     if status in (401, 403) or (status == 400 and NO_KEY.search(text)):
         return typed_failure(
             "Credentials",
@@ -253,7 +253,7 @@ def _http_status_failure(error: openai.APIStatusError, model: ModelConfig) -> Ap
     if status in (408, 409, 429) or status >= 500:
         return typed_failure(
             "Endpoint", f"The model endpoint answered {status}: {text}", retry=True,
-            delay=_retry_after(error),
+            delay=_endpoint_retry_seconds(error),
         )  # fmt: skip
     return typed_failure(
         "ModelRefused", f"The model endpoint refused the request ({status}): {text}"
@@ -264,19 +264,21 @@ def _request_url(error: openai.APIError) -> str:
     return without_credentials(str(error.request.url))
 
 
-def _endpoint_response_time(error: openai.APIStatusError) -> float:
+def _endpoint_clock_time(error: openai.APIStatusError) -> float:
     """Return when the endpoint answered, by its own clock if it says: ours may be an hour off."""
     try:
-        return _epoch_seconds(parsedate_to_datetime(error.response.headers.get("date", "")))
+        return _endpoint_epoch_seconds(
+            parsedate_to_datetime(error.response.headers.get("date", ""))
+        )
     except ValueError:
         return time.time()
 
 
-def _epoch_seconds(date: datetime) -> float:
+def _endpoint_epoch_seconds(date: datetime) -> float:
     return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
 
 
-def _retry_after(error: openai.APIStatusError) -> float | None:
+def _endpoint_retry_seconds(error: openai.APIStatusError) -> float | None:
     """Seconds until the endpoint wants to be asked again: it names them, or a date."""
     header = error.response.headers.get("retry-after", "")
     try:
@@ -286,7 +288,7 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
             date = parsedate_to_datetime(header)
         except ValueError:
             return None
-        seconds = _epoch_seconds(date) - _endpoint_response_time(error)
+        seconds = _endpoint_epoch_seconds(date) - _endpoint_clock_time(error)
     # At least a second, whatever it says (0, -1, nan): no hot loop.
     return max(1.0, min(seconds, 3600.0))
 

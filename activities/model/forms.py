@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import MessageForm, Read, to_wire
+from activities.job.conversation import ConversationForm, Read, encode_without_credentials
 from activities.model.providers import provider_name
 from activities.text.tokens import count_tokens
 from config.schema.agent_sections import ModelConfig
@@ -51,9 +51,11 @@ class ChatForm:
 
     def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
         if self.vision and read and (images := _message_images(beside)):
-            return _with_images(message, "text", [_chat_image(*each, read) for each in images])
-        data = _data_of_maker(beside, self.maker)
-        fields, extras = _returned_fields(data, self.reasoning), data.get("extras", [])
+            return _add_images_to_message(
+                message, "text", [_chat_image(*each, read) for each in images]
+            )
+        data = _message_provider_data(beside, self.maker)
+        fields, extras = _returned_message_fields(data, self.reasoning), data.get("extras", [])
         if not (fields or extras or self.reasoning):
             return message
         stored: dict[str, Any] = json.loads(message)
@@ -65,10 +67,10 @@ class ChatForm:
         for call, extra in zip(stored.get("tool_calls", []), extras, strict=False):
             if extra:
                 call["extra_content"] = extra
-        return to_wire({**stored, **fields})
+        return encode_without_credentials({**stored, **fields})
 
     def render_marked(self, message: bytes) -> bytes:
-        return _marked_text(message, "content", "text", self.marks)
+        return _mark_message_for_cache(message, "content", "text", self.marks)
 
 
 @dataclass(frozen=True)
@@ -92,23 +94,25 @@ class ResponsesForm:
     def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
         if self.vision and read and (images := _message_images(beside)):
             shown = [_responses_image(*each, read) for each in images]
-            return _with_images(message, "input_text", shown, type="message")
+            return _add_images_to_message(message, "input_text", shown, type="message")
         data = self._own_data(beside)
         if items := data.get("items"):
-            return b",".join(map(to_wire, items))
+            return b",".join(map(encode_without_credentials, items))
         stored: dict[str, Any] = json.loads(message)
-        return b",".join(map(to_wire, _message_items(stored, data.get("call_id"))))
+        return b",".join(
+            map(encode_without_credentials, _message_items(stored, data.get("call_id")))
+        )
 
     def render_marked(self, message: bytes) -> bytes:
         text = "output" if message.startswith(b'{"type":"function_call_output"') else "content"
-        return _marked_text(message, text, "input_text", self.marks)
+        return _mark_message_for_cache(message, text, "input_text", self.marks)
 
     def _own_data(self, provider_data: bytes) -> dict[str, Any]:
-        return _data_of_maker(provider_data, self.maker) if self.items else {}
+        return _message_provider_data(provider_data, self.maker) if self.items else {}
 
 
 @dataclass(frozen=True)
-class ReasoningWeights:
+class MessageFormWeights:
     """Tokens of reasoning that is sent back, by configuration alone, so that a context has one size
     whatever a worker has learned.
     """
@@ -122,25 +126,27 @@ class ReasoningWeights:
         return self.maker, self.reasoning, self.vision
 
     @property
-    def without_images(self) -> ReasoningWeights:
+    def without_images(self) -> MessageFormWeights:
         return replace(self, vision=False)
 
     def tokens(self, provider_data: bytes, encoding: str) -> int:
         if b'"images"' in provider_data:
             shown = json.loads(provider_data).get("images", []) if self.vision else []
             return sum(image["tokens"] for image in shown)
-        data = _data_of_maker(provider_data, self.maker)
+        data = _message_provider_data(provider_data, self.maker)
         items = [] if self.reasoning is False else data.get("items", [])
         reasoned = [item for item in items if item.get("type") == "reasoning"]
-        return _reasoning_tokens([*reasoned, _returned_fields(data, self.reasoning)], encoding)
+        return _message_reasoning_tokens(
+            [*reasoned, _returned_message_fields(data, self.reasoning)], encoding
+        )
 
 
-def message_weights(model: ModelConfig) -> ReasoningWeights:
+def message_form_weights(model: ModelConfig) -> MessageFormWeights:
     """Return the weights for a model."""
-    return ReasoningWeights(provider_name(model), model.send_reasoning, model.vision)
+    return MessageFormWeights(provider_name(model), model.send_reasoning, model.vision)
 
 
-def form_of(model: ModelConfig) -> MessageForm:
+def form_of(model: ModelConfig) -> ConversationForm:
     """Return the form of messages for a model whose settings are what the endpoint accepts."""
     maker, marks = (
         provider_name(model),
@@ -159,18 +165,24 @@ def _message_images(beside: bytes) -> list[tuple[str, str]]:
 
 
 def _chat_image(mime: str, blob: str, read: Read) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": _image_data_url(mime, blob, read)}}
+    return {"type": "image_url", "image_url": {"url": _message_image_url(mime, blob, read)}}
 
 
 def _responses_image(mime: str, blob: str, read: Read) -> dict[str, Any]:
-    return {"type": "input_image", "image_url": _image_data_url(mime, blob, read), "detail": "auto"}
+    return {
+        "type": "input_image",
+        "image_url": _message_image_url(mime, blob, read),
+        "detail": "auto",
+    }
 
 
-def _image_data_url(mime: str, blob: str, read: Read) -> str:
+def _message_image_url(mime: str, blob: str, read: Read) -> str:
     return f"data:{mime};base64,{b64encode(read(bytes.fromhex(blob))).decode()}"
 
 
-def _with_images(message: bytes, kind: str, images: list[dict[str, Any]], **fields: str) -> bytes:
+def _add_images_to_message(
+    message: bytes, kind: str, images: list[dict[str, Any]], **fields: str
+) -> bytes:
     """Return a message of parts: images first, then text, which can carry a cache mark."""
     stored: dict[str, Any] = json.loads(message)
     parts = [*images, {"type": kind, "text": stored["content"]}]
@@ -179,14 +191,14 @@ def _with_images(message: bytes, kind: str, images: list[dict[str, Any]], **fiel
     return json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _data_of_maker(provider_data: bytes, maker: str) -> dict[str, Any]:
+def _message_provider_data(provider_data: bytes, maker: str) -> dict[str, Any]:
     if not provider_data:
         return {}
     data: dict[str, Any] = json.loads(provider_data)
     return data if data.get("maker") == maker else {}
 
 
-def _returned_fields(data: dict[str, Any], reasoning: bool | None) -> dict[str, Any]:
+def _returned_message_fields(data: dict[str, Any], reasoning: bool | None) -> dict[str, Any]:
     """Return the fields that go back in a message of Chat Completions."""
     fields: dict[str, Any] = {} if reasoning is False else data.get("fields", {})
     if reasoning is None:
@@ -209,17 +221,17 @@ def _message_items(message: dict[str, Any], call_id: str | None) -> Iterator[dic
         yield {"type": "function_call", "call_id": call["id"], **call["function"]}
 
 
-def _reasoning_tokens(value: Any, encoding: str) -> int:
+def _message_reasoning_tokens(value: Any, encoding: str) -> int:
     """Estimate the tokens of reasoning that is sent back; encrypted reasoning cannot be counted."""
     if isinstance(value, str):
         return count_tokens(value, encoding)
     if isinstance(value, list):
-        return sum(_reasoning_tokens(item, encoding) for item in value)
+        return sum(_message_reasoning_tokens(item, encoding) for item in value)
     if isinstance(value, dict):
         return sum(
             int(len(inner) / OPAQUE_CHARACTERS)
             if key in OPAQUE_KEYS and isinstance(inner, str)
-            else _reasoning_tokens(inner, encoding)
+            else _message_reasoning_tokens(inner, encoding)
             for key, inner in value.items()
             if key not in ("type", "id", "status", "format")
         )
@@ -233,7 +245,7 @@ CACHE_MARKS = {
 
 
 @lru_cache(maxsize=256)
-def _marked_text(message: bytes, key: str, kind: str, marks: str) -> bytes:
+def _mark_message_for_cache(message: bytes, key: str, kind: str, marks: str) -> bytes:
     """Return the message with a cache mark at its end."""
     stored = from_json(message)
     if not stored[key]:
@@ -247,4 +259,6 @@ def _marked_text(message: bytes, key: str, kind: str, marks: str) -> bytes:
             ensure_ascii=False,
             separators=(",", ":"),
         ).encode()
-    return to_wire({**stored, key: [{"type": kind, "text": stored[key], name: mark}]})
+    return encode_without_credentials(
+        {**stored, key: [{"type": kind, "text": stored[key], name: mark}]}
+    )

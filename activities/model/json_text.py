@@ -16,7 +16,7 @@ MAX_STRINGS = 3
 EMPTY = "{}"
 
 
-class GrowingText:
+class GrowingJsonText:
     """Text that arrives in pieces. Each piece is scanned once, and only on demand."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ def json_arguments_object(text: str) -> str:
         return text
     if isinstance(with_value, str):
         return _unwrap_object(with_value) or text
-    distinct = {_canonical_json(value): raw for value, raw in _split_objects(text)}
+    distinct = {_canonical_json_text(value): raw for value, raw in _split_json_objects(text)}
     if len(distinct) > 1:
         distinct.pop(EMPTY, None)
     return distinct.popitem()[1] if len(distinct) == 1 else text
@@ -98,10 +98,10 @@ def is_json_object(text: str) -> bool:
     return isinstance(_parse_json(text), dict)
 
 
-def canonical_arguments(text: str) -> str:
+def canonical_json_arguments(text: str) -> str:
     """Return one spelling for all spellings of an object; other text unchanged."""
     value = _parse_json(text)
-    return _canonical_json(value) if isinstance(value, dict) else text
+    return _canonical_json_text(value) if isinstance(value, dict) else text
 
 
 def _parse_json(text: str) -> Any:
@@ -123,7 +123,7 @@ def _unwrap_object(text: str) -> str | None:
     return None
 
 
-def _split_objects(text: str) -> list[tuple[dict[str, Any], str]]:
+def _split_json_objects(text: str) -> list[tuple[dict[str, Any], str]]:
     """Return the objects that follow each other and make up the whole text; else none."""
     values: list[tuple[dict[str, Any], str]] = []
     decoder, place = json.JSONDecoder(), 0
@@ -141,5 +141,5 @@ def _split_objects(text: str) -> list[tuple[dict[str, Any], str]]:
     return values if place >= len(text) else []
 
 
-def _canonical_json(value: dict[str, Any]) -> str:
+def _canonical_json_text(value: dict[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))

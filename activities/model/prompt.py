@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from activities.job.conversation import Conversation, to_wire, token_cache
+from activities.job.conversation import Conversation, encode_without_credentials, token_cache
 from activities.job.snapshot import Snapshot
 from activities.model import responses
-from activities.model.forms import form_of, message_weights
+from activities.model.forms import form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
-from activities.text.tokens import MESSAGE_TOKENS, count_tokens, encoding_name
+from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
 from activities.toolkit.json_schemas import allows_strict
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
@@ -33,7 +33,7 @@ MAX_OPEN_ITEMS = 20
 """Most open scope items that the list names by id."""
 
 
-def request_body(
+def job_prompt_body(
     snapshot: Snapshot,
     model: ModelConfig,
     correction: str | None,
@@ -54,13 +54,15 @@ def request_body(
         cache_key: Key of the job and phase.
     """
     form = form_of(model)
-    last = to_wire({"role": "user", "content": render_todos(snapshot, correction)})
+    last = encode_without_credentials(
+        {"role": "user", "content": render_prompt_todos(snapshot, correction)}
+    )
     is_forced = must_call and not _thinks_unless_forced(snapshot, model)
     demand = b',"tool_choice":"required"' if is_forced else b""
-    end = b"%b]%b%b}" % (form.render(last, b""), demand, _cache_key(model, cache_key))
+    end = b"%b]%b%b}" % (form.render(last, b""), demand, _prompt_cache_field(model, cache_key))
     pieces = [*snapshot.view.wire_bytes(form), end]
     # Join once: a second copy of a long conversation takes as long as the rest of the request.
-    name = _messages_name(model)
+    name = _prompt_messages_key(model)
     pieces[0] = b'%b,"%b":[%b' % (_fixed_prompt_part(snapshot, model).text, name, pieces[0])
     return b",".join(pieces)
 
@@ -76,28 +78,28 @@ def _thinks_unless_forced(snapshot: Snapshot, model: ModelConfig) -> bool:
     return last.get("maker") == provider_name(model) and bool(last.get("fields"))
 
 
-def context_tokens(snapshot: Snapshot) -> int:
+def count_prompt_tokens(snapshot: Snapshot) -> int:
     """Count the tokens of the next request from a checkpoint, by our own count.
 
     Use a checkpoint as opened or saved: a step caches counts for the next one.
     """
     known = token_cache.get(key := ("context", snapshot.commit))
-    return token_cache.put(key, _context_tokens(snapshot)) if known is None else known
+    return token_cache.put(key, _count_prompt_tokens(snapshot)) if known is None else known
 
 
-def _context_tokens(snapshot: Snapshot) -> int:
+def _count_prompt_tokens(snapshot: Snapshot) -> int:
     model = snapshot.config.model_for(snapshot.state.phase.kind)
-    encoding = encoding_name(model.name)
-    todos = MESSAGE_TOKENS + _todo_tokens(render_todos(snapshot, None), encoding)
+    encoding = token_encoding_name(model.name)
+    todos = MESSAGE_TOKENS + _prompt_todo_tokens(render_prompt_todos(snapshot, None), encoding)
     return (
         fixed_prompt_tokens(snapshot)
-        + snapshot.view.count_tokens(encoding, message_weights(model))
+        + snapshot.view.count_tokens(encoding, message_form_weights(model))
         + todos
     )
 
 
 @lru_cache(maxsize=256)
-def _todo_tokens(rendered: str, encoding: str) -> int:
+def _prompt_todo_tokens(rendered: str, encoding: str) -> int:
     """Cached, since a list stays the same for many steps."""
     return count_tokens(rendered, encoding)
 
@@ -107,7 +109,7 @@ def fixed_prompt_tokens(snapshot: Snapshot) -> int:
     return _fixed_prompt_part(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
 
 
-def conversation_body(
+def conversation_prompt_body(
     model: ModelConfig, tools: Sequence[Tool], conversation: Conversation, cache_key: str = ""
 ) -> bytes:
     """Return a request with tools and stored messages for a conversation beside the job's own."""
@@ -115,20 +117,26 @@ def conversation_body(
     marked = [0, *conversation.cache_points()] if form.marks != "none" else []
     messages = b",".join(conversation.wire_bytes(0, None, form, marked))
     schemas = [entry.schema for entry in tools]
-    text = to_wire({**_model_settings(model), "tools": _declare_tools(schemas, model)})[:-1]
-    key = _cache_key(model, cache_key)
-    return b'%b,"%b":[%b]%b}' % (text, _messages_name(model), messages, key)
+    text = encode_without_credentials(
+        {**_prompt_settings(model), "tools": _declare_prompt_tools(schemas, model)}
+    )[:-1]
+    key = _prompt_cache_field(model, cache_key)
+    return b'%b,"%b":[%b]%b}' % (text, _prompt_messages_key(model), messages, key)
 
 
-def plain_prompt_body(model: ModelConfig, system: str, user_text: str) -> bytes:
+def simple_prompt_body(model: ModelConfig, system: str, user_text: str) -> bytes:
     """Return a request with a prompt of its own and no tools, for summaries."""
     form = form_of(model)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user_text}]
-    sent = b",".join(form.render(to_wire(message), b"") for message in messages)
-    return b'%b,"%b":[%b]}' % (to_wire(_model_settings(model))[:-1], _messages_name(model), sent)
+    sent = b",".join(form.render(encode_without_credentials(message), b"") for message in messages)
+    return b'%b,"%b":[%b]}' % (
+        encode_without_credentials(_prompt_settings(model))[:-1],
+        _prompt_messages_key(model),
+        sent,
+    )
 
 
-def render_todos(snapshot: Snapshot, correction: str | None) -> str:
+def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
     """Return the active list as the model sees it on every turn."""
     phase = snapshot.state.phase
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
@@ -138,7 +146,7 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
         f"Progress: {len(phase.todos) - phase.open_count}/{len(phase.todos)}",
     ]
     if items := snapshot.state.scope:
-        lines.append(f"Scope: {scope.scope_line(items)}{_open_prompt_items(snapshot.state)}")
+        lines.append(f"Scope: {scope.scope_ledger_line(items)}{_open_prompt_items(snapshot.state)}")
     if todo := phase.current:
         # The gate accepts nothing else for the last todo of a job.
         is_last = phase.purpose == "final" and phase.open_count == 1
@@ -196,13 +204,19 @@ def _fixed_prompt_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
         tools = [entry.schema for entry in offer_tools(config, kind, found_tools, unused).offered]
-        text = to_wire({**_model_settings(model), "tools": _declare_tools(tools, model)})[:-1]
-        tokens = count_tokens(json.dumps(tools, ensure_ascii=False), encoding_name(model.name))
+        text = encode_without_credentials(
+            {**_prompt_settings(model), "tools": _declare_prompt_tools(tools, model)}
+        )[:-1]
+        tokens = count_tokens(
+            json.dumps(tools, ensure_ascii=False), token_encoding_name(model.name)
+        )
         _fixed_parts[key] = _FixedPart(text, tokens)
     return _fixed_parts[key]
 
 
-def _declare_tools(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> list[dict[str, Any]]:
+def _declare_prompt_tools(
+    schemas: Sequence[dict[str, Any]], model: ModelConfig
+) -> list[dict[str, Any]]:
     """Return tools as the model's API wants them declared."""
     if model.api != "responses":
         return list(schemas)
@@ -213,15 +227,15 @@ def _declare_tools(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> lis
     ]
 
 
-def _messages_name(model: ModelConfig) -> bytes:
+def _prompt_messages_key(model: ModelConfig) -> bytes:
     return b"input" if model.api == "responses" else b"messages"
 
 
-def _cache_key(model: ModelConfig, key: str) -> bytes:
+def _prompt_cache_field(model: ModelConfig, key: str) -> bytes:
     return b',"prompt_cache_key":"%b"' % key.encode() if key and takes_cache_key(model) else b""
 
 
-def _model_settings(model: ModelConfig) -> dict[str, Any]:
+def _prompt_settings(model: ModelConfig) -> dict[str, Any]:
     if model.api == "responses":
         return responses.response_settings(model)
     body: dict[str, Any] = {"model": model.name, "max_completion_tokens": model.max_output_tokens}

@@ -40,51 +40,53 @@ def provider_name(model: ModelConfig) -> str:
 def provider_api(model: ModelConfig) -> Api:
     """Return the API known for an address: OpenAI's own has the Responses API for all models."""
     # Without an address or a key it is the rehearsal model, or nothing.
-    is_openai = has_endpoint(model) and _model_host(model) == _host_of(OPENAI)
+    is_openai = has_endpoint(model) and _provider_host(model) == _provider_address_host(OPENAI)
     return "responses" if is_openai and model.name != REHEARSAL else "chat"
 
 
 def provider_cache_marks(model: ModelConfig) -> Marks:
     """Return how requests to the model mark what should be cached."""
-    host = _model_host(model)
+    host = _provider_host(model)
     if CLAUDE.search(model.name):
         # Its own OpenAI-compatible address caches nothing.
         return "none" if host == ANTHROPIC else "cache_control"
     if NEEDS_BREAKPOINTS.search(model.name):
         # The router accepts marks in the other form and translates them.
-        return "cache_control" if _is_within_domain(host, OPENROUTER) else "breakpoint"
+        return "cache_control" if _is_in_provider_domain(host, OPENROUTER) else "breakpoint"
     return "none"
 
 
 def takes_cache_key(model: ModelConfig) -> bool:
     """Whether a key makes it likelier that requests meet the same cache."""
-    host = _model_host(model)
+    host = _provider_host(model)
     return (
         model.cache_marks == "breakpoint"
         or provider_api(model) == "responses"
-        or _is_within_domain(host, "openai.azure.com")
+        or _is_in_provider_domain(host, "openai.azure.com")
     )
 
 
 def drops_reasoning_when_forced(model: ModelConfig) -> bool:
     """Whether a forced `tool_choice` silently drops reasoning, or is refused with it."""
-    return bool(CLAUDE.search(model.name)) or _is_within_domain(_model_host(model), OPENROUTER)
+    return bool(CLAUDE.search(model.name)) or _is_in_provider_domain(
+        _provider_host(model), OPENROUTER
+    )
 
 
-def cache_key(job: str, part: object) -> str:
+def provider_cache_key(job: str, part: object) -> str:
     """Return the `prompt_cache_key` of a part of a job: at most 64 characters, without names of
     people.
     """
     return f"longhaul-{hashlib.sha256(f'{job}/{part}'.encode()).hexdigest()[:32]}"
 
 
-def _model_host(model: ModelConfig) -> str:
-    return _host_of(provider_address(model))
+def _provider_host(model: ModelConfig) -> str:
+    return _provider_address_host(provider_address(model))
 
 
-def _host_of(address: str) -> str:
+def _provider_address_host(address: str) -> str:
     return urlsplit(address).hostname or ""
 
 
-def _is_within_domain(host: str, domain: str) -> bool:
+def _is_in_provider_domain(host: str, domain: str) -> bool:
     return host == domain or host.endswith(f".{domain}")

@@ -104,7 +104,7 @@ class ResponseEvents:
     def calls(self) -> list[tuple[str, str]]:
         """Return the name and arguments of each call."""
         return [
-            (str(call["name"]), _call_arguments(call))
+            (str(call["name"]), _response_call_arguments(call))
             for call in self._items_of_type("function_call")
         ]
 
@@ -140,7 +140,7 @@ class ResponseEvents:
             return []
         if not items or items[-1].get("type") == "reasoning":
             return []
-        if not all(map(_is_returnable, items)):
+        if not all(map(_is_returnable_response_item, items)):
             return []
         ids = [call["call_id"] for call in self._items_of_type("function_call")]
         if len(set(ids)) < len(ids):
@@ -152,12 +152,12 @@ class ResponseEvents:
         return [item for item in self.items if item.get("type") == kind]
 
 
-def _call_arguments(call: dict[str, Any]) -> str:
+def _response_call_arguments(call: dict[str, Any]) -> str:
     arguments = call.get("arguments") or ""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _is_returnable(item: dict[str, Any]) -> bool:
+def _is_returnable_response_item(item: dict[str, Any]) -> bool:
     kind = item.get("type")
     if kind == "reasoning":
         return bool(item.get("encrypted_content") or item.get("content"))

@@ -16,11 +16,11 @@ from openai import AsyncOpenAI, AsyncStream
 from pydantic import Field
 from pydantic_core import from_json
 
-from activities.model.call_pieces import Piece, read_calls, separate_calls
+from activities.model.call_pieces import Piece, convert_pieces_to_calls, read_calls
 from activities.model.event_stream import EventParser
 from activities.model.reply_reasoning import ReplyReasoning
 from activities.model.responses import ResponseEvents, response_event_failure
-from activities.text.plain import NAME_CHARACTERS, replace_surrogates, tool_name
+from activities.text.plain import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS, Usage
 from protocol.state import Data
@@ -115,11 +115,15 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
             kind = response.headers.get("content-type", "")
             if not model.stream or "json" in kind:
                 data = await response.aread()
-                with _quote_errors(data):
+                with _quote_malformed_stream(data):
                     answer = _parse_stream_chunk(data, response.request)
-                    return (_read_response if is_responses else _read_chat_reply)(answer, body)
-            gathered = await _gather_stream_events(
-                response, model.stall_seconds, _ResponseBuffer() if is_responses else _ReplyBuffer()
+                    return (_read_unstreamed_response if is_responses else _read_unstreamed_reply)(
+                        answer, body
+                    )
+            gathered = await _gather_reply_stream(
+                response,
+                model.stall_seconds,
+                _ResponseStreamBuffer() if is_responses else _ReplyStreamBuffer(),
             )
     except httpx2.TimeoutException as error:
         raise openai.APITimeoutError(request=response.request) from error
@@ -132,9 +136,11 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
     return gathered.build_reply(body)
 
 
-async def _gather_stream_events(
-    response: httpx2.Response, stall_seconds: float, gathered: _ReplyBuffer | _ResponseBuffer
-) -> _ReplyBuffer | _ResponseBuffer:
+async def _gather_reply_stream(
+    response: httpx2.Response,
+    stall_seconds: float,
+    gathered: _ReplyStreamBuffer | _ResponseStreamBuffer,
+) -> _ReplyStreamBuffer | _ResponseStreamBuffer:
     """Read the events of the stream."""
     events, pieces = EventParser(), response.aiter_bytes()
     loop = asyncio.get_running_loop()
@@ -142,7 +148,7 @@ async def _gather_stream_events(
         async with asyncio.timeout(None) as silence:
             async for piece in pieces:
                 for data in events.feed(piece):
-                    with _quote_errors(data):
+                    with _quote_malformed_stream(data):
                         gathered.add(_parse_stream_chunk(data, response.request))
                     silence.reschedule(
                         None if gathered.is_thinking else loop.time() + stall_seconds
@@ -164,7 +170,7 @@ async def _gather_stream_events(
 
 
 @contextmanager
-def _quote_errors(data: bytes) -> Iterator[None]:
+def _quote_malformed_stream(data: bytes) -> Iterator[None]:
     """Quote what cannot be parsed instead of Python's error.
 
     With status 200 some endpoints send their error there.
@@ -190,7 +196,7 @@ def _parse_stream_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
 
 
 @dataclass
-class _ReplyBuffer:
+class _ReplyStreamBuffer:
     """A reply, as received so far."""
 
     text: list[str] = field(default_factory=list)
@@ -217,7 +223,7 @@ class _ReplyBuffer:
 
     def add_delta(self, delta: dict[str, Any]) -> None:
         if content := delta.get("content") or delta.get("refusal"):
-            self.text.append(content if isinstance(content, str) else _text_parts(content))
+            self.text.append(content if isinstance(content, str) else _streamed_reply_text(content))
         self.reasoning.add(delta)
         self.pieces += map(Piece.parse, delta.get("tool_calls") or [])
 
@@ -241,23 +247,25 @@ class _ReplyBuffer:
             separate: Whether each piece is a call.
         """
         if separate:
-            calls = separate_calls(self.pieces)
+            calls = convert_pieces_to_calls(self.pieces)
         else:
-            calls = read_calls(self.pieces, lambda: _tool_names(body))
+            calls = read_calls(self.pieces, lambda: _stream_request_tool_names(body))
         received = sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
         dropped, calls = len(calls[MAX_CALLS:]), calls[:MAX_CALLS]
-        extras = [_returnable_extra(call.extra) for call in calls]
+        extras = [_streamed_call_extra(call.extra) for call in calls]
         return StreamedReply(
             text=replace_surrogates("".join(self.text))[:MAX_TEXT],
-            calls=[(_call_name(call.name), call.arguments[:MAX_ARGUMENTS]) for call in calls],
+            calls=[
+                (_streamed_call_name(call.name), call.arguments[:MAX_ARGUMENTS]) for call in calls
+            ],
             extras=extras if any(extras) else [],
             dropped_calls=dropped,
             finish=replace_surrogates(self.finish) or ("tool_calls" if calls else "stop"),
             missing_parts=[
                 *([] if self.finish else ["finish_reason"]),
-                *([] if _token_count(self.usage, "prompt_tokens") else ["usage"]),
+                *([] if _streamed_token_count(self.usage, "prompt_tokens") else ["usage"]),
             ],
-            usage=_count_usage(self.usage, len(body), received),
+            usage=_streamed_reply_usage(self.usage, len(body), received),
             reasoning=replace_surrogates(self.reasoning.text)[:MAX_TEXT],
             fields=self.reasoning.message_fields(),
             answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
@@ -265,7 +273,7 @@ class _ReplyBuffer:
 
 
 @dataclass
-class _ResponseBuffer(ResponseEvents):
+class _ResponseStreamBuffer(ResponseEvents):
     """A reply of the Responses API, as received so far."""
 
     @property
@@ -282,7 +290,7 @@ class _ResponseBuffer(ResponseEvents):
     def build_reply(self, body: bytes) -> StreamedReply:
         """Return the complete reply to this request."""
         calls = self.calls
-        names = [_call_name(name) for name, _ in calls]
+        names = [_streamed_call_name(name) for name, _ in calls]
         # A reply that was changed or cut here is sent back only in our form.
         is_whole = (
             len(calls) <= MAX_CALLS
@@ -298,15 +306,15 @@ class _ResponseBuffer(ResponseEvents):
             ],
             dropped_calls=max(0, len(calls) - MAX_CALLS),
             finish=replace_surrogates(self.finish),
-            missing_parts=[] if _token_count(self.usage, "input_tokens") else ["usage"],
-            usage=_count_usage(self.usage, len(body), received),
+            missing_parts=[] if _streamed_token_count(self.usage, "input_tokens") else ["usage"],
+            usage=_streamed_reply_usage(self.usage, len(body), received),
             reasoning=replace_surrogates(self.reasoning)[:MAX_TEXT],
             items=self.returnable_items() if is_whole else [],
             answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
         )
 
 
-def _returnable_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+def _streamed_call_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the data beside a call, if small enough to be sent back."""
     if (
         not extra
@@ -317,61 +325,61 @@ def _returnable_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
     return loaded
 
 
-def _tool_names(body: bytes) -> frozenset[str]:
+def _stream_request_tool_names(body: bytes) -> frozenset[str]:
     """Return the names of the request's tools."""
     tools = from_json(body).get("tools") or []
     return frozenset(tool["function"]["name"] for tool in tools)
 
 
-def _text_parts(content: list[dict[str, Any]]) -> str:
+def _streamed_reply_text(content: list[dict[str, Any]]) -> str:
     """Return the text of a content in parts; some servers put reasoning beside it."""
     return "".join(part["text"] for part in content if part.get("type") == "text")
 
 
-def _call_name(name: str) -> str:
+def _streamed_call_name(name: str) -> str:
     """Return a call's name in a form that endpoints accept back.
 
     Endpoints refuse a conversation with other names, and a name that the model makes up
     (`functions.read_file`) stays in it.
     """
-    return tool_name(name)[:NAME_CHARACTERS] or "unnamed"
+    return safe_tool_name(name)[:NAME_CHARACTERS] or "unnamed"
 
 
-def _read_chat_reply(answer: dict[str, Any], body: bytes) -> StreamedReply:
+def _read_unstreamed_reply(answer: dict[str, Any], body: bytes) -> StreamedReply:
     """Read an unstreamed reply."""
-    gathered = _ReplyBuffer()
+    gathered = _ReplyStreamBuffer()
     [choice, *_] = answer["choices"]
     gathered.add({**answer, "choices": [choice]})
     gathered.add_delta(choice["message"])
     return gathered.build_reply(body, separate=True)
 
 
-def _read_response(answer: dict[str, Any], body: bytes) -> StreamedReply:
+def _read_unstreamed_response(answer: dict[str, Any], body: bytes) -> StreamedReply:
     """Read an unstreamed reply of the Responses API."""
-    gathered = _ResponseBuffer()
+    gathered = _ResponseStreamBuffer()
     gathered.read_response(answer)
     return gathered.build_reply(body)
 
 
-def _count_usage(reported: object, sent: int, received: int) -> Usage:
+def _streamed_reply_usage(reported: object, sent: int, received: int) -> Usage:
     """Return the usage that the endpoint reports, else an estimate, so that limits always hold."""
     details = None
     if isinstance(reported, dict):
         details = reported.get("prompt_tokens_details") or reported.get("input_tokens_details")
     return Usage(
         model_calls=1,
-        prompt_tokens=_token_count(reported, "prompt_tokens", "input_tokens")
+        prompt_tokens=_streamed_token_count(reported, "prompt_tokens", "input_tokens")
         or sent // CHARACTERS_A_TOKEN,
-        completion_tokens=_token_count(reported, "completion_tokens", "output_tokens")
+        completion_tokens=_streamed_token_count(reported, "completion_tokens", "output_tokens")
         or received // CHARACTERS_A_TOKEN,
-        cached_tokens=_token_count(details, "cached_tokens")
-        or _token_count(reported, "cache_read_input_tokens"),
-        written_tokens=_token_count(details, "cache_write_tokens", "cache_creation_tokens")
-        or _token_count(reported, "cache_creation_input_tokens"),
+        cached_tokens=_streamed_token_count(details, "cached_tokens")
+        or _streamed_token_count(reported, "cache_read_input_tokens"),
+        written_tokens=_streamed_token_count(details, "cache_write_tokens", "cache_creation_tokens")
+        or _streamed_token_count(reported, "cache_creation_input_tokens"),
     )
 
 
-def _token_count(reported: object, *names: str) -> int:
+def _streamed_token_count(reported: object, *names: str) -> int:
     """Return the count under the first of these names; 0 if it is no count."""
     for name in names:
         count = reported.get(name) if isinstance(reported, dict) else None

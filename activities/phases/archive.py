@@ -10,7 +10,7 @@ from typing import Any, Literal
 import yaml
 
 from activities.checkpoints import Files
-from activities.job.context_summary import transcript_line
+from activities.job.context_summary import summary_transcript_line
 from activities.job.snapshot import Snapshot
 from activities.text.plain import cut_middle, replace_surrogates
 from activities.text.tokens import count_tokens
@@ -91,7 +91,13 @@ def archive_page(
     if acts:
         lines += ["## What people did", "", *(f"- {act}" for act in acts), ""]
     lines += _archived_todo_lines(phase, outcome)
-    lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _summary_from_notes(phase), ""]
+    lines += [
+        "",
+        "## Summary",
+        "",
+        summary.strip()[:MAX_SUMMARY] or _archive_summary_from_notes(phase),
+        "",
+    ]
     yaml_text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     return ArchivePage(yaml_text, "\n".join(lines))
 
@@ -111,7 +117,7 @@ def archive_prompt(snapshot: Snapshot) -> str:
     """Return the prompt with which the model writes the page's summary."""
     compaction = snapshot.compaction
     messages = snapshot.conversation.messages(max(1, compaction.folded))
-    lines = [transcript_line(message, MESSAGE_CHARACTERS) for message in messages]
+    lines = [summary_transcript_line(message, MESSAGE_CHARACTERS) for message in messages]
     if compaction.summary:
         lines.insert(0, f"Notes on the part before:\n{compaction.summary}")
     mark = "[TRUNCATED the middle of the phase]"
@@ -133,7 +139,7 @@ def archive_phase(files: Files, phase: Phase, page: ArchivePage) -> Files:
     return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
 
 
-def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
+def with_undone_archive_pages(restored: Files, present: Files, since: int) -> Files:
     """Return the restored files plus the archive pages of undone phases, marked as undone.
 
     Args:
@@ -163,6 +169,6 @@ def _archived_todo_status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
     return "interrupted" if todo is phase.current and outcome == "rewound" else "pending"
 
 
-def _summary_from_notes(phase: Phase) -> str:
+def _archive_summary_from_notes(phase: Phase) -> str:
     has_notes = any(todo.notes for todo in phase.todos)
     return "The notes on the todos above." if has_notes else "No notes were made."

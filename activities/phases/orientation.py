@@ -10,7 +10,7 @@ from activities.job.plan_file import parse_plan, plan_boxes, plan_section
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import SUMMARY, condense_file_list
 from activities.phases.archive import FORKED, PAGE
-from activities.text.tokens import clip_text
+from activities.text.tokens import clip_to_tokens
 from activities.toolkit.tool_offer import ToolOffer, offer_tools, offered_names
 from config.schema.agent import AgentConfig
 from config.templates import render_template
@@ -75,15 +75,15 @@ def orientation_messages(
             {"name": entry.name, "line": shorten(entry.summary, TOOL_LINE, placeholder=" …")}
             for entry in offered.deferred
         ],
-        later=_later_tools(config, state) if kind == "strategic" else "",
+        later=_orientation_later_tools(config, state) if kind == "strategic" else "",
         skills=config.skill_entries,
-        workspace=clip_text(
+        workspace=clip_to_tokens(
             workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'
         ),
     )
     first = _orientation(snapshot, page, traces, offered, restored=restored)
     # Appended here, not by the template, so that custom templates cannot lose it.
-    if part := repository_part(snapshot.repository):
+    if part := orientation_repository_part(snapshot.repository):
         first = f"{first.rstrip()}\n\n{part}"
     return [{"role": "system", "content": system}, {"role": "user", "content": first}]
 
@@ -107,20 +107,22 @@ def _orientation(
         issue=state.issue,
         restored=restored,
         away=sorted(config.unavailable_servers),
-        experience=last_experience(snapshot) if _needs_experience(phase, state) else "",
+        experience=orientation_experience_part(snapshot)
+        if _orientation_needs_experience(phase, state)
+        else "",
         traces="\n".join(f"- {line}" for line in traces),
         can_look=any(entry.name == "get_trace" for entry in offered.offered + offered.deferred),
-        section=_plan_part(plan, phase) if kind == "tactical" else "",
-        scope=_scope_text(state, plan) if kind == "strategic" else "",
-        instructions=_file_part(snapshot, "instructions.md"),
-        summary=_file_part(snapshot, SUMMARY, condense_file_list),
-        plan=_file_part(snapshot, "plan.md"),
+        section=_orientation_plan_part(plan, phase) if kind == "tactical" else "",
+        scope=_orientation_scope_part(state, plan) if kind == "strategic" else "",
+        instructions=_orientation_file_part(snapshot, "instructions.md"),
+        summary=_orientation_file_part(snapshot, SUMMARY, condense_file_list),
+        plan=_orientation_file_part(snapshot, "plan.md"),
         archive_name=last_archive_page(snapshot),
-        archive=clip_text(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
+        archive=clip_to_tokens(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
     )
 
 
-def repository_part(repository: RepositoryLink | None) -> str:
+def orientation_repository_part(repository: RepositoryLink | None) -> str:
     """Return the text about the repository that the model works on; empty without one."""
     if repository is None:
         return ""
@@ -139,21 +141,21 @@ def repository_part(repository: RepositoryLink | None) -> str:
     return f"# The repository\n\n{text}"
 
 
-def _needs_experience(phase: Phase, state: JobState) -> bool:
+def _orientation_needs_experience(phase: Phase, state: JobState) -> bool:
     """Return whether the phase plans, or repeats what failed before."""
     return phase.number > 1 and (phase.kind == "strategic" or bool(state.issue))
 
 
-def _plan_part(plan: str, phase: Phase) -> str:
+def _orientation_plan_part(plan: str, phase: Phase) -> str:
     """Return the plan's section on the phase; empty if the agent's todo list is itself the plan."""
     if phase.purpose == "work" and phase.number == 1:
         return ""
-    return clip_text(
+    return clip_to_tokens(
         plan_section(plan, phase.plan_position), PART_TOKENS, 'read_file("plan.md") shows all'
     )
 
 
-def _scope_text(state: JobState, plan: str) -> str:
+def _orientation_scope_part(state: JobState, plan: str) -> str:
     """Return the open items, except those that `plan.md` already shows as boxes."""
     shown = [one_line(text, STEP_CHARACTERS) for _, text in plan_boxes(parse_plan(plan))]
     of_plan = [item.text for item in state.scope if item.source == "plan"]
@@ -163,28 +165,30 @@ def _scope_text(state: JobState, plan: str) -> str:
         if item.source != "plan" or of_plan != shown[: len(of_plan)]
     ]
     text = "\n".join(f"- {line}" for line in listed)
-    return clip_text(text, PART_TOKENS, f"{SUMMARY} lists what is open")
+    return clip_to_tokens(text, PART_TOKENS, f"{SUMMARY} lists what is open")
 
 
-def last_experience(snapshot: Snapshot) -> str:
+def orientation_experience_part(snapshot: Snapshot) -> str:
     """Return the newest entry of `experiences.md`; empty if no attempt has failed."""
     entries = snapshot.read_text("experiences.md").split("\n## ")
     if len(entries) < 2:
         return ""
-    text = clip_text(entries[-1].strip(), PART_TOKENS, 'read_file("experiences.md") shows all')
+    text = clip_to_tokens(entries[-1].strip(), PART_TOKENS, 'read_file("experiences.md") shows all')
     return f"The last attempt that failed, and what was learned of it (experiences.md):\n\n{text}"
 
 
-def _later_tools(config: AgentConfig, state: JobState) -> str:
+def _orientation_later_tools(config: AgentConfig, state: JobState) -> str:
     """Name tools that only tactical phases have, so that plans can use them."""
     names = {kind: offered_names(config, kind, state.unused_tools) for kind in get_args(PhaseKind)}
     later = [name for name in names["tactical"] if name not in names["strategic"]]
     return first_few([f"`{name}`" for name in later], MAX_LATER)
 
 
-def _file_part(snapshot: Snapshot, path: str, transform: Callable[[str], str] = str) -> str:
+def _orientation_file_part(
+    snapshot: Snapshot, path: str, transform: Callable[[str], str] = str
+) -> str:
     text = transform(snapshot.read_text(path)) or "(not written yet)"
-    return clip_text(text, PART_TOKENS, f'read_file("{path}") shows all')
+    return clip_to_tokens(text, PART_TOKENS, f'read_file("{path}") shows all')
 
 
 def last_archive_page(snapshot: Snapshot) -> str:

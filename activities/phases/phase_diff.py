@@ -6,7 +6,7 @@ from pygit2 import Patch
 
 from activities.checkpoints import Change, FileEntry, Files, diff_files
 from activities.text.plain import replace_surrogates
-from activities.text.tokens import clip_text
+from activities.text.tokens import clip_to_tokens
 from activities.toolkit.ownership import is_system_path
 
 MAX_BYTES = 200_000
@@ -21,7 +21,7 @@ def phase_diff(before: Files, after: Files) -> str:
     """Return a phase's changes in at most `MAX_TOKENS`; system files are left out."""
     changes = [change for change in diff_files(before, after) if not is_system_path(change.path)]
     names = [
-        f"{_change_word(change)} {replace_surrogates(change.path)}"
+        f"{_phase_diff_change_word(change)} {replace_surrogates(change.path)}"
         for change in changes[:MAX_FILES]
     ]
     if (more := len(changes) - MAX_FILES) > 0:
@@ -29,15 +29,15 @@ def phase_diff(before: Files, after: Files) -> str:
     parts = ["\n".join(names) or "No file changed."]
     remaining = MAX_TOKENS * 8
     for change in changes[:MAX_FILES]:
-        part = clip_text(_phase_file_patch(before, after, change), FILE_TOKENS, LEFT_OUT)
+        part = clip_to_tokens(_phase_file_patch(before, after, change), FILE_TOKENS, LEFT_OUT)
         parts.append(part)
         remaining -= len(part)
         if remaining < 0:
             break
-    return clip_text("\n\n".join(parts), MAX_TOKENS, LEFT_OUT)
+    return clip_to_tokens("\n\n".join(parts), MAX_TOKENS, LEFT_OUT)
 
 
-def _change_word(change: Change) -> str:
+def _phase_diff_change_word(change: Change) -> str:
     if change.old is None:
         return "added"
     return "removed" if change.new is None else "changed"
@@ -46,7 +46,8 @@ def _change_word(change: Change) -> str:
 def _phase_file_patch(before: Files, after: Files, change: Change) -> str:
     path = replace_surrogates(change.path)
     sides = [
-        _side_content(files, entry) for files, entry in ((before, change.old), (after, change.new))
+        _phase_diff_side_content(files, entry)
+        for files, entry in ((before, change.old), (after, change.new))
     ]
     if None in sides or any(b"\0" in side for side in sides if side):
         sizes = " → ".join(f"{entry.size:,}" for entry in (change.old, change.new) if entry)
@@ -57,7 +58,7 @@ def _phase_file_patch(before: Files, after: Files, change: Change) -> str:
     return patch.data.decode(errors="replace").rstrip()
 
 
-def _side_content(files: Files, entry: FileEntry | None) -> bytes | None:
+def _phase_diff_side_content(files: Files, entry: FileEntry | None) -> bytes | None:
     """Return the content of one side; None if it is too large."""
     if entry is None or entry.kind == "folder":
         return b""

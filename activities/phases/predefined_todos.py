@@ -12,7 +12,7 @@ from config.schema.agent import AgentConfig
 from config.schema.agent_sections import PredefinedTodo
 from protocol.scope import scope_from_plan
 from protocol.state import JobState, Phase, Purpose, Todo
-from protocol.text import start_of
+from protocol.text import shorten_to_start
 
 STRATEGIC_NAMES: dict[Purpose, str] = {
     "bootstrap": "Understand and plan",
@@ -48,7 +48,7 @@ def predefined_todos(
     if purpose == "final" and (listed := list_under_heading(instructions, "Final todos")):
         closing = [] if "job_complete" in listed[-1] else entries[-1:]
         entries = [*(PredefinedTodo(content=text) for text in listed), *closing]
-    todos = _numbered_todos(entries)
+    todos = _number_predefined_todos(entries)
     for todo, entry in zip(todos, entries, strict=True):
         if entry.archived and page:
             todo.done, todo.notes = True, page
@@ -66,8 +66,8 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
         number: Number of the phase.
     """
     config, before = snapshot.config, snapshot.state
-    todos = _numbered_todos(config.todos.work)
-    name = start_of(config.description.rstrip(".") or config.name, MAX_NAME)
+    todos = _number_predefined_todos(config.todos.work)
+    name = shorten_to_start(config.description.rstrip(".") or config.name, MAX_NAME)
     plan = OWN_PLAN.format(name=name, boxes="\n".join(f"- [ ] {todo.content}" for todo in todos))
     for item in before.open_items:
         if item.source == "plan":
@@ -95,17 +95,19 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     )
 
 
-def files_updated_by_todos(snapshot: Snapshot) -> list[str]:
+def predefined_todo_file_updates(snapshot: Snapshot) -> list[str]:
     """Return files that open todos update and that changed in the running phase."""
     phase = snapshot.state.phase
     paths = dict.fromkeys(todo.updates for todo in phase.open_todos if todo.updates)
-    return [path for path in paths if _changed_at(snapshot.changes, path) > phase.since]
+    return [
+        path for path in paths if _predefined_file_changed_at(snapshot.changes, path) > phase.since
+    ]
 
 
-def completed_by_job_end(snapshot: Snapshot) -> list[int]:
+def todos_completed_by_job_end(snapshot: Snapshot) -> list[int]:
     """Return ids of open todos that an accepted `job_complete` completes: those whose file
     changed, and the last one, except for a bootstrap list that ends in a handover."""
-    phase, updated = snapshot.state.phase, files_updated_by_todos(snapshot)
+    phase, updated = snapshot.state.phase, predefined_todo_file_updates(snapshot)
     last = phase.todos[-1]
     ends_job = phase.purpose != "bootstrap" or "job_complete" in last.content
     return [
@@ -115,7 +117,9 @@ def completed_by_job_end(snapshot: Snapshot) -> list[int]:
     ]
 
 
-def complete_ticked_todo(todos: Sequence[Todo], ended: Phase, plan: Sequence[PlanPhase]) -> None:
+def complete_predefined_plan_todo(
+    todos: Sequence[Todo], ended: Phase, plan: Sequence[PlanPhase]
+) -> None:
     """Complete the plan's progress todo if every box of the ended phase is ticked."""
     place = ended.plan_position - 1
     if ended.kind != "tactical" or not 0 <= place < len(plan) or plan[place].is_open:
@@ -125,14 +129,14 @@ def complete_ticked_todo(todos: Sequence[Todo], ended: Phase, plan: Sequence[Pla
             todo.done, todo.notes = True, f"every box of {plan[place].label} is ticked"
 
 
-def _numbered_todos(entries: Sequence[PredefinedTodo]) -> list[Todo]:
+def _number_predefined_todos(entries: Sequence[PredefinedTodo]) -> list[Todo]:
     return [
         Todo(id=number, content=entry.content, updates=entry.updates)
         for number, entry in enumerate(entries, 1)
     ]
 
 
-def _changed_at(changes: Files, path: str) -> int:
+def _predefined_file_changed_at(changes: Files, path: str) -> int:
     """Return the step that last changed a path; 0 if none has."""
     raw = changes.tree_entry(parts_of(path))
     return int(changes.store.read(raw.id)) if raw else 0

@@ -55,12 +55,12 @@ def read_evidence(snapshot: Snapshot) -> Evidence:
     link = snapshot.link
     if link is None:
         return Evidence()
-    runs = list(_tool_runs(snapshot))
+    runs = list(_evidence_tool_runs(snapshot))
     differs = volatile_matcher(snapshot.config.shell.volatile)
     handed = Files(snapshot.files.store, link.tree) if link.tree else None
     now, changes = (
-        _subfolder(snapshot.files, link.folder),
-        _subfolder(snapshot.changes, link.folder),
+        _evidence_subfolder(snapshot.files, link.folder),
+        _evidence_subfolder(snapshot.changes, link.folder),
     )
     before = {entry.path for entry in handed.walk()} if handed else set()
     steps = [
@@ -86,7 +86,9 @@ def read_evidence(snapshot: Snapshot) -> Evidence:
     )
 
 
-def verdict_problems(handoff: Handoff, verdict: TesterVerdict, evidence: Evidence) -> list[str]:
+def verdict_evidence_problems(
+    handoff: Handoff, verdict: TesterVerdict, evidence: Evidence
+) -> list[str]:
     """Return what is wrong with a verdict, including claims that no tool result supports."""
     problems: list[str] = []
     by_check = {result.check: result for result in verdict.checks}
@@ -99,7 +101,7 @@ def verdict_problems(handoff: Handoff, verdict: TesterVerdict, evidence: Evidenc
             f"them) and look again: {', '.join(evidence.altered[:MAX_NAMED])}."
         )
     for check in looked_at:
-        problems += _check_problems(check, handoff, evidence)
+        problems += _check_evidence_problems(check, handoff, evidence)
     failed = [check for check, result in by_check.items() if not result.passed]
     if verdict.passed and failed:
         problems.append(f"`passed` cannot be true while these did not pass: {', '.join(failed)}.")
@@ -116,7 +118,7 @@ def verdict_problems(handoff: Handoff, verdict: TesterVerdict, evidence: Evidenc
     return problems
 
 
-def _check_problems(check: Check, handoff: Handoff, evidence: Evidence) -> list[str]:
+def _check_evidence_problems(check: Check, handoff: Handoff, evidence: Evidence) -> list[str]:
     """Return why no tool result supports the verdict on a check; empty if one does."""
     runs = evidence.runs.get(check, [])
     tools = ", ".join(handoff.proof.get(check, [])) or "none"
@@ -161,13 +163,13 @@ def tool_proofs(snapshot: Snapshot, commit: str) -> list[Proof]:
     ]
 
 
-def _subfolder(files: Files, folder: str) -> Files:
+def _evidence_subfolder(files: Files, folder: str) -> Files:
     entry = files.entry(folder)
     is_folder = entry is not None and entry.kind == "folder"
     return files.subfolder(folder) if is_folder else Files.empty(files.store)
 
 
-def _tool_runs(snapshot: Snapshot) -> Iterator[ToolRun]:
+def _evidence_tool_runs(snapshot: Snapshot) -> Iterator[ToolRun]:
     """Yield successful tool calls of all phases, except commands."""
     earlier = [
         (int(entry.path), Conversation(snapshot.history.subfolder(entry.path)))

@@ -10,22 +10,22 @@ from dataclasses import replace
 from pydantic import BaseModel, ValidationError
 
 from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, Root, diff_files
-from activities.checkpoints.entry_names import to_bytes
-from activities.checkpoints.errors import quote_path
+from activities.checkpoints.entry_names import name_to_bytes
+from activities.checkpoints.errors import quote_path_in_error
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
-from activities.projects.evidence import read_evidence, verdict_problems
+from activities.projects.evidence import read_evidence, verdict_evidence_problems
 from activities.projects.ignored import without_ignored
 from activities.projects.proof_run import ProofRunner, prove_handoff
-from activities.projects.remote import open_linked_project
+from activities.projects.remote import open_linked_remote_project
 from activities.projects.repository import (
     ProjectRepository,
     Since,
-    git_accepts_name,
     is_git_folder,
+    project_git_accepts_name,
 )
-from activities.projects.runners import command_fault, lacks_runner
+from activities.projects.runners import lacks_runner, runner_command_fault
 from activities.projects.stand_ins import find_stand_ins, is_test_file
 from activities.text.plain import replace_surrogates
 from config.schema.agent import ConfigError
@@ -40,10 +40,10 @@ from protocol.handoffs import (
 )
 from protocol.project import BRIEF, RESULT
 from protocol.project_forms import FORM_SPECS
-from protocol.proof import command_in_repository
+from protocol.proof import proof_command_in_repository
 from protocol.repository import RepositoryLink
 from protocol.routing import routing_problems
-from protocol.text import as_entry, end_of, first_few, start_of
+from protocol.text import as_list_entry, first_few, shorten_to_end, shorten_to_start
 from protocol.tools import ToolRoute
 from protocol.validation_errors import all_validation_errors
 
@@ -97,16 +97,18 @@ def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str
     handoff = link.handoff
     lines = [handoff.task.strip()]
     if handoff.inputs.findings:
-        text = _numbered_findings(handoff.inputs.findings)
+        text = _number_handoff_findings(handoff.inputs.findings)
         if len(text) > FINDINGS_CHARACTERS:
-            text = f"{start_of(text, FINDINGS_CHARACTERS)}\nAll of it is in {FINDINGS}."
+            text = f"{shorten_to_start(text, FINDINGS_CHARACTERS)}\nAll of it is in {FINDINGS}."
         lines += ["", "## What was found wrong with this very work", "", text]
     if handoff.inputs.written_tests:
         paths = [f"{link.folder}/{path}" for path in handoff.inputs.written_tests]
         lines += ["", WRITTEN_TESTS.format(paths=first_few(paths, MOST_TESTS))]
     if handoff.inputs.results:
         lines += ["", "## What came before", ""]
-        lines += [f"- {start_of(as_entry(text), 4000)}" for text in handoff.inputs.results]
+        lines += [
+            f"- {shorten_to_start(as_list_entry(text), 4000)}" for text in handoff.inputs.results
+        ]
     if handoff.tests and handoff.report != "features":
         lines += ["", "## What the system runs itself", ""]
         lines += [f"- {check}: `{each.command}`" for check, each in handoff.tests.items()]
@@ -128,31 +130,31 @@ def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str
     ]
     if again:
         return "\n".join(lines)
-    brief = _project_brief(open_linked_project(root, link), handoff)
+    brief = _handoff_project_brief(open_linked_remote_project(root, link), handoff)
     if len(brief) > BRIEF_CHARACTERS:
-        brief = f"{start_of(brief, BRIEF_CHARACTERS)}\nAll of it is in {WHOLE_BRIEF}."
+        brief = f"{shorten_to_start(brief, BRIEF_CHARACTERS)}\nAll of it is in {WHOLE_BRIEF}."
     return "\n".join(lines) + f"\n{brief}"
 
 
-def _project_brief(repository: ProjectRepository, handoff: Handoff) -> str:
+def _handoff_project_brief(repository: ProjectRepository, handoff: Handoff) -> str:
     """Return the project's instructions."""
     if not handoff.inputs.state:
         return ""
     return (repository.read_file(handoff.inputs.state, BRIEF) or b"").decode(errors="replace")
 
 
-def _numbered_findings(findings: list[str]) -> str:
+def _number_handoff_findings(findings: list[str]) -> str:
     """Render findings verbatim, each under its own heading."""
     return "\n\n".join(f"### Finding {n}\n\n{text}" for n, text in enumerate(findings, 1))
 
 
-def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
+def prepare_handoff_workspace(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
     """Put the project's files into the workspace and check the precondition.
 
     Raises:
         ConfigError: The precondition does not hold, so the job does not begin.
     """
-    repository, inputs = open_linked_project(root, link), link.handoff.inputs
+    repository, inputs = open_linked_remote_project(root, link), link.handoff.inputs
     origin = repository.origin
     if origin is not None:
         snapshot.borrow_objects(repository.path)
@@ -165,7 +167,10 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
         # Delete the answers of an earlier job.
         if files.entry(path) is not None:
             files = files.delete(path)
-    findings, brief = _numbered_findings(inputs.findings), _project_brief(repository, link.handoff)
+    findings, brief = (
+        _number_handoff_findings(inputs.findings),
+        _handoff_project_brief(repository, link.handoff),
+    )
     if len(findings) > FINDINGS_CHARACTERS:
         files = files.write(FINDINGS, findings.encode())
     if len(brief) > BRIEF_CHARACTERS:
@@ -195,21 +200,21 @@ def handoff_problems(snapshot: Snapshot) -> list[str]:
     if unnamed := _without_a_name(snapshot, snapshot.link.folder):
         reasons.append(
             "Git takes no file or folder of these names; rename or delete them: "
-            f"{', '.join(map(quote_path, unnamed[:10]))}."
+            f"{', '.join(map(quote_path_in_error, unnamed[:10]))}."
         )
     if handoff.report:
         answer, problem = read_handoff_report(files, handoff.report)
         reasons += [problem] if problem else []
         if isinstance(answer, TesterVerdict):
-            reasons += verdict_problems(handoff, answer, read_evidence(snapshot))
+            reasons += verdict_evidence_problems(handoff, answer, read_evidence(snapshot))
         if isinstance(answer, FeatureReport):
-            reasons += _untested_checks(answer, handoff, snapshot.link.folder)
+            reasons += _untested_handoff_checks(answer, handoff, snapshot.link.folder)
         if isinstance(answer, Routing) and handoff.routing:
             reasons += routing_problems(answer, handoff.routing)
     return reasons
 
 
-def _untested_checks(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]:
+def _untested_handoff_checks(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]:
     """Return one sentence per reason why checks of features cannot be proved."""
     names_by_reason: dict[str, list[str]] = {}
     for feature in report.features:
@@ -222,7 +227,9 @@ def _untested_checks(report: FeatureReport, handoff: Handoff, folder: str) -> li
                     "have no test command: name one for each under `tests`, such as "
                     '{"unit": "python3 -m pytest -q tests"}, to be run at the top of the repository'
                 )
-            elif wrong := command_fault(command_in_repository(command.command, folder)):
+            elif wrong := runner_command_fault(
+                proof_command_in_repository(command.command, folder)
+            ):
                 why = f"cannot be proved by `{command.command}`: {wrong}"
             else:
                 continue
@@ -270,7 +277,9 @@ def handoff_product_tree(
     return repository.with_files(tree, system_files | dict.fromkeys(NOT_PRODUCT.get(folder, ())))
 
 
-def with_new_tests(repository: ProjectRepository, snapshot: Snapshot) -> tuple[str, list[str]]:
+def handoff_tree_with_new_tests(
+    repository: ProjectRepository, snapshot: Snapshot
+) -> tuple[str, list[str]]:
     """Return the handed-over tree with the tester's new tests, and the paths of these tests."""
     assert snapshot.link
     handoff, folder = snapshot.link.handoff, snapshot.link.folder
@@ -283,9 +292,9 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     link = snapshot.link
     if link is None:
         return ""
-    handoff, repository = link.handoff, open_linked_project(root, link)
+    handoff, repository = link.handoff, open_linked_remote_project(root, link)
     if handoff.report == "features":
-        return _not_startable(root, job, snapshot)
+        return _handoff_start_problem(root, job, snapshot)
     if not handoff.tests:
         return ""
     if handoff.report != "verdict":
@@ -303,7 +312,7 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     result = prove_handoff(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
     if result.problems:
         return f"`passed` cannot be true. {' '.join(result.problems)} {SAY_SO}"
-    tree, paths = with_new_tests(repository, snapshot)
+    tree, paths = handoff_tree_with_new_tests(repository, snapshot)
     if paths and (result := prove_handoff(root, job, snapshot, tree)).problems:
         return (
             f"With the tests that you wrote ({first_few(paths, 10)}) it does not pass. "
@@ -312,7 +321,7 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     return ""
 
 
-def with_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:
+def add_handoff_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:
     """Return the job's routes, with time for the system's own runs at its end."""
     if link is None or not (link.handoff.tests or link.handoff.report == "features"):
         return routes
@@ -323,13 +332,13 @@ def with_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[T
     return routes
 
 
-def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
+def _handoff_start_problem(root: Root, job: str, snapshot: Snapshot) -> str:
     """Return why the commands of a feature list cannot run here; empty if they can."""
     link = snapshot.link
     report, _ = read_handoff_report(snapshot.files, "features")
     if link is None or not isinstance(report, FeatureReport):
         return ""
-    repository = open_linked_project(root, link)
+    repository = open_linked_remote_project(root, link)
     tree = handoff_product_tree(repository, snapshot, link.folder, link.handoff)
     files = repository.files_of(snapshot.files.store, tree)
     base = repository.tree_id(link.handoff.inputs.base or link.handoff.inputs.commit)
@@ -343,14 +352,14 @@ def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
         if check not in link.handoff.tests
     }
     for command in proposed.values():
-        line = command_in_repository(command.command, link.folder)
+        line = proof_command_in_repository(command.command, link.folder)
         ended, _ = proving.run_command(files, command.model_copy(update={"command": line}))
         if lacks_runner(ended.exit_code, ended.output, line):
             return (
                 f"`{command.command}` cannot be run in the sandbox (exit code "
                 f"{ended.exit_code}): its "
                 "test runner is not there. Name a runner that is, such as python3 -m unittest, in "
-                f"output/features.json.\n{end_of(ended.output.strip(), 400)}"
+                f"output/features.json.\n{shorten_to_end(ended.output.strip(), 400)}"
             )
     return ""
 
@@ -364,13 +373,13 @@ def _files_with_merge_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     files, folder = snapshot.files, link.folder
     if files.tree_entry((folder,)) is None:
         return []
-    now = [entry for entry in _changed_folder_entries(snapshot, folder) if entry.kind == "file"]
+    now = [entry for entry in _changed_handoff_entries(snapshot, folder) if entry.kind == "file"]
     named = {entry.path.removeprefix(f"{folder}/") for entry in now}
     if link.tree and not snapshot.repository:
         # The marked file may have been renamed since.
         handed = Files(files.store, link.tree).walk("")
         named.update(entry.path for entry in handed if entry.kind == "file")
-    labels = set(map(to_bytes, named))
+    labels = set(map(name_to_bytes, named))
     return [
         replace_surrogates(e.path)
         for e in now
@@ -378,7 +387,7 @@ def _files_with_merge_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     ]
 
 
-def _changed_folder_entries(snapshot: Snapshot, folder: str) -> Iterator[FileEntry]:
+def _changed_handoff_entries(snapshot: Snapshot, folder: str) -> Iterator[FileEntry]:
     """Yield the folder's entries, except unchanged ones of a repository."""
     files = snapshot.files
     if snapshot.repository is None:
@@ -397,12 +406,12 @@ def _without_a_name(snapshot: Snapshot, folder: str) -> list[str]:
         return []
     trial = files.store.git.TreeBuilder()
     unnamed: set[str] = set()
-    for entry in _changed_folder_entries(snapshot, folder):
+    for entry in _changed_handoff_entries(snapshot, folder):
         parts = entry.path.split("/")
         for depth in range(len(folder.split("/")), len(parts)):
             if is_git_folder(parts[depth]):
                 break
-            if not git_accepts_name(trial, parts[depth]):
+            if not project_git_accepts_name(trial, parts[depth]):
                 unnamed.add("/".join(parts[: depth + 1]))
                 break
     return sorted(unnamed)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pygit2
 
 from activities.checkpoints import Files, GitNotInstalled, diff_files
-from activities.checkpoints.entry_names import to_bytes
+from activities.checkpoints.entry_names import name_to_bytes
 from activities.checkpoints.git import run_git
 from activities.checkpoints.volatile_paths import volatile_matcher
 
@@ -77,7 +77,7 @@ def _ignored_by_git(work_tree: Path, paths: list[str]) -> set[str]:
         # The same for every host: not the patterns of its user.
         *("-c", f"core.excludesFile={os.devnull}", "-C", str(work_tree)),
         *("check-ignore", "--no-index", "-z", "--stdin"),
-        stdin=b"".join(to_bytes(path) + b"\0" for path in [*paths, ignored]),
+        stdin=b"".join(name_to_bytes(path) + b"\0" for path in [*paths, ignored]),
         errors="surrogateescape",
     )
     return set(listed.split("\0")) & set(paths)
@@ -85,6 +85,6 @@ def _ignored_by_git(work_tree: Path, paths: list[str]) -> set[str]:
 
 def _ignored_names(work_tree: pygit2.Repository, path: str) -> bool:
     try:
-        return bool(work_tree.path_is_ignored(to_bytes(path).decode()))
+        return bool(work_tree.path_is_ignored(name_to_bytes(path).decode()))
     except (ValueError, pygit2.GitError):  # libgit2 cannot check such a name
         return False

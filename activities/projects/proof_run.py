@@ -26,14 +26,14 @@ from activities.commands.setup_layer import layer_folders
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.projects import runners
-from activities.projects.remote import open_linked_project
+from activities.projects.remote import open_linked_remote_project
 from activities.projects.runners import RunCounts
 from activities.projects.stand_ins import (
     FUNCTION,
-    changed_definitions,
+    changed_test_definitions,
     find_stand_ins,
-    renames_tests,
-    with_failing_tests,
+    renames_pytest_functions,
+    with_failing_stand_in_tests,
 )
 from activities.redaction.secrets import redact
 from activities.text.plain import replace_surrogates
@@ -41,7 +41,7 @@ from config.schema.shell import ShellConfig
 from protocol.handoffs import Handoff
 from protocol.proof import AcceptedRun, Check, CheckCommand, Proof
 from protocol.state import Data
-from protocol.text import end_of
+from protocol.text import shorten_to_end
 
 END = 800
 """Characters kept and shown of the end of the output."""
@@ -111,10 +111,10 @@ class ProofRunner:
     ) -> Proof:
         """Run one check and decide whether the run proves anything."""
         run = Proof(check=check, ran=command.command, passed=False)
-        run.why = runners.command_fault(command.command)
-        if not run.why and (changed := changed_definitions(command.command, before, product)):
+        run.why = runners.runner_command_fault(command.command)
+        if not run.why and (changed := changed_test_definitions(command.command, before, product)):
             counted_by_python = runners.is_python(command.command)
-            if not counted_by_python and not with_failing_tests(product, "t")[1]:
+            if not counted_by_python and not with_failing_stand_in_tests(product, "t")[1]:
                 run.why = (
                     f"{', '.join(changed)} decides what it runs, and is not as it was accepted: "
                     "put it back"
@@ -122,9 +122,10 @@ class ProofRunner:
         if run.why:
             return run
         ended, counts = self.run_command(product, command)
-        _record_outcome(run, ended, counts)
+        _record_proof_outcome(run, ended, counts)
         if not run.why and counts and counts.tests < command.min_tests:
-            run.why = f"it ran {_count_text(counts.tests)}, and {command.min_tests} are asked for"
+            count = _proof_test_count_text(counts.tests)
+            run.why = f"it ran {count}, and {command.min_tests} are asked for"
         if not run.why and counts:
             run.why = self._failing_test_problem(product, command, counts)
         run.passed = not run.why
@@ -149,7 +150,9 @@ class ProofRunner:
                 if self.shell.sandbox == "bubblewrap"
                 else str(private.path)
             )
-            line = _shell_line(command.command, self.folder, f"{seen_at}/{reports.name}/junit.xml")
+            line = _proof_shell_line(
+                command.command, self.folder, f"{seen_at}/{reports.name}/junit.xml"
+            )
             try:
                 layer = layer_folders(layout, self.root, self.job, self.shell)
                 ended = sandbox.run_sandboxed_command(
@@ -158,12 +161,12 @@ class ProofRunner:
             except sandbox.SandboxUnavailable as problem:
                 return sandbox.CommandResult(None, "", 0, f"it could not be run. {problem}"), None
             counts = None
-            if data := _read_report_file(reports / "junit.xml", private.path):
+            if data := _read_proof_report_file(reports / "junit.xml", private.path):
                 counts = runners.read_junit(data)
                 counts = replace(counts, runner="pytest") if counts else None
-            elif report_path and (data := _read_report_file(report_path, private.path)):
+            elif report_path and (data := _read_proof_report_file(report_path, private.path)):
                 counts = runners.read_junit(data)
-        return ended, counts or runners.read_summary_line(ended.output, command.command)
+        return ended, counts or runners.read_runner_summary(ended.output, command.command)
 
     def _failing_test_problem(
         self, product: Files, command: CheckCommand, counts: RunCounts
@@ -172,7 +175,7 @@ class ProofRunner:
         if counts.runner not in ("pytest", "unittest"):
             return ""
         name = f"test_{secrets.token_hex(4)}"
-        failing, count = with_failing_tests(product, name)
+        failing, count = with_failing_stand_in_tests(product, name)
         if not count:
             return "it says that tests were run, and no file of the repository has any"
         ended, failing_counts = self.run_command(failing, command)
@@ -184,7 +187,7 @@ class ProofRunner:
         if (
             failing_counts.runner == "pytest"
             and failing_counts.failures
-            and not renames_tests(product)
+            and not renames_pytest_functions(product)
         ):
             expected.add(name + FUNCTION)
         named = (
@@ -201,7 +204,7 @@ class ProofRunner:
         )
         run = Proof(check="unit", ran=accepted.command, passed=False)
         ended, counts = self.run_command(product, command)
-        _record_outcome(run, ended, counts)
+        _record_proof_outcome(run, ended, counts)
         run.why = run.why or _fewer_tests(run, accepted)
         if run.why:
             yield (
@@ -229,7 +232,8 @@ def regression_reason(run: Proof, accepted: AcceptedRun | None, handoff: Handoff
     unit = handoff.id.rsplit("-", 2)[0]
     if accepted.feature != unit and run.tests == accepted.tests:
         return (
-            f"it ran {_count_text(accepted.tests)} before this feature was begun as well, "
+            f"it ran {_proof_test_count_text(accepted.tests)} before this feature was begun as "
+            "well, "
             "so that none "
             "is of this feature: write tests of it where the command finds them"
         )
@@ -240,7 +244,8 @@ def _fewer_tests(run: Proof, accepted: AcceptedRun) -> str:
     tests = run.tests or 0
     if tests < accepted.tests:
         return (
-            f"it ran {_count_text(tests)}, and {accepted.tests} before: put back what was "
+            f"it ran {_proof_test_count_text(tests)}, and {accepted.tests} before: put back what "
+            "was "
             "deleted or is "
             "skipped, or another test in its place"
         )
@@ -249,13 +254,15 @@ def _fewer_tests(run: Proof, accepted: AcceptedRun) -> str:
     return ""
 
 
-def _record_outcome(run: Proof, ended: sandbox.CommandResult, counts: RunCounts | None) -> None:
+def _record_proof_outcome(
+    run: Proof, ended: sandbox.CommandResult, counts: RunCounts | None
+) -> None:
     """Record how a command ended."""
     text = redact(replace_surrogates(ended.output)).strip()
-    run.end = end_of(text, END)
+    run.end = shorten_to_end(text, END)
     run.cut = run.end != text
     run.exit_code = ended.exit_code
-    run.coverage = runners.read_coverage(ended.output)
+    run.coverage = runners.read_runner_coverage(ended.output)
     if counts:
         run.tests, run.failed, run.skipped = counts.tests, counts.failed, counts.skipped
     if ended.trouble:
@@ -267,16 +274,16 @@ def _record_outcome(run: Proof, ended: sandbox.CommandResult, counts: RunCounts 
     elif counts is None:
         run.why = UNCOUNTED
     elif counts.failed:
-        run.why = f"it ended with 0 although {_count_text(counts.failed)} failed"
+        run.why = f"it ended with 0 although {_proof_test_count_text(counts.failed)} failed"
     elif not counts.tests:
         run.why = "it found no tests to run"
 
 
-def _count_text(count: int) -> str:
+def _proof_test_count_text(count: int) -> str:
     return f"{count} test{'' if count == 1 else 's'}"
 
 
-def _shell_line(command: str, folder: str, report: str) -> str:
+def _proof_shell_line(command: str, folder: str, report: str) -> str:
     """Return the sandbox's shell line; if a pipe is used, any failing part fails it."""
     variables = {"PYTEST_ADDOPTS": f"--junitxml={report}", "GOFLAGS": "-v"}
     variables["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -286,7 +293,7 @@ def _shell_line(command: str, folder: str, report: str) -> str:
     return f"exec {shell} -c {shlex.quote(text)}"
 
 
-def _read_report_file(path: Path, within: Path) -> bytes | None:
+def _read_proof_report_file(path: Path, within: Path) -> bytes | None:
     """Read a report that a command wrote; None if missing or outside `within`."""
     try:
         if not path.resolve().is_relative_to(within.resolve()):
@@ -311,7 +318,7 @@ def prove_handoff(root: Root, job: str, snapshot: Snapshot, product: str) -> Pro
     if link is None or not link.handoff.tests:
         return ProofResult()
     handoff = link.handoff
-    repository = open_linked_project(root, link)
+    repository = open_linked_remote_project(root, link)
     cache, key = ResultCache(repository.path), _proof_key(snapshot, handoff, product)
     if (data := cache.find(key)) is not None:
         with suppress(ValueError):

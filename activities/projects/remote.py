@@ -16,11 +16,11 @@ import pygit2
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
 from activities.checkpoints.errors import RemoteUnfit
 from activities.checkpoints.owner import OwnerMark, read_owner, record_owner
-from activities.checkpoints.remote import bring_packs, open_remote, remote_job_area
+from activities.checkpoints.remote import bring_packs, open_remote, remote_checkpoint_area
 from activities.projects.repository import MAIN, PINNED, ProjectRepository, project_repository_path
 from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
-from protocol.git_address import shown_address
+from protocol.git_address import git_address_without_user
 from protocol.handoffs import ProjectLink
 from protocol.text import as_sentence
 
@@ -31,10 +31,10 @@ _BEGIN = "begin/"
 
 def project_area(project: str) -> str:
     """Return the area of a project's refs."""
-    return f"projects/{remote_job_area(project).partition('/')[2]}"
+    return f"projects/{remote_checkpoint_area(project).partition('/')[2]}"
 
 
-def check_project_owner(remote: str, project: str, chain: str) -> None:
+def check_remote_project_owner(remote: str, project: str, chain: str) -> None:
     """Refuse a project if the remote has another one with its id.
 
     Raises:
@@ -45,12 +45,13 @@ def check_project_owner(remote: str, project: str, chain: str) -> None:
         open_remote(remote).check_promises()
         owners = open_remote(remote).list_refs(project_area(project), "owner")
     except RemoteUnfit as unfit:
-        raise ConfigError(f"workspace.remote {shown_address(remote)}: {unfit}") from None
+        raise ConfigError(f"workspace.remote {git_address_without_user(remote)}: {unfit}") from None
     except (GitNotInstalled, RemoteUnavailable) as away:
-        raise _remote_failure(remote, away) from away
+        raise _project_remote_failure(remote, away) from away
     if owners and owners[0] != f"owner/{chain}":
         raise ConfigError(
-            f"a project with the id {project} is already in the remote {shown_address(remote)}; "
+            f"a project with the id {project} is already in the remote "
+            f"{git_address_without_user(remote)}; "
             "start this one under another id"
         )
 
@@ -63,13 +64,13 @@ def open_remote_project(root: Root, project: str, remote: str, *commits: str) ->
         ApplicationError: The remote cannot be used.
     """
     path = project_repository_path(root, project)
-    if not remote or _has_all_commits(path, commits):
+    if not remote or _project_has_all_commits(path, commits):
         return ProjectRepository(path)
     repository = ProjectRepository.create(path)
     try:
         refs = bring_packs(open_remote(remote), project_area(project), path)
     except (GitNotInstalled, RemoteUnavailable) as away:
-        raise _remote_failure(remote, away) from away
+        raise _project_remote_failure(remote, away) from away
     for name, commit in refs.items():
         kind, _, rest = name.partition("/")
         if kind == "heads":
@@ -77,11 +78,11 @@ def open_remote_project(root: Root, project: str, remote: str, *commits: str) ->
         elif kind == "owner" and read_owner(path) is None:
             record_owner(path, OwnerMark(chain=rest, job=project))
         elif kind == "begin":
-            _restore_project_files(ProjectRepository(path), commit)
+            _restore_remote_project_files(ProjectRepository(path), commit)
     return ProjectRepository(path)
 
 
-def open_linked_project(root: Root, link: ProjectLink) -> ProjectRepository:
+def open_linked_remote_project(root: Root, link: ProjectLink) -> ProjectRepository:
     """Open the repository of the project that a job works for."""
     inputs = link.handoff.inputs
     needed = filter(None, (inputs.commit, inputs.state, inputs.base))
@@ -105,15 +106,15 @@ def push_project(repository: ProjectRepository, project: str, remote: str) -> No
     new: dict[str, str] = {}
     if owner := read_owner(repository.path):
         new[f"owner/{owner.chain}"] = next(iter(moved.values()))
-    if begin := _store_project_files(repository):
+    if begin := _commit_remote_project_files(repository):
         new[f"{_BEGIN}{begin}"] = begin
     try:
         open_remote(remote).push_refs(project_area(project), repository.path, None, moved, new)
     except (GitNotInstalled, RemoteUnavailable) as away:
-        raise _remote_failure(remote, away) from away
+        raise _project_remote_failure(remote, away) from away
 
 
-def push_start(repository: ProjectRepository, job: str, remote: str) -> None:
+def push_start_to_project_remote(repository: ProjectRepository, job: str, remote: str) -> None:
     """Push what a job began from, so that another host has the same commits.
 
     Git servers refuse a history that was fetched in part; such a one is fetched again.
@@ -127,7 +128,7 @@ def push_start(repository: ProjectRepository, job: str, remote: str) -> None:
         push_project(repository, job, remote)
 
 
-def _has_all_commits(path: Path, commits: tuple[str, ...]) -> bool:
+def _project_has_all_commits(path: Path, commits: tuple[str, ...]) -> bool:
     try:
         git = pygit2.Repository(str(path))
     except (pygit2.GitError, KeyError):
@@ -137,7 +138,7 @@ def _has_all_commits(path: Path, commits: tuple[str, ...]) -> bool:
     return present
 
 
-def _store_project_files(repository: ProjectRepository) -> str:
+def _commit_remote_project_files(repository: ProjectRepository) -> str:
     """Commit the files that record what was fetched; return "" for a project that began empty."""
     if (origin := repository.origin) is None:
         return ""
@@ -147,7 +148,7 @@ def _store_project_files(repository: ProjectRepository) -> str:
     return repository.commit(tree, [origin.commit], "What the project began from", 0)
 
 
-def _restore_project_files(repository: ProjectRepository, commit: str) -> None:
+def _restore_remote_project_files(repository: ProjectRepository, commit: str) -> None:
     # Write the record last: it confirms that everything else is here.
     for name in (SHALLOW, PINNED):
         place = repository.path / name
@@ -158,11 +159,12 @@ def _restore_project_files(repository: ProjectRepository, commit: str) -> None:
             draft.replace(place)
 
 
-def _remote_failure(remote: str, why: Exception) -> Exception:
+def _project_remote_failure(remote: str, why: Exception) -> Exception:
     return typed_failure(
         "Dependency",
         as_sentence(
-            f"The project's repository cannot be kept in the remote {shown_address(remote)}: {why}"
+            "The project's repository cannot be kept in the remote "
+            f"{git_address_without_user(remote)}: {why}"
         ),
         retry=may_retry_activity(),
     )

@@ -20,7 +20,7 @@ from pygit2.enums import DeltaStatus, FileMode, ObjectType
 from activities.checkpoints import CheckpointMissing, Files, Root, job_folder_name, unescape_name
 from activities.checkpoints.alternates import borrows_objects
 from activities.checkpoints.atomic_folder import atomic_folder
-from activities.checkpoints.entry_names import entry_name, from_bytes, to_bytes
+from activities.checkpoints.entry_names import entry_name, name_from_bytes, name_to_bytes
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     EXECUTABLE,
@@ -30,8 +30,8 @@ from activities.checkpoints.sharded_tree import (
     Node,
     TreeEntry,
     build_tree,
+    encode_tree_shard,
     list_tree_entries,
-    tree_data,
 )
 from protocol.repository import RepositoryOrigin
 
@@ -49,7 +49,7 @@ def project_repository_path(root: Root, project: str) -> Path:
     return root.path / ".longhaul" / "projects" / f"{job_folder_name(project)}.git"
 
 
-def git_accepts_name(builder: Any, name: str) -> bool:
+def project_git_accepts_name(builder: Any, name: str) -> bool:
     """Return whether git accepts a file or folder of that name; `builder` is only for trying."""
     try:
         # Git does not check whether a submodule's commit exists.
@@ -172,7 +172,7 @@ class ProjectRepository:
                 return converted[tree.id]
             node: Node = {}
             for entry in tree:
-                name = entry_name(from_bytes(entry.raw_name or b""))
+                name = entry_name(name_from_bytes(entry.raw_name or b""))
                 mode = entry.filemode
                 if mode == FOLDER:
                     node[name] = TreeEntry(FOLDER, convert(cast("pygit2.Tree", entry)))
@@ -216,7 +216,7 @@ class ProjectRepository:
         now = list_tree_entries(store, folder)
         olds: dict[bytes, pygit2.Object] = {}
         for entry in old or ():
-            name = entry_name(from_bytes(entry.raw_name or b""))
+            name = entry_name(name_from_bytes(entry.raw_name or b""))
             olds[name] = entry
             if entry.filemode == FileMode.COMMIT and name not in now:
                 written[entry.raw_name or b""] = TreeEntry(FileMode.COMMIT, entry.id.raw)
@@ -226,7 +226,7 @@ class ProjectRepository:
                 written[before.raw_name or b""] = TreeEntry(before.filemode, before.id.raw)
                 continue
             plain = unescape_name(name)
-            if is_git_folder(plain) or not git_accepts_name(trial, plain):
+            if is_git_folder(plain) or not project_git_accepts_name(trial, plain):
                 continue
             if raw.mode == FOLDER:
                 inner = before if isinstance(before, pygit2.Tree) else None
@@ -234,11 +234,11 @@ class ProjectRepository:
                 below = self._as_tree(store, raw.id, old_inner, inner)
                 # Git has no empty folders, so leave them out.
                 if below.raw != EMPTY_TREE:
-                    written[to_bytes(plain)] = TreeEntry(FOLDER, below.raw)
+                    written[name_to_bytes(plain)] = TreeEntry(FOLDER, below.raw)
             else:
                 blob = self.git.create_blob(store.read(raw.id))
-                written[to_bytes(plain)] = TreeEntry(raw.mode, blob.raw)
-        return self.git.odb.write(ObjectType.TREE, tree_data(written))
+                written[name_to_bytes(plain)] = TreeEntry(raw.mode, blob.raw)
+        return self.git.odb.write(ObjectType.TREE, encode_tree_shard(written))
 
     # Writing
 
@@ -311,11 +311,13 @@ class ProjectRepository:
         folders = {str(above) for entry in [*index, *sides] for above in Path(entry.path).parents}
         conflicts = []
         for entry in [
-            each for each in index if each.path in folders and not _is_open_conflict(index, each)
+            each
+            for each in index
+            if each.path in folders and not _is_open_project_conflict(index, each)
         ]:
             mine = entry.path in ours.tree and isinstance(ours.tree[entry.path], pygit2.Blob)
             index.remove(entry.path)
-            conflicts.append(f"{entry.path}{_instead_of_folder(index, entry, mine=mine)}")
+            conflicts.append(f"{entry.path}{_place_project_file_beside(index, entry, mine=mine)}")
         return conflicts
 
     def _settle_conflict(self, index: Any, ancestor: Any, mine: Any, other: Any) -> str:
@@ -324,7 +326,7 @@ class ProjectRepository:
         if entry is None:
             return " (renamed by both sides)"
         if any(indexed.path.startswith(f"{entry.path}/") for indexed in index):
-            return _instead_of_folder(index, entry, mine=mine is not None)
+            return _place_project_file_beside(index, entry, mine=mine is not None)
         if mine and other and (text := self._conflict_text(ancestor, mine, other)) is not None:
             entry = pygit2.IndexEntry(entry.path, self.git.create_blob(text.encode()), entry.mode)
         index.add(entry)
@@ -333,7 +335,7 @@ class ProjectRepository:
             return f" (deleted or renamed on one side; what is there is {whose})"
         if entry is not mine:
             return ""
-        beside = _free_path_beside(index, entry.path, "yours")
+        beside = _free_project_path_beside(index, entry.path, "yours")
         index.add(pygit2.IndexEntry(beside, other.id, other.mode))
         return f" (what others had accepted; yours is {beside})"
 
@@ -369,19 +371,19 @@ class ProjectRepository:
                 draft.unlink()
 
 
-def _is_open_conflict(index: Any, entry: Any) -> bool:
+def _is_open_project_conflict(index: Any, entry: Any) -> bool:
     """Return whether the entry is one side of an unresolved conflict."""
     return index.conflicts is not None and entry.path in index.conflicts
 
 
-def _instead_of_folder(index: Any, entry: Any, *, mine: bool) -> str:
+def _place_project_file_beside(index: Any, entry: Any, *, mine: bool) -> str:
     """Put a file beside the folder that has its name; describe where."""
-    beside = _free_path_beside(index, entry.path, "accepted" if mine else "yours")
+    beside = _free_project_path_beside(index, entry.path, "accepted" if mine else "yours")
     index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
     return f" (a folder on one side; the file of the other is {beside})"
 
 
-def _free_path_beside(index: Any, path: str, whose: str) -> str:
+def _free_project_path_beside(index: Any, path: str, whose: str) -> str:
     """Return a free path for a version of a file that cannot keep its own path."""
     beside = f"{path}~{whose}"
     while beside in index:

@@ -11,7 +11,7 @@ from activities.projects.runners import runner_probe
 from config.schema.agent import AgentConfig
 from config.schema.shell import ShellConfig
 from protocol.project_start import ProjectStart
-from protocol.text import as_sentence, end_of, one_line
+from protocol.text import as_sentence, one_line, shorten_to_end
 
 SECONDS = 60
 """Time limit of one command."""
@@ -29,7 +29,7 @@ def required_commands(start: ProjectStart) -> list[str]:
     return list(dict.fromkeys(filter(None, [*start.needs, *runners])))
 
 
-def failing_need(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
+def failing_required_command(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
     """Return the first need that fails for one of the agents, and why; empty if none does."""
     commands = required_commands(start)
     shells = {config.shell.model_dump_json(): config.shell for config in agents} if commands else {}
@@ -38,12 +38,12 @@ def failing_need(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
             # What the commands need may not be installed before a job's files are there.
             continue
         for command in commands:
-            if why := _command_problem(command, shell):
+            if why := _required_command_problem(command, shell):
                 return as_sentence(f"The project needs `{one_line(command, 100)}`, which {why}")
     return ""
 
 
-def _command_problem(command: str, shell: ShellConfig) -> str:
+def _required_command_problem(command: str, shell: ShellConfig) -> str:
     with tempfile.TemporaryDirectory(prefix="needs-") as folder:
         try:
             ended = sandbox.run_sandboxed_command(command, Path(folder), shell, SECONDS)
@@ -52,5 +52,5 @@ def _command_problem(command: str, shell: ShellConfig) -> str:
     if ended.exit_code == 0:
         return ""
     how = ended.trouble or f"exit code {ended.exit_code}"
-    output = one_line(end_of(ended.output.strip(), MAX_SHOWN), MAX_SHOWN)
+    output = one_line(shorten_to_end(ended.output.strip(), MAX_SHOWN), MAX_SHOWN)
     return f"fails in the sandbox ({how}{f': {output}' if output else ''}). {REMEDY}"

@@ -64,14 +64,14 @@ class RunCounts:
     """Runner that reported the counts, such as `pytest`; empty if unknown."""
 
 
-def command_fault(command: str) -> str:
+def runner_command_fault(command: str) -> str:
     """Return why a command cannot prove anything; empty if it can."""
     if "`" in command or "$(" in command or "<(" in command:
         return "leave out commands within the command"
     if "\n" in command.strip() or "\0" in command:
         return "write it in one line"
     try:
-        parts = simple_commands(command)
+        parts = split_runner_commands(command)
     except ValueError as problem:
         return str(problem)
     for words in parts:
@@ -97,7 +97,7 @@ def command_fault(command: str) -> str:
     return ""
 
 
-def simple_commands(command: str) -> list[list[str]]:
+def split_runner_commands(command: str) -> list[list[str]]:
     """Split a command line into the words of each program it starts, without assignments.
 
     Raises:
@@ -133,7 +133,7 @@ def simple_commands(command: str) -> list[list[str]]:
 
 def runner_probe(command: str) -> str:
     """Return a command that shows whether the test runner is installed; empty if unknown."""
-    for words in _readable_commands(command):
+    for words in _readable_runner_commands(command):
         if words[0] == "pytest":
             return "pytest --version"
         if words[1:3] == ["-m", "pytest"]:
@@ -146,15 +146,17 @@ def lacks_runner(code: int | None, output: str, command: str) -> bool:
     if code in (126, 127):
         return True
     modules = [
-        words[words.index("-m") + 1] for words in _readable_commands(command) if "-m" in words[:-1]
+        words[words.index("-m") + 1]
+        for words in _readable_runner_commands(command)
+        if "-m" in words[:-1]
     ]
     # Any other module belongs to the product and may not be written yet.
     return any(name in MODULES and f"No module named {name}" in output for name in modules)
 
 
-def _readable_commands(command: str) -> list[list[str]]:
+def _readable_runner_commands(command: str) -> list[list[str]]:
     try:
-        return simple_commands(command)
+        return split_runner_commands(command)
     except ValueError:
         return []
 
@@ -186,7 +188,7 @@ def read_junit(data: bytes) -> RunCounts | None:
     return RunCounts(tests, len(failures), skipped, tuple(failures))
 
 
-def read_summary_line(output: str, command: str) -> RunCounts | None:
+def read_runner_summary(output: str, command: str) -> RunCounts | None:
     """Return the counts in the last summary line of the command's runner; None without one."""
     results = []
     for name in _runners_of(command):
@@ -204,7 +206,7 @@ def is_python(command: str) -> bool:
 def _runners_of(command: str) -> Collection[str]:
     """Return runners whose summary line may appear: those the command starts, else all."""
     runners: set[str] = set()
-    for words in _readable_commands(command):
+    for words in _readable_runner_commands(command):
         program = words[0].rpartition("/")[2].rstrip("0123456789.")
         if program in INSPECTION_PROGRAMS:
             continue
@@ -225,7 +227,7 @@ _STARTS = {
 """Runners that each program can start, where known."""
 
 
-def read_coverage(output: str) -> float | None:
+def read_runner_coverage(output: str) -> float | None:
     """Return the total coverage printed last, in percent; None if there is none."""
     matches = _COVERAGE.findall(output)
     return float(next(filter(None, matches[-1]))) if matches else None
@@ -241,37 +243,44 @@ CountReader = Callable[[str], tuple[int, RunCounts | None]]
 NO_COUNTS: tuple[int, RunCounts | None] = (-1, None)
 
 
-def _last_match(pattern: str, output: str) -> re.Match[str] | None:
+def _last_runner_match(pattern: str, output: str) -> re.Match[str] | None:
     matches = list(re.finditer(pattern, output, re.MULTILINE | re.IGNORECASE))
     return matches[-1] if matches else None
 
 
-def _first_number(pattern: str, text: str) -> int:
+def _first_runner_number(pattern: str, text: str) -> int:
     match = re.search(pattern, text, re.IGNORECASE)
     return int(match[1]) if match else 0
 
 
 def _pytest_counts(output: str) -> tuple[int, RunCounts | None]:
-    line = _last_match(
+    line = _last_runner_match(
         r"^=*\s*(?:no tests ran|(?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed"
         r"|warnings?|reruns?)(?:, )?)+) in \d[\d.:]*s?.*$",
         output,
     )
     if line is None:
         return NO_COUNTS
-    ran = [_first_number(rf"(\d+) {word}\b", line[0]) for word in ("passed", "xfailed", "xpassed")]
-    failed = _first_number(r"(\d+) failed", line[0]) + _first_number(r"(\d+) errors?", line[0])
-    skipped = _first_number(r"(\d+) skipped", line[0])
+    ran = [
+        _first_runner_number(rf"(\d+) {word}\b", line[0])
+        for word in ("passed", "xfailed", "xpassed")
+    ]
+    failed = _first_runner_number(r"(\d+) failed", line[0]) + _first_runner_number(
+        r"(\d+) errors?", line[0]
+    )
+    skipped = _first_runner_number(r"(\d+) skipped", line[0])
     return line.start(), RunCounts(sum(ran) + failed, failed, skipped)
 
 
 def _unittest_counts(output: str) -> tuple[int, RunCounts | None]:
-    ran = _last_match(r"^Ran (\d+) tests? in [\d.]+s\s*^\s*(OK|FAILED|NO TESTS RAN)\b(.*)$", output)
+    ran = _last_runner_match(
+        r"^Ran (\d+) tests? in [\d.]+s\s*^\s*(OK|FAILED|NO TESTS RAN)\b(.*)$", output
+    )
     if ran is None:
         return NO_COUNTS
-    skipped = _first_number(r"skipped=(\d+)", ran[3])
+    skipped = _first_runner_number(r"skipped=(\d+)", ran[3])
     failed = sum(
-        _first_number(rf"\b{word}=(\d+)", ran[3])
+        _first_runner_number(rf"\b{word}=(\d+)", ran[3])
         for word in ("failures", "errors", "unexpected successes")
     )
     names = re.findall(r"^(?:FAIL|ERROR): (\w+)", output, re.MULTILINE)
@@ -299,33 +308,37 @@ def _cargo_counts(output: str) -> tuple[int, RunCounts | None]:
     return matches[-1].start(), RunCounts(passed + failed, failed, skipped)
 
 
-def _node_counts(output: str) -> tuple[int, RunCounts | None]:
-    head = _last_match(r"^(?:#|\u2139) tests (\d+)\s*$", output)
+def _node_test_counts(output: str) -> tuple[int, RunCounts | None]:
+    head = _last_runner_match(r"^(?:#|\u2139) tests (\d+)\s*$", output)
     if head is None:
         return NO_COUNTS
     rest = output[head.start() :]
-    failed = _named_number(rest, "fail")
-    skipped = _named_number(rest, "skipped") + _named_number(rest, "todo")
+    failed = _node_runner_number(rest, "fail")
+    skipped = _node_runner_number(rest, "skipped") + _node_runner_number(rest, "todo")
     return head.start(), RunCounts(int(head[1]) - skipped, failed, skipped)
 
 
-def _named_number(text: str, word: str) -> int:
+def _node_runner_number(text: str, word: str) -> int:
     match = re.search(rf"^(?:#|\u2139) {word} (\d+)\s*$", text, re.MULTILINE)
     return int(match[1]) if match else 0
 
 
 def _jest_counts(output: str) -> tuple[int, RunCounts | None]:
     """Read the summary of Jest or Vitest."""
-    line = _last_match(r"^\s*Tests:?\s+(?=.*\d+ (?:passed|failed|skipped|todo)).*$", output)
+    line = _last_runner_match(r"^\s*Tests:?\s+(?=.*\d+ (?:passed|failed|skipped|todo)).*$", output)
     if line is None:
         return NO_COUNTS
-    failed, passed = (_first_number(rf"(\d+) {word}", line[0]) for word in ("failed", "passed"))
-    skipped = _first_number(r"(\d+) skipped", line[0]) + _first_number(r"(\d+) todo", line[0])
+    failed, passed = (
+        _first_runner_number(rf"(\d+) {word}", line[0]) for word in ("failed", "passed")
+    )
+    skipped = _first_runner_number(r"(\d+) skipped", line[0]) + _first_runner_number(
+        r"(\d+) todo", line[0]
+    )
     return line.start(), RunCounts(passed + failed, failed, skipped)
 
 
 def _mocha_counts(output: str) -> tuple[int, RunCounts | None]:
-    line = _last_match(r"^\s*(\d+) passing\b.*$", output)
+    line = _last_runner_match(r"^\s*(\d+) passing\b.*$", output)
     if line is None:
         return NO_COUNTS
     rest = output[line.start() :]
@@ -335,7 +348,7 @@ def _mocha_counts(output: str) -> tuple[int, RunCounts | None]:
 
 
 def _rspec_counts(output: str) -> tuple[int, RunCounts | None]:
-    line = _last_match(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", output)
+    line = _last_runner_match(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", output)
     if line is None:
         return NO_COUNTS
     skipped = int(line[3] or 0)
@@ -344,16 +357,20 @@ def _rspec_counts(output: str) -> tuple[int, RunCounts | None]:
 
 def _surefire_counts(output: str) -> tuple[int, RunCounts | None]:
     """Read the summary of Maven or PHPUnit."""
-    line = _last_match(r"^.*\bTests(?: run)?: (\d+), .*$|^OK \((\d+) tests?, .*$", output)
+    line = _last_runner_match(r"^.*\bTests(?: run)?: (\d+), .*$|^OK \((\d+) tests?, .*$", output)
     if line is None:
         return NO_COUNTS
-    failed = _first_number(r"Failures: (\d+)", line[0]) + _first_number(r"Errors: (\d+)", line[0])
-    skipped = _first_number(r"Skipped: (\d+)", line[0])
+    failed = _first_runner_number(r"Failures: (\d+)", line[0]) + _first_runner_number(
+        r"Errors: (\d+)", line[0]
+    )
+    skipped = _first_runner_number(r"Skipped: (\d+)", line[0])
     return line.start(), RunCounts(int(line[1] or line[2]) - skipped, failed, skipped)
 
 
 def _dotnet_counts(output: str) -> tuple[int, RunCounts | None]:
-    line = _last_match(r"Failed:\s+(\d+), Passed:\s+(\d+), Skipped:\s+(\d+), Total:\s+\d+", output)
+    line = _last_runner_match(
+        r"Failed:\s+(\d+), Passed:\s+(\d+), Skipped:\s+(\d+), Total:\s+\d+", output
+    )
     if line is None:
         return NO_COUNTS
     failed, passed, skipped = (int(line[n]) for n in (1, 2, 3))
@@ -361,7 +378,7 @@ def _dotnet_counts(output: str) -> tuple[int, RunCounts | None]:
 
 
 def _ctest_counts(output: str) -> tuple[int, RunCounts | None]:
-    line = _last_match(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", output)
+    line = _last_runner_match(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", output)
     if line is None:
         return NO_COUNTS
     return line.start(), RunCounts(int(line[2]), int(line[1]))
@@ -372,7 +389,7 @@ SUMMARY_READERS: dict[str, CountReader] = {
     "unittest": _unittest_counts,
     "go": _go_counts,
     "cargo": _cargo_counts,
-    "node": _node_counts,
+    "node": _node_test_counts,
     "jest": _jest_counts,
     "mocha": _mocha_counts,
     "rspec": _rspec_counts,

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from activities.checkpoints import Files
-from activities.projects.runners import simple_commands
+from activities.projects.runners import split_runner_commands
 
 MODULES = frozenset(
     {"pytest", "_pytest", "py", "pluggy", "iniconfig", "unittest", "coverage", "pytest_cov"}
@@ -102,7 +102,7 @@ def python_texts(
                 continue
 
 
-def with_failing_tests(product: Files, name: str) -> tuple[Files, int]:
+def with_failing_stand_in_tests(product: Files, name: str) -> tuple[Files, int]:
     """Add two failing tests to each Python test file; also return how many files changed.
 
     A run that does not report their failure proves nothing. One test is a method called `name`,
@@ -113,7 +113,7 @@ def with_failing_tests(product: Files, name: str) -> tuple[Files, int]:
         if path.endswith("conftest.py") or not _HOLDS_TESTS.search(text):
             continue
         try:
-            place = _after_module_head(text)
+            place = _failing_test_insert_line(text)
         except (SyntaxError, ValueError):
             continue
         lines = text.split("\n")
@@ -128,7 +128,7 @@ def with_failing_tests(product: Files, name: str) -> tuple[Files, int]:
     return changed, count
 
 
-def renames_tests(product: Files) -> bool:
+def renames_pytest_functions(product: Files) -> bool:
     """Return whether pytest is configured with function names other than `test_…`."""
     settings = [product.entry(name) for name in PYTEST_FILES]
     return any(
@@ -137,7 +137,7 @@ def renames_tests(product: Files) -> bool:
     )
 
 
-def _after_module_head(text: str) -> int:
+def _failing_test_insert_line(text: str) -> int:
     """Return the line after a module's docstring and its `__future__` imports."""
     place = 0
     for index, node in enumerate(ast.parse(text).body):
@@ -149,24 +149,24 @@ def _after_module_head(text: str) -> int:
     return place
 
 
-def changed_definitions(command: str, before: Files | None, now: Files) -> list[str]:
+def changed_test_definitions(command: str, before: Files | None, now: Files) -> list[str]:
     """Return files that define what the command runs and differ from the accepted ones."""
     if before is None:
         return []
     changed, folder = list[str](), ""
-    for words in simple_commands(command):
+    for words in split_runner_commands(command):
         if words[0] == "cd" and words[1:]:
             folder = f"{folder}{words[1].removeprefix('./').strip('/')}/"
             continue
         changed += [
             path
-            for path in _definition_files(words, folder, now)
-            if _definition_content(before, path) != _definition_content(now, path)
+            for path in _test_definition_files(words, folder, now)
+            if _test_definition_content(before, path) != _test_definition_content(now, path)
         ]
     return changed
 
 
-def _definition_files(words: list[str], folder: str, product: Files) -> list[str]:
+def _test_definition_files(words: list[str], folder: str, product: Files) -> list[str]:
     """Return the product's files that define what a program runs."""
     program = words[0].rpartition("/")[2]
     named = [*BUILD_FILES.get(program, ())]
@@ -175,19 +175,23 @@ def _definition_files(words: list[str], folder: str, product: Files) -> list[str
     if "/" in words[0] or program in ("sh", "bash", "dash", "python", "python3"):
         named += [word.removeprefix("./") for word in words[:3]]
     paths = [f"{folder}{path}" for path in named if not path.startswith("/")]
-    return [path for path in paths if _is_file(product, path) and not is_test_file(path)]
+    return [
+        path
+        for path in paths
+        if _is_file_of_tested_product(product, path) and not is_test_file(path)
+    ]
 
 
-def _is_file(product: Files, path: str) -> bool:
+def _is_file_of_tested_product(product: Files, path: str) -> bool:
     if not path or path.startswith(("/", "-")) or ".." in path.split("/"):
         return False
     entry = product.entry(path)
     return entry is not None and entry.kind == "file"
 
 
-def _definition_content(product: Files, path: str) -> Any:
+def _test_definition_content(product: Files, path: str) -> Any:
     """Return the part of a file that defines how tests run; None if the file is missing."""
-    if not _is_file(product, path):
+    if not _is_file_of_tested_product(product, path):
         return None
     data = product.read(path)
     if path.rpartition("/")[2] == "package.json":

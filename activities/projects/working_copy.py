@@ -25,7 +25,7 @@ SHOWN_GIT, OBJECTS = "/git", "/git-objects"
 
 
 @dataclass(frozen=True)
-class GitPlace:
+class WorkingCopyOrigin:
     """The repository of a product, its folder, and the commit that was handed over."""
 
     owner: str
@@ -35,7 +35,7 @@ class GitPlace:
     @classmethod
     def from_links(
         cls, link: ProjectLink | None, repository: RepositoryLink | None
-    ) -> GitPlace | None:
+    ) -> WorkingCopyOrigin | None:
         """Return the place of a project's product, else of the job's repository; None without."""
         if link:
             return cls(link.id, link.folder, link.handoff.inputs.commit)
@@ -45,8 +45,8 @@ class GitPlace:
 
 
 @contextmanager
-def readable_git(
-    root: Root, place: GitPlace | None, workspace: Path, *, confined: bool
+def working_copy_git(
+    root: Root, place: WorkingCopyOrigin | None, workspace: Path, *, confined: bool
 ) -> Iterator[Mapping[str, Path]]:
     """Provide git for the product in a command's workspace during the context.
 
@@ -67,7 +67,9 @@ def readable_git(
         yield {}
         return
     objects = repository.path / "objects"
-    git_folder = _make_git_folder(repository, place.commit, workspace.parent, confined=confined)
+    git_folder = _make_working_copy_git(
+        repository, place.commit, workspace.parent, confined=confined
+    )
     text = f"gitdir: {SHOWN_GIT if confined else git_folder}\n"
     mark.write_text(text)
     try:
@@ -79,7 +81,7 @@ def readable_git(
                 mark.unlink()
 
 
-def _make_git_folder(
+def _make_working_copy_git(
     repository: ProjectRepository, commit: str, place: Path, *, confined: bool
 ) -> Path:
     """Create a git folder whose main branch ends at the commit, unless it exists."""

@@ -38,7 +38,7 @@ def credential_value(variable: str) -> str | None:
     return os.environ.get(variable)
 
 
-def api_key(variable: str) -> str:
+def api_key_credential(variable: str) -> str:
     """Return the variable's value without surrounding white space; empty if it is not set.
 
     Raises:
@@ -50,7 +50,7 @@ def api_key(variable: str) -> str:
     return key
 
 
-def register_variables(variables: Iterable[str]) -> None:
+def register_credential_variables(variables: Iterable[str]) -> None:
     """Hide the variables' values from now on, whether or not they are ever read."""
     _named.update(variables)
 
@@ -59,7 +59,7 @@ def hide_value(value: str) -> None:
     """Hide a credential that a command printed."""
     if value not in _given:
         _given.append(value)
-        refresh_values()
+        refresh_credential_values()
 
 
 def hide_credentials(text: str) -> str:
@@ -79,15 +79,15 @@ def hide_in_bytes(data: bytes) -> bytes:
 
 def hide_in_json(written: bytes) -> bytes:
     """Replace credentials in JSON, including JSON nested in its strings."""
-    for value in _json_values(len(_named)):
+    for value in _json_credential_values(len(_named)):
         written = written.replace(value, HIDDEN.encode())
     return written
 
 
-def refresh_values() -> None:
+def refresh_credential_values() -> None:
     """Drop the cached values, after a command printed one or a test changed the environment."""
     _credential_values.cache_clear()
-    _json_values.cache_clear()
+    _json_credential_values.cache_clear()
 
 
 def without_credentials(address: str) -> str:
@@ -120,20 +120,22 @@ def _credential_values(named: int) -> list[str]:
         if "://" in value:
             for password in _IN_ADDRESS.findall(value):
                 values |= {password, unquote(password)}
-    return sorted(filter(_is_telling, values), key=len, reverse=True)
+    return sorted(filter(_is_distinctive_credential, values), key=len, reverse=True)
 
 
 @lru_cache(maxsize=1)
-def _json_values(named: int) -> list[bytes]:
+def _json_credential_values(named: int) -> list[bytes]:
     """Return the values as escaped in JSON, once and twice: call arguments are nested JSON."""
-    once = [_escape_json(value) for value in _credential_values(named)]
-    every = dict.fromkeys(value for escaped in once for value in (_escape_json(escaped), escaped))
+    once = [_escape_credential_json(value) for value in _credential_values(named)]
+    every = dict.fromkeys(
+        value for escaped in once for value in (_escape_credential_json(escaped), escaped)
+    )
     return [value.encode("utf-8", "replace") for value in every]
 
 
-def _escape_json(value: str) -> str:
+def _escape_credential_json(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)[1:-1]
 
 
-def _is_telling(value: str) -> bool:
+def _is_distinctive_credential(value: str) -> bool:
     return len(value) >= (WORD if value.isalpha() else MIN_CHARACTERS)

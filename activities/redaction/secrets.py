@@ -13,7 +13,7 @@ from activities.redaction.credentials import HIDDEN, hide_credentials
 from activities.text.plain import replace_surrogates
 from config.guard_files import read_guards
 from config.layers import SHIPPED
-from config.patterns import candidate_patterns, compile_cached_pattern
+from config.patterns import compile_cached_pattern, regexes_that_may_match
 from config.schema.guards import Match
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(?P<part>\.[A-Za-z_]\w*)*[.,;]*")
@@ -48,12 +48,12 @@ def is_secret(hit: Any, bits: float) -> bool:
     return looks_random(value, bits)
 
 
-def has_content(text: str, match: Match) -> bool:
+def _matches_guard_content(text: str, match: Match) -> bool:
     """Return whether the text matches one of the content patterns."""
     return any(
         "value" not in compile_cached_pattern(pattern).groupindex
         or is_secret(hit, match.random or 0)
-        for pattern in candidate_patterns(tuple(match.content), text)
+        for pattern in regexes_that_may_match(tuple(match.content), text)
         for hit in compile_cached_pattern(pattern).finditer(text)
     )
 
@@ -64,7 +64,7 @@ def redact(text: str) -> str:
     Surrogates are replaced too: an endpoint's message may be cut in the middle of a character.
     """
     match, text = _secrets_match(), replace_surrogates(hide_credentials(text))
-    for pattern in candidate_patterns(tuple(match.content), text):
+    for pattern in regexes_that_may_match(tuple(match.content), text):
         text = compile_cached_pattern(pattern).sub(_make_replacer(match.random or 0), text)
     return text
 

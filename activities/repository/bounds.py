@@ -9,7 +9,7 @@ from config.schema.agent import AgentConfig, ConfigError
 
 
 @dataclass(frozen=True)
-class Bounds:
+class RepositoryBounds:
     """Size limits for the repository of a start."""
 
     files: int
@@ -19,7 +19,7 @@ class Bounds:
     """Each single file."""
 
     @classmethod
-    def of_agents(cls, *agents: AgentConfig) -> Bounds:
+    def of_agents(cls, *agents: AgentConfig) -> RepositoryBounds:
         """Return the widest limits of these agents."""
         limits = [agent.limits for agent in agents]
         return cls(
@@ -53,7 +53,7 @@ class Bounds:
             )
 
 
-def folder_bytes(folder: Path) -> int:
+def repository_folder_bytes(folder: Path) -> int:
     """Return the bytes of all files below a folder that may change meanwhile."""
     total = 0
     for path in folder.rglob("*"):

@@ -17,8 +17,8 @@ from activities.job.snapshot import Snapshot
 from activities.projects.ignored import without_ignored
 from activities.projects.remote import open_remote_project
 from activities.projects.repository import EMAIL, ProjectRepository, Since, project_repository_path
-from activities.repository.bounds import Bounds
-from activities.repository.fetched import bring_repository
+from activities.repository.bounds import RepositoryBounds
+from activities.repository.fetched import fetch_pinned_repository
 from config.schema.agent import ConfigError
 from protocol.repository import STAGED, BranchResult, RepositoryLink
 from protocol.text import as_sentence, commit_message, one_line
@@ -57,16 +57,16 @@ def commit_job_branch(
 
     Raises:
         CheckpointMissing: The repository is not on this root and cannot be fetched again.
-        ConfigError, ApplicationError: As `bring_repository`.
+        ConfigError, ApplicationError: As `fetch_pinned_repository`.
     """
     link = snapshot.repository
     assert link is not None
-    repository = open_repository(root, snapshot, link)
+    repository = open_branch_repository(root, snapshot, link)
     branch = link.publish.branch if link.publish else f"longhaul/{job_folder_name(job)}"
     result = BranchResult(base=link.commit, branch=branch)
     base = repository.tree_id(link.commit)
     trees, stages = [base], list[_Stage]()
-    for stage in _branch_stages(repository, snapshot, link, starts, story):
+    for stage in _job_branch_stages(repository, snapshot, link, starts, story):
         if stage.tree in trees:
             # A phase that changed nothing gets no commit; one that restored an earlier state also
             # drops the commits since that state.
@@ -92,11 +92,13 @@ def branch_changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink)
     Raises:
         CheckpointMissing, ConfigError, ApplicationError: As `open_repository`.
     """
-    repository = open_repository(root, snapshot, link)
-    return branch_product_tree(repository, snapshot, link) == repository.tree_id(link.commit)
+    repository = open_branch_repository(root, snapshot, link)
+    return job_branch_tree(repository, snapshot, link) == repository.tree_id(link.commit)
 
 
-def open_repository(root: Root, snapshot: Snapshot, link: RepositoryLink) -> ProjectRepository:
+def open_branch_repository(
+    root: Root, snapshot: Snapshot, link: RepositoryLink
+) -> ProjectRepository:
     """Open the job's git repository, fetching it again if it was on a lost host.
 
     The remote has it, unless it was away when the job began or only a part of the history was
@@ -104,25 +106,25 @@ def open_repository(root: Root, snapshot: Snapshot, link: RepositoryLink) -> Pro
 
     Raises:
         CheckpointMissing: Neither the remote nor an address has it.
-        ConfigError, ApplicationError: As `bring_repository`.
+        ConfigError, ApplicationError: As `fetch_pinned_repository`.
     """
     remote = snapshot.config.workspace.remote or ""
     with suppress(CheckpointMissing):
         repository = open_remote_project(root, link.owner, remote, link.commit)
         if link.commit in repository.git:
             return repository
-    start, bounds = link.origin.start, Bounds.of_agents(snapshot.config)
+    start, bounds = link.origin.start, RepositoryBounds.of_agents(snapshot.config)
     if start.url:
         again = start.model_copy(update={"ref": link.commit, "depth": None})
-        bring_repository(root, link.owner, again, bounds)
+        fetch_pinned_repository(root, link.owner, again, bounds)
     elif remote and start.folder.startswith(STAGED):
         # Without the history, the work ends as files alone.
         with suppress(ConfigError):
-            bring_repository(root, link.owner, start, bounds, remote)
+            fetch_pinned_repository(root, link.owner, start, bounds, remote)
     return ProjectRepository(project_repository_path(root, link.owner))
 
 
-def _branch_stages(
+def _job_branch_stages(
     repository: ProjectRepository,
     snapshot: Snapshot,
     link: RepositoryLink,
@@ -139,26 +141,22 @@ def _branch_stages(
         except CheckpointMissing:
             continue
         if before is not None:
-            text = _phase_story(before, start)
-            stages.append(
-                _Stage(branch_product_tree(repository, start, link), text, entry.timestamp)
-            )
+            text = _branch_phase_story(before, start)
+            stages.append(_Stage(job_branch_tree(repository, start, link), text, entry.timestamp))
         before, timestamp = start, entry.timestamp
     # Date the last commit by the start of its phase: otherwise a remark to a job whose branch was
     # pushed, but which has not ended yet, would give the same work another commit.
-    return [*stages, _Stage(branch_product_tree(repository, snapshot, link), story, timestamp)]
+    return [*stages, _Stage(job_branch_tree(repository, snapshot, link), story, timestamp)]
 
 
-def branch_product_tree(
-    repository: ProjectRepository, snapshot: Snapshot, link: RepositoryLink
-) -> str:
+def job_branch_tree(repository: ProjectRepository, snapshot: Snapshot, link: RepositoryLink) -> str:
     """Return the git tree of the repository's files at a checkpoint."""
     caches = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
     files = without_ignored(snapshot.files, link.folder, link.tree, caches)
     return repository.take_from(files, link.folder, Since(link.commit, link.tree))
 
 
-def _phase_story(before: Snapshot, after: Snapshot) -> str:
+def _branch_phase_story(before: Snapshot, after: Snapshot) -> str:
     """Describe a phase by its completed todos, from the page archived when the next phase began."""
     phase = before.state.phase
     page = yaml.safe_load(after.read_text(f"archive/phase_{phase.number:03d}.yaml") or "{}")
@@ -183,9 +181,9 @@ def with_branch_files(
     written = []
     text = make_branch_patch(repository, result.base, result.commit)
     assert snapshot.repository is not None
-    excluded = _commits_elsewhere(repository, snapshot.repository)
+    excluded = _commits_outside_branch(repository, snapshot.repository)
     with TemporaryDirectory() as place:
-        bundle = _make_bundle(repository, Path(place), result.branch, excluded)
+        bundle = _make_branch_bundle(repository, Path(place), result.branch, excluded)
         for path, data in ((PATCH, text), (BUNDLE, bundle)):
             if len(data) <= snapshot.files.limit:
                 snapshot.write_system_file(path, data)
@@ -193,7 +191,7 @@ def with_branch_files(
     return result.model_copy(update={"files": written})
 
 
-def _commits_elsewhere(repository: ProjectRepository, link: RepositoryLink) -> list[str]:
+def _commits_outside_branch(repository: ProjectRepository, link: RepositoryLink) -> list[str]:
     """Return the commits that people have already, so that a bundle may leave them out.
 
     The commit of a plain folder, or of uncommitted changes, was made for the job: it is nowhere
@@ -205,7 +203,7 @@ def _commits_elsewhere(repository: ProjectRepository, link: RepositoryLink) -> l
     return [link.commit]
 
 
-def _make_bundle(
+def _make_branch_bundle(
     repository: ProjectRepository, place: Path, branch: str, excluded: Sequence[str]
 ) -> bytes:
     """Return a bundle of a branch. Its HEAD is that branch, so that `git clone` checks it out."""

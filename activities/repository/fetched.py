@@ -14,16 +14,16 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
 from activities.checkpoints.locks import file_lock, fsync_path
-from activities.checkpoints.remote import move_fetched_packs
+from activities.checkpoints.remote import move_remote_packs_from_draft
 from activities.projects.repository import MAIN, PINNED, ProjectRepository, project_repository_path
-from activities.repository.bounds import Bounds, folder_bytes
-from activities.repository.folder import fetch_staged, stage_folder, staged_commit
+from activities.repository.bounds import RepositoryBounds, repository_folder_bytes
+from activities.repository.folder import fetch_staged_folder, stage_folder, staged_folder_commit
 from activities.repository.guidance import read_guidance
 from activities.repository.remotes import run_remote_git
 from activities.repository.survey import survey_tree
 from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
-from protocol.git_address import shown_address
+from protocol.git_address import git_address_without_user
 from protocol.repository import STAGED, RepositoryOrigin, RepositoryStart
 from protocol.text import as_sentence, first_few
 
@@ -40,8 +40,8 @@ _WRONG = re.compile(
 """Messages of git for errors that another attempt would meet again."""
 
 
-def bring_repository(
-    root: Root, owner: str, start: RepositoryStart, bounds: Bounds, remote: str = ""
+def fetch_pinned_repository(
+    root: Root, owner: str, start: RepositoryStart, bounds: RepositoryBounds, remote: str = ""
 ) -> RepositoryOrigin:
     """Fetch the repository into the job's or project's own git repository, unless it is there
     already.
@@ -72,25 +72,30 @@ def bring_repository(
             shutil.rmtree(leftover, ignore_errors=True)
         draft = path / f"incoming-{secrets.token_hex(6)}"
         try:
-            origin = _fetch(root, start, bounds, draft, path, remote)
+            origin = _fetch_repository_draft(root, start, bounds, draft, path, remote)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        _write_durably(path / PINNED, origin.model_dump_json())
+        _write_fetch_record(path / PINNED, origin.model_dump_json())
         return origin
 
 
-def _fetch(
-    root: Root, start: RepositoryStart, bounds: Bounds, draft: Path, path: Path, remote: str
+def _fetch_repository_draft(
+    root: Root,
+    start: RepositoryStart,
+    bounds: RepositoryBounds,
+    draft: Path,
+    path: Path,
+    remote: str,
 ) -> RepositoryOrigin:
     if start.folder:
         source = f"folder {Path(start.folder).name}"
-        address = _staged_address(root, start, bounds, remote)
+        address = _fetched_folder_address(root, start, bounds, remote)
     else:
-        source, address = shown_address(start.url), start.url
+        source, address = git_address_without_user(start.url), start.url
     pygit2.init_repository(str(draft), bare=True).free()
 
     def watch() -> None:
-        bounds.check_bytes(source, folder_bytes(draft), "what git sends has")
+        bounds.check_bytes(source, repository_folder_bytes(draft), "what git sends has")
 
     _fetch_into(draft, address, start, source, watch)
     drafted = pygit2.Repository(str(draft))
@@ -106,9 +111,9 @@ def _fetch(
     guidance, notes = read_guidance(drafted, commit.tree, start.subfolder)
     shallow = draft / "shallow"
     if shallow.exists():
-        _write_durably(path / "shallow", shallow.read_text())
-    move_fetched_packs(draft, path)
-    _write_durably(path / START, f"{commit.id}\n")
+        _write_fetch_record(path / "shallow", shallow.read_text())
+    move_remote_packs_from_draft(draft, path)
+    _write_fetch_record(path / START, f"{commit.id}\n")
     ProjectRepository(path).set_branch(MAIN, str(commit.id))
     return RepositoryOrigin(
         source=source,
@@ -147,10 +152,12 @@ def _fetch_into(
             run_remote_git(
                 draft, address, start.token_variable, *quiet, address, *every, watch=watch
             )
-            _point_start(draft, str(start.ref), source)
+            _pin_fetched_start(draft, str(start.ref), source)
     except RemoteUnavailable as away:
         if _NO_REF.search(str(away)) and start.ref:
-            raise ConfigError(f"repository {source}: {_missing_ref(address, start)}") from None
+            raise ConfigError(
+                f"repository {source}: {_missing_repository_ref(address, start)}"
+            ) from None
         if _WRONG.search(str(away)):
             raise ConfigError(f"repository {source}: {away}") from None
         raise _cannot_fetch(source, away) from away
@@ -158,7 +165,7 @@ def _fetch_into(
         raise _cannot_fetch(source, lacking) from lacking
 
 
-def _missing_ref(address: str, start: RepositoryStart) -> str:
+def _missing_repository_ref(address: str, start: RepositoryStart) -> str:
     """Return that there is no such ref, with what to do instead."""
     ref = str(start.ref)
     if re.fullmatch(r"[0-9a-f]{4,39}", ref):
@@ -182,13 +189,15 @@ def _cannot_fetch(source: str, why: Exception) -> ApplicationError:
     )
 
 
-def _point_start(draft: Path, commit: str, source: str) -> None:
+def _pin_fetched_start(draft: Path, commit: str, source: str) -> None:
     if commit not in pygit2.Repository(str(draft)):
         raise ConfigError(f"repository {source}: no branch or tag of it has the commit {commit}")
-    _write_durably(draft / START, f"{commit}\n")
+    _write_fetch_record(draft / START, f"{commit}\n")
 
 
-def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds, remote: str) -> str:
+def _fetched_folder_address(
+    root: Root, start: RepositoryStart, bounds: RepositoryBounds, remote: str
+) -> str:
     """Return the address of the staged folder; stage it now if `starter.py` has not."""
     name = start.folder
     if not name.startswith(STAGED):
@@ -201,11 +210,13 @@ def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds, remote: 
     first = name.removeprefix(STAGED).partition("/")[0]
     staged = root.staged / first
     try:
-        staged_commit(first)
+        staged_folder_commit(first)
     except ValueError:
         raise ConfigError(f"repository folder {name}: not a staged folder") from None
     try:
-        is_here = staged.is_dir() or bool(remote and fetch_staged(first, root.staged, remote))
+        is_here = staged.is_dir() or bool(
+            remote and fetch_staged_folder(first, root.staged, remote)
+        )
     except (RemoteUnavailable, GitNotInstalled) as away:
         raise _cannot_fetch(f"folder {Path(name).name}", away) from away
     if not is_here:
@@ -223,7 +234,7 @@ def _is_fetched_folder(tree: pygit2.Tree, path: str) -> bool:
         return False
 
 
-def _write_durably(path: Path, text: str) -> None:
+def _write_fetch_record(path: Path, text: str) -> None:
     """Write the file atomically and sync it to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")

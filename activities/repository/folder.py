@@ -19,23 +19,30 @@ from tempfile import TemporaryDirectory
 import pygit2
 from pygit2.enums import FileMode
 
-from activities.checkpoints.entry_names import from_bytes, to_bytes
+from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes
 from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
 from activities.checkpoints.git import run_git
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.pack_writer import PackWriter
 from activities.checkpoints.records import BLOB, COMMIT, TREE, JournalRecord
-from activities.checkpoints.remote_files import fetch_repository
-from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry, tree_data
+from activities.checkpoints.remote_files import fetch_remote_folder
+from activities.checkpoints.sharded_tree import (
+    EXECUTABLE,
+    FILE,
+    FOLDER,
+    LINK,
+    TreeEntry,
+    encode_tree_shard,
+)
 from activities.projects.repository import EMAIL, MAIN, ProjectRepository, is_git_folder
-from activities.repository.bounds import Bounds
+from activities.repository.bounds import RepositoryBounds
 from config.schema.agent import ConfigError
 from protocol.repository import STAGED
 
 WHO = f"longhaul <{EMAIL}>"
 
 
-def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
+def stage_folder(path: Path, staged: Path, bounds: RepositoryBounds) -> str:
     """Copy a folder into a repository below `staged`; return `staged:<repository>/<name>`.
 
     Raises:
@@ -57,9 +64,9 @@ def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
     try:
         repository = ProjectRepository.create(draft)
         if (path / ".git").exists():
-            commit = _take_work_tree(path, repository, source, bounds)
+            commit = _stage_work_tree(path, repository, source, bounds)
         else:
-            commit = _FolderPack(path, repository, source, bounds).take()
+            commit = _StagedFolderPack(path, repository, source, bounds).take()
         repository.set_branch(MAIN, commit)
         target = staged / f"repository-{commit}.git"
         with suppress(OSError):  # it was staged before
@@ -69,14 +76,14 @@ def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
     return f"{STAGED}{target.name}/{path.name}"
 
 
-def staged_commit(name: str) -> str:
+def staged_folder_commit(name: str) -> str:
     """The commit that a staged repository ends at, from its name. Raises ValueError."""
     if (match := re.fullmatch(r"repository-([0-9a-f]{40})\.git", name)) is None:
         raise ValueError(f"{name} is no staged folder")
     return match[1]
 
 
-def fetch_staged(name: str, staged: Path, remote: str) -> bool:
+def fetch_staged_folder(name: str, staged: Path, remote: str) -> bool:
     """Bring a staged folder's repository from the remote; False if the remote has none.
 
     Raises:
@@ -86,9 +93,9 @@ def fetch_staged(name: str, staged: Path, remote: str) -> bool:
     staged.mkdir(parents=True, exist_ok=True)
     try:
         repository = ProjectRepository.create(draft)
-        if fetch_repository(remote, name, draft) != staged_commit(name):
+        if fetch_remote_folder(remote, name, draft) != staged_folder_commit(name):
             return False
-        repository.set_branch(MAIN, staged_commit(name))
+        repository.set_branch(MAIN, staged_folder_commit(name))
         with suppress(OSError):  # another attempt was faster
             draft.rename(staged / name)
     finally:
@@ -96,9 +103,11 @@ def fetch_staged(name: str, staged: Path, remote: str) -> bool:
     return True
 
 
-def _take_work_tree(path: Path, repository: ProjectRepository, source: str, bounds: Bounds) -> str:
+def _stage_work_tree(
+    path: Path, repository: ProjectRepository, source: str, bounds: RepositoryBounds
+) -> str:
     """Return a commit of the work tree's current files, as git itself sees them."""
-    parent = _fetch_history(path, repository)
+    parent = _fetch_staged_history(path, repository)
     index = repository.path / "work-tree-index"
 
     def ask(*arguments: str) -> str:
@@ -117,13 +126,13 @@ def _take_work_tree(path: Path, repository: ProjectRepository, source: str, boun
             # The index lets git skip unchanged files.
             shutil.copyfile(own_index, index)
         listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
-        _check_new_files(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
+        _check_staged_files(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
         ask("-c", "advice.addEmbeddedRepo=false", "add", "--all")
         tree = ask("write-tree").strip()
     except RemoteUnavailable as failed:
         raise ConfigError(f"repository {source}: {failed}") from None
     if tree == EMPTY_TREE.hex():
-        raise ConfigError(_empty_folder_error(source))
+        raise ConfigError(_empty_staged_folder_error(source))
     if parent is not None and str(parent.tree_id) == tree:
         return str(parent.id)
     parents = [str(parent.id)] if parent else []
@@ -131,7 +140,7 @@ def _take_work_tree(path: Path, repository: ProjectRepository, source: str, boun
     return repository.commit(tree, parents, message, parent.commit_time if parent else 0)
 
 
-def _fetch_history(path: Path, repository: ProjectRepository) -> pygit2.Commit | None:
+def _fetch_staged_history(path: Path, repository: ProjectRepository) -> pygit2.Commit | None:
     """Fetch the checked-out commit with its history; return None if nothing is committed yet."""
     try:
         address, spec = f"file://{path.absolute()}", f"+HEAD:refs/heads/{MAIN}"
@@ -142,7 +151,9 @@ def _fetch_history(path: Path, repository: ProjectRepository) -> pygit2.Commit |
     return repository.get_commit(str(tip.target))
 
 
-def _check_new_files(path: Path, names: list[str], source: str, bounds: Bounds) -> None:
+def _check_staged_files(
+    path: Path, names: list[str], source: str, bounds: RepositoryBounds
+) -> None:
     """Raise ConfigError if the files exceed the limits, before git reads them."""
     total = 0
     for count, name in enumerate(names, 1):
@@ -154,15 +165,15 @@ def _check_new_files(path: Path, names: list[str], source: str, bounds: Bounds) 
         bounds.check_bytes(source, total, "its files have")
 
 
-def _empty_folder_error(source: str) -> str:
+def _empty_staged_folder_error(source: str) -> str:
     return f"repository {source}: there is no file in it, or .gitignore names them all"
 
 
-class _FolderPack:
+class _StagedFolderPack:
     """Writes a folder's files, trees and commit as one pack."""
 
     def __init__(
-        self, path: Path, repository: ProjectRepository, source: str, bounds: Bounds
+        self, path: Path, repository: ProjectRepository, source: str, bounds: RepositoryBounds
     ) -> None:
         self._path, self._source, self._bounds = path, source, bounds
         self._writer = PackWriter(repository.path / "objects")
@@ -172,26 +183,26 @@ class _FolderPack:
 
     def take(self) -> str:
         """Write everything and return the commit's id."""
-        with _open_ignore_rules(self._path) as (reader, prefix):
+        with _open_staging_ignore_rules(self._path) as (reader, prefix):
             self._reader, self._prefix = reader, prefix
             try:
-                self._listed = _list_by_git(self._path, reader, prefix)
+                self._listed = _list_staged_files(self._path, reader, prefix)
             except GitNotInstalled:
                 self._listed = None
             except RemoteUnavailable as failed:
                 raise ConfigError(f"repository {self._source}: {failed}") from None
-            tree = self._folder(self._path, "")
+            tree = self._write_folder(self._path, "")
         if tree == EMPTY_TREE:
             self._writer.discard()
-            raise ConfigError(_empty_folder_error(self._source))
+            raise ConfigError(_empty_staged_folder_error(self._source))
         lines = [f"tree {tree.hex()}"]
         lines += [f"{role} {WHO} {self._newest} +0000" for role in ("author", "committer")]
-        message = to_bytes(f"Files of {self._path.name}\n")
-        commit = self._add(COMMIT, "\n".join(lines).encode() + b"\n\n" + message)
+        message = name_to_bytes(f"Files of {self._path.name}\n")
+        commit = self._add_object(COMMIT, "\n".join(lines).encode() + b"\n\n" + message)
         self._writer.finish()
         return commit.hex()
 
-    def _folder(self, folder: Path, above: str) -> bytes:
+    def _write_folder(self, folder: Path, above: str) -> bytes:
         """Write the folder and return its tree id."""
         entries: dict[bytes, TreeEntry] = {}
         try:
@@ -199,30 +210,30 @@ class _FolderPack:
         except OSError as error:
             raise ConfigError(f"repository {self._source}: {error}") from None
         for item in listing:
-            name = from_bytes(item.name)
+            name = name_from_bytes(item.name)
             if (
                 not is_git_folder(name)
-                and (entry := self._entry(item, f"{above}{name}")) is not None
+                and (entry := self._write_entry(item, f"{above}{name}")) is not None
             ):
                 entries[item.name] = entry
-        return self._add(TREE, tree_data(entries)) if entries else EMPTY_TREE
+        return self._add_object(TREE, encode_tree_shard(entries)) if entries else EMPTY_TREE
 
-    def _entry(self, item: os.DirEntry[bytes], path: str) -> TreeEntry | None:
+    def _write_entry(self, item: os.DirEntry[bytes], path: str) -> TreeEntry | None:
         """Write one entry; return None if it is left out."""
         place = Path(os.fsdecode(item.path))
         if item.is_dir(follow_symlinks=False):
             if self._is_ignored(f"{path}/"):
                 return None
             if (place / ".git").exists():
-                return _submodule_entry(place)
-            tree = self._folder(place, f"{path}/")
+                return _staged_submodule_entry(place)
+            tree = self._write_folder(place, f"{path}/")
             return None if tree == EMPTY_TREE else TreeEntry(FOLDER, tree)
         if self._is_ignored(path):
             return None
         status = item.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             # Keep the target exactly; `Path` would normalise it.
-            return TreeEntry(LINK, self._add(BLOB, os.readlink(item.path)))  # noqa: PTH115
+            return TreeEntry(LINK, self._add_object(BLOB, os.readlink(item.path)))  # noqa: PTH115
         if not stat.S_ISREG(status.st_mode):
             return None
         self._count += 1
@@ -236,9 +247,9 @@ class _FolderPack:
         except OSError as error:
             raise ConfigError(f"repository {self._source}: {error}") from None
         mode = EXECUTABLE if status.st_mode & stat.S_IXUSR else FILE
-        return TreeEntry(mode, self._add(BLOB, data))
+        return TreeEntry(mode, self._add_object(BLOB, data))
 
-    def _add(self, kind: int, data: bytes) -> bytes:
+    def _add_object(self, kind: int, data: bytes) -> bytes:
         record = JournalRecord.create(kind, data)
         self._writer.add(record)
         return record.id
@@ -252,7 +263,7 @@ class _FolderPack:
             return False  # libgit2 cannot check such a name
 
 
-def _submodule_entry(place: Path) -> TreeEntry | None:
+def _staged_submodule_entry(place: Path) -> TreeEntry | None:
     """Return a repository of its own as git adds one; None if nothing is committed there."""
     try:
         head = pygit2.Repository(str(place)).head
@@ -261,7 +272,7 @@ def _submodule_entry(place: Path) -> TreeEntry | None:
     return TreeEntry(FileMode.COMMIT, bytes.fromhex(str(head.target)))
 
 
-def _list_by_git(path: Path, reader: pygit2.Repository, prefix: str) -> set[str]:
+def _list_staged_files(path: Path, reader: pygit2.Repository, prefix: str) -> set[str]:
     """Return the files that are not ignored, and the folders on the way to them with a slash.
 
     libgit2 overlooks a pattern with `!` that takes back one of another folder's `.gitignore`, so
@@ -290,7 +301,7 @@ def _list_by_git(path: Path, reader: pygit2.Repository, prefix: str) -> set[str]
 
 
 @contextmanager
-def _open_ignore_rules(path: Path) -> Iterator[tuple[pygit2.Repository, str]]:
+def _open_staging_ignore_rules(path: Path) -> Iterator[tuple[pygit2.Repository, str]]:
     """Yield a repository that evaluates the folder's `.gitignore` files, and the prefix for its
     paths.
 

@@ -8,7 +8,7 @@ from activities.checkpoints import GitNotInstalled, RemoteUnavailable
 from activities.projects.repository import ProjectRepository
 from activities.repository.remotes import run_remote_git
 from activities.runtime.failures import may_retry_activity, typed_failure
-from protocol.git_address import shown_address
+from protocol.git_address import git_address_without_user
 from protocol.repository import Publish
 from protocol.text import as_sentence
 
@@ -25,7 +25,7 @@ def push_branch(repository: ProjectRepository, publish: Publish, commit: str) ->
             if the remote cannot be reached or refuses.
         ConfigError: The worker lacks the variable with the token.
     """
-    shown = shown_address(publish.remote)
+    shown = git_address_without_user(publish.remote)
     try:
         if _remote_branch_tip(publish) == commit:
             return shown
@@ -63,16 +63,17 @@ def _remote_branch_tip(publish: Publish) -> str | None:
 def _check_fast_forward(repository: ProjectRepository, publish: Publish, commit: str) -> None:
     """Raise BranchMoved if the push would not be a fast-forward."""
     tip = _remote_branch_tip(publish)
-    if tip is None or _is_ancestor(repository.git, tip, commit):
+    if tip is None or _is_published_ancestor(repository.git, tip, commit):
         return
     raise typed_failure(
         "BranchMoved",
-        f"The branch {publish.branch} at {shown_address(publish.remote)} stands at {tip[:12]}, "
+        f"The branch {publish.branch} at {git_address_without_user(publish.remote)} stands at "
+        f"{tip[:12]}, "
         f"which the work ({commit[:12]}) is not built on. Nothing was pushed.",
     )
 
 
-def _is_ancestor(repository: pygit2.Repository, tip: str, commit: str) -> bool:
+def _is_published_ancestor(repository: pygit2.Repository, tip: str, commit: str) -> bool:
     if tip not in repository:
         return False
     return repository.descendant_of(commit, tip)

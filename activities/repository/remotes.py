@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.checkpoints.git import run_git
-from activities.redaction.credentials import api_key
+from activities.redaction.credentials import api_key_credential
 from config.schema.agent import ConfigError
 
 USER, TOKEN = "REMOTE_GIT_USER", "REMOTE_GIT_TOKEN"
@@ -53,7 +53,7 @@ def run_remote_git(
 def read_token(variable: str) -> str:
     """Return the token in a variable of the worker. Raises ConfigError if it is unusable."""
     try:
-        token = api_key(variable)
+        token = api_key_credential(variable)
     except ValueError as wrong:
         raise ConfigError(f"token_variable: {variable} {wrong}") from None
     if not token:

@@ -8,9 +8,9 @@ from typing import cast
 import pygit2
 from pygit2.enums import FileMode
 
-from activities.checkpoints.entry_names import from_bytes
+from activities.checkpoints.entry_names import name_from_bytes
 from activities.projects.repository import is_git_folder
-from activities.repository.bounds import Bounds
+from activities.repository.bounds import RepositoryBounds
 from activities.text.plain import replace_surrogates
 from config.schema.agent import ConfigError
 from protocol.text import first_few
@@ -45,7 +45,7 @@ class Survey:
 
 
 def survey_tree(
-    repository: pygit2.Repository, tree: pygit2.Tree, source: str, bounds: Bounds
+    repository: pygit2.Repository, tree: pygit2.Tree, source: str, bounds: RepositoryBounds
 ) -> Survey:
     """Inspect every entry of a tree; read only small files.
 
@@ -59,7 +59,7 @@ def survey_tree(
     while todo:
         above, folder = todo.pop()
         for entry in folder:
-            name = from_bytes(entry.raw_name or b"")
+            name = name_from_bytes(entry.raw_name or b"")
             path = f"{above}{name}"
             if name in ("", ".", "..") or "/" in name or "\0" in name or is_git_folder(name):
                 raise ConfigError(

@@ -19,7 +19,7 @@ _LEFT = shutil.ignore_patterns(
 )
 
 
-def put_repository(
+def put_repository_into_workspace(
     root: Root, snapshot: Snapshot, owner: str, origin: RepositoryOrigin, publish: Publish | None
 ) -> None:
     """Put the fetched files into the workspace, sharing the stored objects."""
@@ -35,7 +35,9 @@ def put_repository(
     )
 
 
-def share_with_fork(root: Root, link: RepositoryLink, owner: str, checkpoints: Checkpoints) -> None:
+def share_repository_with_fork(
+    root: Root, link: RepositoryLink, owner: str, checkpoints: Checkpoints
+) -> None:
     """Give a fork its own copy of the job's git repository, and let its checkpoints read it.
 
     Packs are hard-linked if the disk allows, since git never changes them. Doing it twice changes
@@ -46,12 +48,12 @@ def share_with_fork(root: Root, link: RepositoryLink, owner: str, checkpoints: C
         return
     if not target.exists():
         with atomic_folder(target) as draft:
-            shutil.copytree(source, draft, copy_function=_link_file, ignore=_LEFT)
+            shutil.copytree(source, draft, copy_function=_link_repository_pack, ignore=_LEFT)
     lend_objects(target, checkpoints.path)
     checkpoints.store.reload()
 
 
-def _link_file(source: str, target: str) -> None:
+def _link_repository_pack(source: str, target: str) -> None:
     # Link only packs: git changes other files in place.
     if Path(source).suffix in (".pack", ".idx"):
         try:

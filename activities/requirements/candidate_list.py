@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from activities.checkpoints import Files
 from activities.requirements.text.candidates import Candidate
 from activities.requirements.workspace_files import InvalidWorkspaceFile
-from activities.text.plain import as_json
+from activities.text.plain import as_readable_json
 from protocol.text import one_line
 
 JSON_PATH = "candidates/candidates.json"
@@ -62,7 +62,7 @@ def put_candidates(
     entry = DocumentCandidates.model_validate({"document": document, "candidates": rows})
     every = {each.document: each for each in read_candidates(files)} | {document: entry}
     content = [each.model_dump() for each in every.values()]
-    files = files.write(JSON_PATH, as_json(content).encode())
+    files = files.write(JSON_PATH, as_readable_json(content).encode())
     return files.write(MARKDOWN_PATH, _candidates_page(list(every.values()), threshold).encode())
 
 

@@ -28,13 +28,13 @@ from activities.requirements.requirement_store import (
     R,
     as_requirement,
     find_requirement_row,
-    is_newest_call,
-    reopen_duplicates,
+    is_newest_requirement_call,
+    reopen_stored_duplicates,
     update_requirement,
 )
 from activities.stores.errors import StoreRefusedError
 from activities.stores.outbox import Call
-from activities.stores.schema import REQUIREMENTS, storable_value
+from activities.stores.schema import REQUIREMENTS, storable_column_value
 
 FIRST = REQUIREMENTS.alias("first")
 F = FIRST.c
@@ -69,7 +69,7 @@ def claim_draft(
     Raises:
         StoreRefusedError: A later call of the same job came first.
     """
-    if not is_newest_call(connection, call):
+    if not is_newest_requirement_call(connection, call):
         raise StoreRefusedError("A later call has taken this one's place.")
     draft = and_(R.status == "draft", R.withdrawn.is_(False))
     holders = (call.job, *before)
@@ -90,8 +90,8 @@ def claim_draft(
         row = connection.execute(following).first()
         if row is None:
             return None
-        if first := _first_of_doubles(connection, row):
-            _mark_duplicate(connection, call, row, first)
+        if first := _first_double_of_claim(connection, row):
+            _mark_claim_as_duplicate(connection, call, row, first)
             row = None
     claim = {
         "taken_by": call.job,
@@ -102,22 +102,26 @@ def claim_draft(
     return as_requirement(connection, row)
 
 
-def _double_condition(row: ColumnElement[str], place: ColumnElement[bool]) -> ColumnElement[bool]:
+def _claim_double_condition(
+    row: ColumnElement[str], place: ColumnElement[bool]
+) -> ColumnElement[bool]:
     """Match another row with the same words that takes precedence over this one."""
     first = and_(F.said == row, F.withdrawn.is_(False))
     return and_(first, or_(F.status == "accepted", and_(F.status == "draft", place)))
 
 
-def _first_of_doubles(connection: Connection, row: Row[Any]) -> Row[Any] | None:
+def _first_double_of_claim(connection: Connection, row: Row[Any]) -> Row[Any] | None:
     before = tuple_(F.at, F.job, F.id) < tuple_(literal(row.at), literal(row.job), literal(row.id))
-    same = _double_condition(literal(row.said), before)
+    same = _claim_double_condition(literal(row.said), before)
     other = or_(F.job != row.job, F.id != row.id)
     # Lock the original: it could be rejected meanwhile, and neither would remain.
     query = select(FIRST).where(same, other).order_by(F.status, F.at, F.job, F.id).limit(1)
     return connection.execute(query.with_for_update()).first()
 
 
-def _mark_duplicate(connection: Connection, call: Call, row: Row[Any], first: Row[Any]) -> None:
+def _mark_claim_as_duplicate(
+    connection: Connection, call: Call, row: Row[Any], first: Row[Any]
+) -> None:
     named = f"{first.job}/{first.id}"
     values = {
         "status": "duplicate",
@@ -128,10 +132,10 @@ def _mark_duplicate(connection: Connection, call: Call, row: Row[Any], first: Ro
         "decided_at": call.at,
     }
     update_requirement(connection, row.job, row.id, values)
-    reopen_duplicates(connection, R.duplicate_of == f"{row.job}/{row.id}")
+    reopen_stored_duplicates(connection, R.duplicate_of == f"{row.job}/{row.id}")
 
 
-def decide_requirement(
+def decide_claim(
     connection: Connection,
     call: Call,
     ref: str,
@@ -158,14 +162,14 @@ def decide_requirement(
             raise StoreRefusedError(
                 f"duplicate_of: name it with the job that made it, such as {full}."
             )
-        _check_original(rows[duplicate_of], duplicate_of)
+        _check_original_of_claim(rows[duplicate_of], duplicate_of)
     update_requirement(
         connection,
         row.job,
         row.id,
         {
             "status": status,
-            "reasons": storable_value(reasons),
+            "reasons": storable_column_value(reasons),
             "duplicate_of": duplicate_of,
             "decided_by": call.job,
             "decided_key": call.key,
@@ -173,10 +177,10 @@ def decide_requirement(
         },
     )
     if status == "rejected":
-        reopen_duplicates(connection, R.duplicate_of == ref)
+        reopen_stored_duplicates(connection, R.duplicate_of == ref)
 
 
-def check_undecided(connection: Connection, call: Call, ref: str) -> None:
+def check_claim_undecided(connection: Connection, call: Call, ref: str) -> None:
     """Raise StoreRefusedError if this job may not decide on the requirement."""
     _find_claimed_requirement(find_requirement_row(connection, ref), call, ref)
 
@@ -197,7 +201,7 @@ def _find_claimed_requirement(row: Row[Any] | None, call: Call, ref: str) -> Row
     return row
 
 
-def list_decided(
+def list_claim_decisions(
     connection: Connection, jobs: Sequence[str], now: int
 ) -> tuple[list[DecidedRequirement], list[str], int]:
     """Return these jobs' decisions in order, without withdrawn requirements; the requirements
@@ -216,12 +220,12 @@ def list_decided(
     others = drafts.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))
     before = tuple_(F.at, F.job, F.id) < tuple_(R.at, R.job, R.id)
     itself = and_(F.job == R.job, F.id == R.id)
-    double = select(F.id).where(_double_condition(R.said, before), not_(itself)).exists()
+    double = select(F.id).where(_claim_double_condition(R.said, before), not_(itself)).exists()
     free = connection.execute(others.where(not_(double)).with_only_columns(R.id)).all()
     return decisions, [f"{row.job}/{row.id}" for row in held_rows], len(free)
 
 
-def _check_original(other: Row[Any] | None, named: str) -> None:
+def _check_original_of_claim(other: Row[Any] | None, named: str) -> None:
     """Refuse an original that is missing, rejected or itself a duplicate: no copy would remain."""
     if other is None or other.withdrawn:
         raise StoreRefusedError(
@@ -238,6 +242,6 @@ def _check_original(other: Row[Any] | None, named: str) -> None:
 
 def release_claims(connection: Connection, call: Call) -> None:
     """Release undecided requirements the job holds, when the job ends."""
-    if is_newest_call(connection, call):
+    if is_newest_requirement_call(connection, call):
         undecided = and_(R.taken_by == call.job, R.status == "draft")
         connection.execute(update(REQUIREMENTS).where(undecided).values(FREE))

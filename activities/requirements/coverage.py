@@ -46,7 +46,7 @@ def measure_coverage(
     for document, pages in documents.items():
         heartbeat()
         candidates = statements_of(pages).candidates
-        touched = _touched_candidates(document, pages, candidates, quotes)
+        touched = _covered_candidates(document, pages, candidates, quotes)
         leads = {each.lead for each in candidates if each.id in touched}
         for each in candidates:
             if not each.binds:
@@ -66,7 +66,7 @@ def measure_coverage(
     return Coverage(total, cited, aside, uncovered, weaker)
 
 
-def _touched_candidates(
+def _covered_candidates(
     document: str,
     pages: Sequence[Page],
     candidates: Iterable[Candidate],

@@ -72,7 +72,7 @@ def requirements_as_table(
     """Return a Markdown table."""
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     lines += [
-        f"| {' | '.join(_table_cell(row[name]) for name in columns)} |"
+        f"| {' | '.join(_export_table_cell(row[name]) for name in columns)} |"
         for row in requirement_rows(requirements)
     ]
     return "\n".join(lines) + "\n"
@@ -83,5 +83,5 @@ def _escape_formula(value: str) -> str:
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
-def _table_cell(value: str) -> str:
+def _export_table_cell(value: str) -> str:
     return " ".join(value.split()).replace("|", "\\|")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from activities.requirements.text.candidates import Force
-from activities.text.plain import as_json
+from activities.text.plain import as_readable_json
 from protocol.state import Data
 
 RequirementKind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
@@ -73,7 +73,7 @@ class Requirement(Data):
     @property
     def final_json(self) -> str:
         """The text of its `final.json`."""
-        return as_json(self.content)
+        return as_readable_json(self.content)
 
     @property
     def content(self) -> dict[str, Any]:

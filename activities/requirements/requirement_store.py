@@ -1,8 +1,9 @@
 """Requirements in the store, filled from workspaces.
 
-A job's rows mirror its workspace. `fill_requirements` updates them from any earlier state: a retry
-duplicates nothing, and requirements removed by a rewind are withdrawn. Each write carries the time
-when its call was scheduled; one that arrives after a newer one of the same job changes nothing.
+A job's rows mirror its workspace. `fill_stored_requirements` updates them from any earlier state: a
+retry duplicates nothing, and requirements removed by a rewind are withdrawn. Each write carries the
+time when its call was scheduled; one that arrives after a newer one of the same job changes
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.errors import StoreRefusedError
 from activities.stores.outbox import Call
-from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable_value
+from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable_column_value
 
 R = REQUIREMENTS.c
 FIELDS = ("text", "force", "type", "source", "reasoning", "confidence", "candidate")
@@ -48,7 +49,7 @@ class KnownRequirement:
     """The job that currently holds a draft to decide on it."""
 
 
-def stored_blobs(connection: Connection, job: str) -> dict[str, str]:
+def stored_requirement_blobs(connection: Connection, job: str) -> dict[str, str]:
     """Return the blob ids of a job's stored requirements, by id.
 
     Includes withdrawn ones only if a person or a fork withdrew them, since those stay withdrawn.
@@ -58,7 +59,7 @@ def stored_blobs(connection: Connection, job: str) -> dict[str, str]:
     return {row.id: row.blob for row in connection.execute(query)}
 
 
-def fill_requirements(
+def fill_stored_requirements(
     connection: Connection,
     call: Call,
     present: Mapping[str, str],
@@ -72,7 +73,7 @@ def fill_requirements(
         present: Blob ids of all requirements of the workspace, by id.
         changed: Requirements that may differ from the stored ones, with their blob ids.
     """
-    if not is_newest_call(connection, call):
+    if not is_newest_requirement_call(connection, call):
         return
     rows = connection.execute(
         select(R.id, R.blob, R.withdrawn, R.withdrawn_why)
@@ -82,7 +83,7 @@ def fill_requirements(
     stored = {row.id: row for row in rows}
     for removed in [id for id, row in stored.items() if id not in present and not row.withdrawn]:
         update_requirement(connection, call.job, removed, _GONE | {"at": call.at})
-        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{removed}")
+        reopen_stored_duplicates(connection, R.duplicate_of == f"{call.job}/{removed}")
     for requirement, blob in changed:
         row = stored.get(requirement.id)
         if row is not None and row.blob == blob:
@@ -105,26 +106,26 @@ def _put_requirement(
             connection.execute(
                 delete(table).where(table.c.job == call.job, column == requirement.id)
             )
-        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
+        reopen_stored_duplicates(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
     content = requirement.model_dump(include=set(FIELDS))
     connection.execute(
         insert(REQUIREMENTS).values(
             job=call.job, id=requirement.id, status="draft", blob=blob, key=call.key, at=call.at,
-            withdrawn=False, said=requirement_fingerprint(requirement),
-            **{name: storable_value(value) for name, value in content.items()},
+            withdrawn=False, said=stored_requirement_fingerprint(requirement),
+            **{name: storable_column_value(value) for name, value in content.items()},
         )
     )  # fmt: skip
     connection.execute(
         insert(CITATIONS),
         [
             {"job": call.job, "requirement": requirement.id, "place": place}
-            | {name: storable_value(value) for name, value in citation.model_dump().items()}
+            | {name: storable_column_value(value) for name, value in citation.model_dump().items()}
             for place, citation in enumerate(requirement.citations)
         ],
     )
 
 
-def requirement_fingerprint(requirement: Requirement) -> str:
+def stored_requirement_fingerprint(requirement: Requirement) -> str:
     """Return a hash of text, first quote and document name, ignoring case and white space."""
     first = requirement.citations[0]
     name = first.url or first.document.rpartition("/")[2]
@@ -132,7 +133,7 @@ def requirement_fingerprint(requirement: Requirement) -> str:
     return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
 
 
-def take_over_requirements(
+def take_over_stored_requirements(
     connection: Connection, call: Call, parent: str, present: Mapping[str, str]
 ) -> None:
     """Withdraw drafts of a fork's parent that now belong to the fork.
@@ -141,9 +142,9 @@ def take_over_requirements(
         connection: In a transaction.
         call: The fork's call.
         parent: The job it was forked from.
-        present: As for `fill_requirements`, of the fork's workspace.
+        present: As for `fill_stored_requirements`, of the fork's workspace.
     """
-    if not is_newest_call(connection, call):
+    if not is_newest_requirement_call(connection, call):
         return
     drafts = and_(R.job == parent, R.status == "draft", R.withdrawn.is_(False))
     for row in connection.execute(select(R.id, R.blob).where(drafts).with_for_update()).all():
@@ -151,7 +152,7 @@ def take_over_requirements(
             _withdraw_row(connection, parent, row.id, call.job, TAKEN_OVER.format(call.job))
 
 
-def withdraw_as_parent(
+def withdraw_stored_like_parent(
     connection: Connection, call: Call, parent: str, present: Mapping[str, str]
 ) -> None:
     """Withdraw the fork's unchanged copies of requirements that a person withdrew from its parent.
@@ -162,7 +163,7 @@ def withdraw_as_parent(
         parent: The job it was forked from.
         present: As for `take_over`.
     """
-    if not is_newest_call(connection, call):
+    if not is_newest_requirement_call(connection, call):
         return
     by_name = and_(R.job == parent, R.withdrawn.is_(True), R.withdrawn_why.is_not(None))
     query = select(R.id, R.blob, R.withdrawn_by, R.withdrawn_why).where(by_name)
@@ -190,9 +191,9 @@ def withdraw_requirement(connection: Connection, ref: str, by: str, why: str) ->
 
 
 def _withdraw_row(connection: Connection, job: str, id: str, by: str, why: str) -> None:
-    reasons = {"withdrawn_by": by, "withdrawn_why": storable_value(why)}
+    reasons = {"withdrawn_by": by, "withdrawn_why": storable_column_value(why)}
     update_requirement(connection, job, id, _GONE | reasons)
-    reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
+    reopen_stored_duplicates(connection, R.duplicate_of == f"{job}/{id}")
 
 
 def restore_requirement(connection: Connection, ref: str, by: str, why: str) -> str:
@@ -217,7 +218,7 @@ def restore_requirement(connection: Connection, ref: str, by: str, why: str) -> 
             f"{ref} is {row.withdrawn_why}, where it is {row.withdrawn_by}/{row.id}"
         )
     status = "draft" if row.status == "accepted" else str(row.status)
-    values = {"withdrawn": False, "restored_by": by, "restored_why": storable_value(why)}
+    values = {"withdrawn": False, "restored_by": by, "restored_why": storable_column_value(why)}
     anew = {"status": status, **_UNDECIDED} if status != row.status else {}
     update_requirement(connection, row.job, row.id, values | anew)
     return status
@@ -231,10 +232,10 @@ def list_drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, 
 
 def supersede_drafts(connection: Connection, call: Call, before: Sequence[str]) -> None:
     """Withdraw the drafts of ended jobs that the calling job replaces."""
-    if is_newest_call(connection, call):
+    if is_newest_requirement_call(connection, call):
         for job, id in list_drafts(connection, before):
             update_requirement(connection, job, id, _GONE | {"at": call.at})
-            reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
+            reopen_stored_duplicates(connection, R.duplicate_of == f"{job}/{id}")
 
 
 def known_requirements(connection: Connection) -> list[KnownRequirement]:
@@ -253,12 +254,12 @@ def known_requirements(connection: Connection) -> list[KnownRequirement]:
     ]  # fmt: skip
 
 
-def forget_requirements(connection: Connection, job: str) -> None:
+def forget_stored_requirements(connection: Connection, job: str) -> None:
     """Delete a job's requirements and reopen their duplicates; late writes are ignored."""
     # Compare the full reference: job names may share a prefix or differ only in case.
     columns = REQUIREMENTS.alias().c
     refs = select(columns.job + "/" + columns.id).where(columns.job == job)
-    reopen_duplicates(connection, R.duplicate_of.in_(refs))
+    reopen_stored_duplicates(connection, R.duplicate_of.in_(refs))
     connection.execute(delete(CITATIONS).where(CITATIONS.c.job == job))
     connection.execute(delete(REQUIREMENTS).where(R.job == job))
 
@@ -360,7 +361,7 @@ _GONE = (
 """Column values of a withdrawn row, to which a person's reason may be added."""
 
 
-def reopen_duplicates(connection: Connection, same: ColumnElement[bool]) -> None:
+def reopen_stored_duplicates(connection: Connection, same: ColumnElement[bool]) -> None:
     """Make duplicates of removed requirements drafts again, so that one of them can be accepted."""
     connection.execute(
         update(REQUIREMENTS)
@@ -374,7 +375,7 @@ def update_requirement(connection: Connection, job: str, id: str, values: dict[s
     connection.execute(update(REQUIREMENTS).where(R.job == job, R.id == id).values(values))
 
 
-def is_newest_call(connection: Connection, call: Call) -> bool:
+def is_newest_requirement_call(connection: Connection, call: Call) -> bool:
     """Return whether no later call of the job has written; lock out its other calls until the
     transaction ends.
     """

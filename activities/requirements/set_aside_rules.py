@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from activities.checkpoints import Files
 from activities.requirements.text.candidates import Candidate
 from activities.requirements.workspace_files import InvalidWorkspaceFile
-from activities.text.plain import as_json
+from activities.text.plain import as_readable_json
 from protocol.state import Data
 
 PATH = "requirements/set_aside.json"
@@ -50,12 +50,12 @@ class SetAsideRule(Data):
 
     def sets_aside(self, document: str, candidate: Candidate) -> bool:
         """Return whether the rule applies to this sentence."""
-        first, last = parse_page_range(self.pages)
+        first, last = parse_set_aside_pages(self.pages)
         return (
             document == self.document
             and (not self.ids or candidate.id in self.ids)
             and first <= candidate.page <= last
-            and (self.section is None or _is_below(candidate.section, self.section))
+            and (self.section is None or _is_in_set_aside_section(candidate.section, self.section))
             and (
                 self.containing is None
                 or " ".join(self.containing.lower().split()) in candidate.text.lower()
@@ -64,7 +64,7 @@ class SetAsideRule(Data):
         )
 
 
-def parse_page_range(pages: str | None) -> tuple[int, int]:
+def parse_set_aside_pages(pages: str | None) -> tuple[int, int]:
     """Return first and last page of "3" or "2-5", all pages for None. Raises ValueError."""
     if pages is None:
         return 0, 10_000_000
@@ -75,7 +75,7 @@ def parse_page_range(pages: str | None) -> tuple[int, int]:
     return first, int(match[2] or first)
 
 
-def _is_below(section: str, above: str) -> bool:
+def _is_in_set_aside_section(section: str, above: str) -> bool:
     return section == above or section.startswith((f"{above}.", f"{above} "))
 
 
@@ -96,4 +96,4 @@ def read_set_aside_rules(files: Files) -> list[SetAsideRule]:
 def put_rules(files: Files, rules: list[SetAsideRule]) -> Files:
     """Replace the rules in the file."""
     content = [rule.model_dump(exclude_defaults=True) for rule in rules]
-    return files.write(PATH, as_json(content).encode())
+    return files.write(PATH, as_readable_json(content).encode())

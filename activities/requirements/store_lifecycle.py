@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import attempt_key, job_id, scheduled_ms
+from activities.job.activity_context import (
+    activity_effect_key,
+    activity_job_id,
+    activity_schedule_ms,
+)
 from activities.job.snapshot import Snapshot
 from activities.requirements import claims, store_sync
 from activities.requirements import requirement_store as rows
 from activities.requirements.graph import writes  # noqa: F401 - enters how writes to the graph are made up
 from activities.stores.errors import StoreUnavailableError
-from activities.stores.outbox import Call, StoreWriter, flush_deferred
-from activities.toolkit.agent_tools import has_tool
+from activities.stores.outbox import Call, OutboxWriter, flush_outbox
+from activities.toolkit.agent_tools import agent_has_tool
 from protocol.endings import GateFacts, Outcome
 
 MOST_NAMED = 10
@@ -22,9 +26,9 @@ RELEASE_SECONDS = 2.0
 """Claims expire by themselves, so the end of a job waits no longer for a hanging store."""
 
 
-def _job_writer(root: Root, snapshot: Snapshot) -> StoreWriter:
-    call = Call(job_id(), attempt_key(), scheduled_ms())
-    return StoreWriter(root, call, snapshot.files, snapshot.state, snapshot.config)
+def _job_writer(root: Root, snapshot: Snapshot) -> OutboxWriter:
+    call = Call(activity_job_id(), activity_effect_key(), activity_schedule_ms())
+    return OutboxWriter(root, call, snapshot.files, snapshot.state, snapshot.config)
 
 
 def update_store_after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
@@ -32,7 +36,7 @@ def update_store_after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
 
     Returns remarks for people, such as lost deferred writes.
     """
-    if not has_tool(snapshot.config, "add_requirement"):
+    if not agent_has_tool(snapshot.config, "add_requirement"):
         return []
     return store_sync.fill_or_defer(_job_writer(root, snapshot))
 
@@ -43,18 +47,20 @@ def update_store_after_fork(root: Root, snapshot: Snapshot, parent: str) -> list
 
     Returns remarks for people.
     """
-    if not has_tool(snapshot.config, "add_requirement"):
+    if not agent_has_tool(snapshot.config, "add_requirement"):
         return []
     return store_sync.sync_taken_over(_job_writer(root, snapshot), parent)
 
 
-def supersede_earlier(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[str]:
+def update_store_after_replacement(
+    root: Root, snapshot: Snapshot, before: Sequence[str]
+) -> list[str]:
     """Supersede the undecided drafts of earlier jobs that this job replaces in its project;
     otherwise its own drafts would be marked as their duplicates.
 
     Returns remarks for people.
     """
-    if not before or not has_tool(snapshot.config, "add_requirement"):
+    if not before or not agent_has_tool(snapshot.config, "add_requirement"):
         return []
     writer = _job_writer(root, snapshot)
     try:
@@ -71,7 +77,7 @@ def check_store_before_completion(root: Root, snapshot: Snapshot, facts: GateFac
     The checkpoint does not change: writes are idempotent, and the end of the job clears the list. A
     refused write stays open until it is replaced or explained.
     """
-    keeps = has_tool(snapshot.config, "add_requirement")
+    keeps = agent_has_tool(snapshot.config, "add_requirement")
     if not snapshot.state.deferred_writes and not keeps:
         return
     writer = _job_writer(root, snapshot)
@@ -97,11 +103,11 @@ def release_store_at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> li
         if outcome == "completed":
             snapshot.state.deferred_writes = []
         elif snapshot.state.deferred_writes:
-            lost = flush_deferred(writer)
+            lost = flush_outbox(writer)
     except StoreUnavailableError as error:
         lost = [store_sync.waiting_writes_message(writer, error)]
     try:
-        if has_tool(snapshot.config, "take_requirement"):
+        if agent_has_tool(snapshot.config, "take_requirement"):
             writer.store.run(
                 lambda connection: claims.release_claims(connection, writer.call),
                 seconds=RELEASE_SECONDS,

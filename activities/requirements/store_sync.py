@@ -8,11 +8,11 @@ from activities.requirements.requirement import Requirement
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import (
     Call,
-    StoreWriter,
-    attempt_deferred,
+    OutboxWriter,
+    attempt_outbox_writes,
     defer_write,
-    flush_deferred,
-    register_maker,
+    flush_outbox,
+    register_outbox_maker,
     write_or_defer,
 )
 from protocol.state import DeferredWrite
@@ -23,35 +23,36 @@ TAKEN_OVER = "takeover"
 MAX_NAMED = 5
 
 
-@register_maker(FILLED)
-def _make_fill(writer: StoreWriter, _entry: DeferredWrite) -> list[str]:
+@register_outbox_maker(FILLED)
+def _sync_deferred_fill(writer: OutboxWriter, _entry: DeferredWrite) -> list[str]:
     """Fill the store from the current workspace, whatever was missed before."""
     return fill_store(writer)
 
 
-@register_maker(DECIDED)
-def _make_decision(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
+@register_outbox_maker(DECIDED)
+def _sync_deferred_decision(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     call = Call(writer.call.job, entry.key, entry.at)
-    writer.store.run(lambda connection: claims.decide_requirement(connection, call, **entry.data))
+    writer.store.run(lambda connection: claims.decide_claim(connection, call, **entry.data))
     return []
 
 
-@register_maker(TAKEN_OVER)
-def _make_takeover(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
+@register_outbox_maker(TAKEN_OVER)
+def _sync_deferred_takeover(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     """Take over requirements that the fork's workspace still has as its parent had them."""
     present = {
-        name: blob for name, (_, blob) in workspace_files.list_final_files(writer.files).items()
+        name: blob
+        for name, (_, blob) in workspace_files.list_requirement_files(writer.files).items()
     }
     parent = entry.data["parent"]
-    writer.store.run(lambda c: rows.take_over_requirements(c, writer.call, parent, present))
+    writer.store.run(lambda c: rows.take_over_stored_requirements(c, writer.call, parent, present))
     problems = fill_store(writer)
-    writer.store.run(lambda c: rows.withdraw_as_parent(c, writer.call, parent, present))
+    writer.store.run(lambda c: rows.withdraw_stored_like_parent(c, writer.call, parent, present))
     return problems
 
 
-def sync_taken_over(writer: StoreWriter, parent: str) -> list[str]:
+def sync_taken_over(writer: OutboxWriter, parent: str) -> list[str]:
     """Make a fork's drafts replace its parent's in the store; return remarks for people."""
-    if not workspace_files.list_final_files(writer.files):
+    if not workspace_files.list_requirement_files(writer.files):
         return []
     call = writer.call
     entry = DeferredWrite(kind=TAKEN_OVER, key=call.key, at=call.at, data={"parent": parent})
@@ -61,16 +62,16 @@ def sync_taken_over(writer: StoreWriter, parent: str) -> list[str]:
         return [f"Not in the store: {refusal}"]
 
 
-def fill_store(writer: StoreWriter) -> list[str]:
+def fill_store(writer: OutboxWriter) -> list[str]:
     """Bring the store up to date with the workspace; return problems with files in it.
 
     Raises:
         StoreUnavailableError: The store does not answer.
     """
     job, store = writer.call.job, writer.store
-    listed = workspace_files.list_final_files(writer.files)
+    listed = workspace_files.list_requirement_files(writer.files)
     present = {name: blob for name, (_, blob) in listed.items()}
-    stored = store.read(lambda connection: rows.stored_blobs(connection, job))
+    stored = store.read(lambda connection: rows.stored_requirement_blobs(connection, job))
     if stored == present:
         return []
     problems: list[str] = []
@@ -83,17 +84,19 @@ def fill_store(writer: StoreWriter) -> list[str]:
                 )
             except workspace_files.InvalidWorkspaceFile as problem:
                 problems.append(str(problem))
-    store.run(lambda connection: rows.fill_requirements(connection, writer.call, present, changed))
+    store.run(
+        lambda connection: rows.fill_stored_requirements(connection, writer.call, present, changed)
+    )
     return problems
 
 
-def fill_or_defer(writer: StoreWriter) -> list[str]:
+def fill_or_defer(writer: OutboxWriter) -> list[str]:
     """Like `fill_store`, but deferred if the store does not answer."""
     # Keep at most one such entry: filling covers all earlier changes.
     state = writer.state
     state.deferred_writes = [entry for entry in state.deferred_writes if entry.kind != FILLED]
     try:
-        return [*flush_deferred(writer, "relational"), *fill_store(writer)]
+        return [*flush_outbox(writer, "relational"), *fill_store(writer)]
     except StoreRefusedError as refusal:
         return [f"Not in the store: {refusal}"]
     except StoreUnavailableError as error:
@@ -102,7 +105,7 @@ def fill_or_defer(writer: StoreWriter) -> list[str]:
 
 
 def find_unstored(
-    writer: StoreWriter, *, filled: bool
+    writer: OutboxWriter, *, filled: bool
 ) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
     """Make deferred writes, and fill the store if asked.
 
@@ -113,7 +116,7 @@ def find_unstored(
         StoreUnavailableError: A store does not answer.
     """
     try:
-        _, refused = attempt_deferred(writer)
+        _, refused = attempt_outbox_writes(writer)
         problems = fill_store(writer) if filled else []
     except StoreRefusedError as refusal:
         about = DeferredWrite(
@@ -123,7 +126,7 @@ def find_unstored(
     return problems[:MAX_NAMED], refused
 
 
-def waiting_writes_message(writer: StoreWriter, error: StoreUnavailableError) -> str:
+def waiting_writes_message(writer: OutboxWriter, error: StoreUnavailableError) -> str:
     """Return a message such as `2 writes wait, since the store does not answer.`"""
     waiting = len(writer.state.deferred_writes) or 1
     return f"{waiting} {'write waits' if waiting == 1 else 'writes wait'}, since {error}"

@@ -24,7 +24,7 @@ class InvalidWorkspaceFile(Invalid):
     """An unusable file; the message says which and why."""
 
 
-def list_final_files(files: Files) -> dict[str, tuple[str, str]]:
+def list_requirement_files(files: Files) -> dict[str, tuple[str, str]]:
     """Map each requirement's id to the path and blob id of its `final.json`."""
     top = files.entry(FOLDER)
     if top is None or top.kind != "folder":

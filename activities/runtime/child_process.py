@@ -91,7 +91,7 @@ def run_child(
         return ChildResult(status, stdout.read(), stderr.read())
 
 
-class OutputReader:
+class ChildOutputReader:
     """Reads a pipe to its end in a thread, keeping the beginning and the end of long output.
 
     Args:

@@ -113,7 +113,7 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
         raise typed_failure("Unforeseen", what[:1000], retry=may_retry_activity(most)) from error
 
 
-def is_store_error(error: OSError) -> bool:
+def is_storage_failure(error: OSError) -> bool:
     """Return whether a full disk or our store of files raised it, not code that uses files."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return True

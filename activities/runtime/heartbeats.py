@@ -99,7 +99,7 @@ class AttemptSuperseded(asyncio.CancelledError):
     it as a failure."""
 
 
-async def check_still_wanted() -> None:
+async def check_attempt_by_heartbeat() -> None:
     """Stop if this attempt was given up long ago; call it just before anything that costs money.
 
     A worker that was frozen wakes with several attempts that others have long finished, since the
@@ -123,8 +123,8 @@ async def check_still_wanted() -> None:
         raise
 
 
-def check_wanted_in_thread() -> None:
-    """Like `check_still_wanted`, for a thread; call it just before an effect outside.
+def check_thread_by_heartbeat() -> None:
+    """Like `check_attempt_by_heartbeat`, for a thread; call it just before an effect outside.
 
     An attempt that started less than the heartbeat timeout ago cannot have been given up, so only
     an older one sends a heartbeat and waits for the response.

@@ -13,7 +13,7 @@ from protocol.requests import Usage
 MICRO = 1_000_000
 
 
-def count_model_call(agent: str, model: str, usage: Usage) -> None:
+def add_model_call_metrics(agent: str, model: str, usage: Usage) -> None:
     """Count a received reply with its tokens and cost."""
     labels = {"agent": agent, "model": model}
     _add_to_counter("longhaul_model_calls", "Replies of models.", 1, labels)
@@ -32,7 +32,7 @@ def count_model_call(agent: str, model: str, usage: Usage) -> None:
     )  # fmt: skip
 
 
-def count_refusal(agent: str, guard: str) -> None:
+def add_refusal_metric(agent: str, guard: str) -> None:
     """Count a refusal by a guard or hook."""
     _add_to_counter("longhaul_refusals", "Refusals of guards.", 1, {"agent": agent, "guard": guard})
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from config.schema.agent_sections import ModelConfig
 
 
-class ChatReply(Protocol):
+class TracedReply(Protocol):
     """The measured parts of a model's reply."""
 
     @property
@@ -33,7 +33,7 @@ class ChatReply(Protocol):
     def finish(self) -> str: ...
 
 
-ReplyCallback = Callable[[ChatReply], None]
+ReplyCallback = Callable[[TracedReply], None]
 """Called with the reply."""
 
 
@@ -49,7 +49,7 @@ class ModelRequest:
     stream: bool
 
 
-class ActivityWatcher(Protocol):
+class ActivityTracer(Protocol):
     def note_position(self, agent: str, phase: int, step: int) -> None:
         """Record the agent and position of the opened checkpoint."""
 
@@ -60,7 +60,7 @@ class ActivityWatcher(Protocol):
         """Wrap a request to a model's endpoint."""
 
 
-WATCHER: ContextVar[ActivityWatcher | None] = ContextVar("WATCHER", default=None)
+WATCHER: ContextVar[ActivityTracer | None] = ContextVar("WATCHER", default=None)
 
 
 PLACE: ContextVar[dict[str, int] | None] = ContextVar("PLACE", default=None)
@@ -72,7 +72,7 @@ def begin_activity() -> None:
     PLACE.set({})
 
 
-def note_position(agent: str, phase: int, step: int) -> None:
+def trace_activity_position(agent: str, phase: int, step: int) -> None:
     place = PLACE.get()
     if place is None:
         PLACE.set(place := {})
@@ -81,17 +81,17 @@ def note_position(agent: str, phase: int, step: int) -> None:
         watcher.note_position(agent, phase, step)
 
 
-def note_tool(name: str, call: str) -> None:
+def trace_activity_tool(name: str, call: str) -> None:
     if watcher := WATCHER.get():
         watcher.tool(name, call)
 
 
-def watch_model_call(
+def trace_activity_model_call(
     model: ModelConfig, client: AsyncOpenAI
 ) -> AbstractContextManager[ReplyCallback]:
     watcher = WATCHER.get()
     if watcher is None:
-        return nullcontext(_ignore_reply)
+        return nullcontext(_ignore_traced_reply)
     where = client.base_url
     return watcher.chat(
         ModelRequest(
@@ -101,5 +101,5 @@ def watch_model_call(
     )  # fmt: skip
 
 
-def _ignore_reply(reply: ChatReply) -> None:
+def _ignore_traced_reply(reply: TracedReply) -> None:
     return None

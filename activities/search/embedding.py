@@ -15,8 +15,12 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from activities.model.endpoint import client_address_arguments
-from activities.redaction.credentials import api_key, hide_credentials, without_credentials
+from activities.model.endpoint import endpoint_address_arguments
+from activities.redaction.credentials import (
+    api_key_credential,
+    hide_credentials,
+    without_credentials,
+)
 from config.schema.agent_sections import Embeddings
 from protocol.errors import Unavailable
 from protocol.text import one_line
@@ -54,7 +58,7 @@ class EndpointEmbedder:
     def __init__(self, settings: Embeddings, patience: float | None = None) -> None:
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
         try:
-            key = api_key(settings.api_key_variable)
+            key = api_key_credential(settings.api_key_variable)
         except ValueError as error:
             raise EmbeddingsFailed(f"the key in {settings.api_key_variable} {error}") from None
         if not key and base_url is None:
@@ -63,7 +67,7 @@ class EndpointEmbedder:
             )
         self.name = f"{settings.model} {without_credentials(base_url or '')}"
         self._model = settings.model
-        self._client = _endpoint_client(base_url, key or "none")
+        self._client = _embedding_endpoint_client(base_url, key or "none")
         if patience:
             # No retry: a caller with limited patience has a fallback.
             self._client = self._client.with_options(timeout=patience, max_retries=0)
@@ -93,7 +97,7 @@ class LocalEmbedder:
 
     def embed(self, texts: list[str]) -> Matrix:
         try:
-            rows = _local_model().embed(texts)
+            rows = _local_embedding_model().embed(texts)
         except (ImportError, OSError, RuntimeError, ValueError, TypeError, AttributeError) as error:
             # Partly installed, or a version with another interface.
             raise EmbeddingsFailed(f"the local embedding model failed: {error}") from error
@@ -118,15 +122,15 @@ def choose_embedder(settings: Embeddings | None, patience: float | None = None) 
 
 
 @lru_cache(maxsize=8)
-def _endpoint_client(base_url: str | None, key: str) -> openai.OpenAI:
+def _embedding_endpoint_client(base_url: str | None, key: str) -> openai.OpenAI:
     timeout = httpx2.Timeout(SECONDS, connect=10)
-    where = client_address_arguments(base_url)
+    where = endpoint_address_arguments(base_url)
     kind = openai.AzureOpenAI if "api_version" in where else openai.OpenAI
     return kind(**where, api_key=key, max_retries=2, timeout=timeout)
 
 
 @lru_cache(maxsize=1)
-def _local_model() -> Any:
+def _local_embedding_model() -> Any:
     # Takes half a second and the memory of its weights, so it is loaded on first use.
     package: Any = import_module("wordllama")
     # By default it looks for its bundled tokenizer only in its cache, and would download it.

@@ -19,7 +19,7 @@ from activities.search.embedding import (
     choose_embedder,
     embed_texts,
 )
-from activities.search.index import PassageRef, SearchIndex, with_index
+from activities.search.index import PassageRef, SearchIndex, with_search_index
 from config.schema.agent_sections import Embeddings
 
 DEPTH = 50
@@ -83,7 +83,7 @@ def search_passages(
     Raises:
         sqlite3.Error: The disk is full or cannot be written.
     """
-    under = _path_range(files, path)
+    under = _searched_path_range(files, path)
 
     def search_index(index: SearchIndex) -> SearchResults:
         meaning, note = None, ""
@@ -93,7 +93,9 @@ def search_passages(
             meaning = _QueryVector(vector, f"{embedder.name} {len(vector)}")
             note = _embed_missing(index, files, embedder, meaning, under, heartbeat)
         except EmbeddingsFailed as error:
-            note = _partial_note(str(error)) if meaning else f"Found by words alone: {error}."
+            note = (
+                _partial_search_note(str(error)) if meaning else f"Found by words alone: {error}."
+            )
         with index.mirror_files(files, heartbeat):
             rankings = (
                 [index.match_words(words, under, DEPTH)] if (words := fts_query(query)) else []
@@ -105,7 +107,7 @@ def search_passages(
             best = fuse_rankings(rankings)[:limit]
             return SearchResults([_passage_hit(index, place) for place in best], note)
 
-    return with_index(folder, search_index)
+    return with_search_index(folder, search_index)
 
 
 def _embed_missing(
@@ -126,17 +128,17 @@ def _embed_missing(
         for start in range(0, len(lacking), embedder.batch):
             heartbeat()
             if time.monotonic() > until:
-                return _partial_note("there was not time enough to embed every passage")
+                return _partial_search_note("there was not time enough to embed every passage")
             batch = lacking[start : start + embedder.batch]
             rows = embed_texts(embedder, [text for _, text in batch], len(meaning.vector))
             index.keep_vectors(meaning.model, [mark for mark, _ in batch], rows)
 
 
-def _partial_note(why: str) -> str:
+def _partial_search_note(why: str) -> str:
     return f"Found by words, and by meaning in part: {why}. Search again to go on."
 
 
-def _path_range(files: Files, path: str) -> tuple[bytes, bytes]:
+def _searched_path_range(files: Files, path: str) -> tuple[bytes, bytes]:
     """Return the range of index paths for a file, or for a folder's content."""
     if not path:
         return EVERYTHING

@@ -226,7 +226,7 @@ class SearchIndex:
         self._base.execute("COMMIT")
 
 
-def with_index(folder: Path, use: Callable[[SearchIndex], T]) -> T:
+def with_search_index(folder: Path, use: Callable[[SearchIndex], T]) -> T:
     """Return the result of `use` on the folder's index; replace an unusable index once.
 
     A new index gets a new name, so that a process with the old one open cannot interfere.
@@ -235,7 +235,7 @@ def with_index(folder: Path, use: Callable[[SearchIndex], T]) -> T:
         sqlite3.Error: The disk is full or unwritable, or the new index fails too.
     """
     folder.mkdir(exist_ok=True)
-    number = max(_index_numbers(folder), default=1)
+    number = max(_search_index_numbers(folder), default=1)
     try:
         return _use_index(folder, number, use)
     except sqlite3.Error as error:
@@ -244,7 +244,7 @@ def with_index(folder: Path, use: Callable[[SearchIndex], T]) -> T:
         if code & 0xFF in PERSISTENT_ERRORS and code != sqlite3.SQLITE_READONLY_DBMOVED:
             raise
     result = _use_index(folder, number + 1, use)
-    for old in _index_numbers(folder):
+    for old in _search_index_numbers(folder):
         if old <= number:
             for path in folder.glob(f"{old}.sqlite*"):
                 path.unlink(missing_ok=True)
@@ -256,5 +256,5 @@ def _use_index(folder: Path, number: int, use: Callable[[SearchIndex], T]) -> T:
         return use(index)
 
 
-def _index_numbers(folder: Path) -> list[int]:
+def _search_index_numbers(folder: Path) -> list[int]:
     return [int(path.stem) for path in folder.glob("*.sqlite") if path.stem.isdecimal()]

@@ -47,7 +47,7 @@ def split_passages(data: bytes) -> Iterator[Passage]:
             pending.append(line)
             size += len(line) + 1
         if size > MAX_CHARACTERS:
-            yield from _split_line(number, line)
+            yield from _split_line_into_passages(number, line)
             pending, size = [], 0
     yield from _join_passage(first, pending)
 
@@ -57,7 +57,7 @@ def _join_passage(line: int, lines: list[str]) -> Iterator[Passage]:
         yield Passage(line, text)
 
 
-def _split_line(number: int, line: str) -> Iterator[Passage]:
+def _split_line_into_passages(number: int, line: str) -> Iterator[Passage]:
     """Yield a line that is too long for a passage in pieces."""
     for start in range(0, len(line), MAX_CHARACTERS):
         if piece := line[start : start + MAX_CHARACTERS].strip():

@@ -63,7 +63,7 @@ def compute_likeness(
         for counted, kind in zip(_term_counts(other), (words, grams), strict=True):
             kind.append(counted)
     both = zip(
-        _cosine_scores(words, rarity=rarity), _cosine_scores(grams, rarity=rarity), strict=True
+        _cosine_likeness(words, rarity=rarity), _cosine_likeness(grams, rarity=rarity), strict=True
     )
     return [round(min(1.0, sum(pair) / 2), 4) for pair in both]
 
@@ -89,15 +89,15 @@ def _term_counts(text: str) -> tuple[SparseCounts, SparseCounts]:
     hashed >>= np.uint64(49)
     pairs = [f"{word} {other}" for word, other in pairwise(words)]
     numbers = np.array([zlib.crc32(term.encode()) for term in words + pairs], dtype=np.uint64)
-    return _count_table(numbers), _count_table(hashed)
+    return _likeness_count_table(numbers), _likeness_count_table(hashed)
 
 
-def _count_table(numbers: NDArray[np.uint64]) -> SparseCounts:
+def _likeness_count_table(numbers: NDArray[np.uint64]) -> SparseCounts:
     places, counts = np.unique((numbers % TABLE_SIZE).astype(np.int32), return_counts=True)
     return places, counts.astype(np.float32)
 
 
-def _cosine_scores(texts: Sequence[SparseCounts], *, rarity: bool) -> list[float]:
+def _cosine_likeness(texts: Sequence[SparseCounts], *, rarity: bool) -> list[float]:
     """Return the cosine of the first text with each of the others."""
     weights = np.ones(TABLE_SIZE, dtype=np.float32)
     if rarity:

@@ -8,14 +8,14 @@ from importlib import import_module
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.commands.sandbox import SandboxUnavailable
-from activities.guards.tool_routes import approval_tools, guarded_route
+from activities.guards.tool_routes import guarded_route, tools_routed_to_approval
 from activities.mcp.errors import ServerUnavailable
 from activities.model.endpoint import chosen_model_name
 from activities.model.prices import check_prices, highest_price
 from activities.runtime.failures import may_retry_activity, typed_failure
-from activities.toolkit.agent_tools import check_servers
+from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import Tool
-from activities.toolkit.tool_offer import equipped_tools
+from activities.toolkit.tool_offer import offerable_tools
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.start import JobLimits, JudgeLimits, ReviewLimits
@@ -28,14 +28,14 @@ MIN_REQUEST_TOKENS = 1000
 REQUIRED_TOOLS = ("todo_complete", "todo_write", "job_complete")
 
 
-def add_learned_guards(root: Root, config: AgentConfig, project: str) -> None:
+def resolve_learned_guards(root: Root, config: AgentConfig, project: str) -> None:
     """Add the guards learned from earlier jobs; they are pinned like all others."""
     config.rules = LearnedGuards(root.path).rules_for(config.name, project, config.rules)
 
 
-def declare_server_tools(config: AgentConfig) -> list[str]:
+def resolve_server_tools(config: AgentConfig) -> list[str]:
     """Ask the MCP servers for their tools; return notes on what is unavailable."""
-    check_servers(config)
+    check_agent_server_names(config)
     if not config.mcp:
         config.server_tools, config.unavailable_servers = [], {}
         return []
@@ -50,7 +50,7 @@ def declare_server_tools(config: AgentConfig) -> list[str]:
 
 def resolve_agent_tools(config: AgentConfig) -> list[Tool]:
     """Return the agent's tools. Raises ConfigError if one is unknown, unusable here or missing."""
-    tools = resolve_named_tools(config)
+    tools = resolve_configured_tools(config)
     if "run_command" in {entry.name for entry in tools} or config.verifiers:
         try:
             sandbox.check_sandbox(config.shell)
@@ -59,12 +59,12 @@ def resolve_agent_tools(config: AgentConfig) -> list[Tool]:
     return tools
 
 
-def resolve_named_tools(config: AgentConfig) -> list[Tool]:
+def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
     """Return the tools, sandbox unchecked. Raises ConfigError if one is unknown or missing."""
     try:
-        tools = equipped_tools(config)
+        tools = offerable_tools(config)
     except KeyError as unknown:
-        raise unknown_tool_error(config, "tools", unknown) from None
+        raise unresolved_tool_error(config, "tools", unknown) from None
     names = {entry.name for entry in tools}
     if lacking := [name for name in REQUIRED_TOOLS if name not in names]:
         raise ConfigError(
@@ -74,7 +74,7 @@ def resolve_named_tools(config: AgentConfig) -> list[Tool]:
     return tools
 
 
-def unknown_tool_error(config: AgentConfig, key: str, unknown: KeyError) -> ConfigError:
+def unresolved_tool_error(config: AgentConfig, key: str, unknown: KeyError) -> ConfigError:
     """Return the error for an unknown name under `key` of the configuration."""
     name = unknown.args[0]
     return ConfigError(
@@ -91,10 +91,10 @@ def choose_agent_models(config: AgentConfig) -> None:
     for model in config.models:
         model.name = chosen_model_name(model)
     check_prices(config)
-    check_context_windows(config)
+    check_agent_context_windows(config)
 
 
-def check_context_windows(config: AgentConfig) -> None:
+def check_agent_context_windows(config: AgentConfig) -> None:
     """Refuse a window that a reply fills up: the job would forget everything at each step.
 
     Raises:
@@ -141,10 +141,10 @@ def resolve_job_limits(config: AgentConfig) -> JobLimits:
     )
 
 
-def tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+def resolve_tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     """Return how each tool is called."""
     try:
-        approval_tools(config)
+        tools_routed_to_approval(config)
     except KeyError as unknown:
-        raise unknown_tool_error(config, "approve", unknown) from None
+        raise unresolved_tool_error(config, "approve", unknown) from None
     return [guarded_route(config, entry) for entry in tools]

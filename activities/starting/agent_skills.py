@@ -33,7 +33,7 @@ SKIPPED = frozenset({".git", "__pycache__", "node_modules"})
 
 
 @dataclass
-class SkillFolders:
+class AgentSkills:
     """Skills that were read, and notices for people about irregular ones."""
 
     skills: dict[str, tuple[Skill, dict[str, tuple[bytes, bool]]]] = field(default_factory=dict)
@@ -91,13 +91,13 @@ class _TooMuch(Exception):
     """The skills together have too many files or bytes."""
 
 
-def read_skills(config: AgentConfig) -> SkillFolders:
+def read_agent_skills(config: AgentConfig) -> AgentSkills:
     """Read the skills that the configuration names, and pin them.
 
     Raises:
         ConfigError: A folder is missing or has no skill.
     """
-    skills = SkillFolders()
+    skills = AgentSkills()
     for path in config.skills:
         # `~` is not expanded: the worker's home differs from that of the file's author.
         places = [(folder / path).absolute() for folder in configuration_layers().folders]

@@ -22,9 +22,9 @@ from activities.checkpoints import (
     copy_checkpoint,
     open_checkpoints,
 )
-from activities.checkpoints.forgotten import find_forgotten
+from activities.checkpoints.forgotten import find_forgotten_record
 from activities.checkpoints.owner import read_owner
-from activities.checkpoints.remote import fetch_refs, remote_owner
+from activities.checkpoints.remote import fetch_remote_checkpoints, remote_owner
 from activities.documents.inputs import InputDocument
 from activities.job.plan_file import list_under_heading, parse_plan
 from activities.job.snapshot import Snapshot
@@ -69,9 +69,9 @@ class ForkOrigin:
         return [entry.path.rpartition("/")[2] for entry in files.children("documents")]
 
 
-async def unknown_job_error(client: Client, root: Root, job: str) -> ConfigError:
+async def unknown_fork_job_error(client: Client, root: Root, job: str) -> ConfigError:
     """Return why the job cannot be forked, with known jobs. Raises RPCError if it stays unknown."""
-    if record := find_forgotten(root, job):
+    if record := find_forgotten_record(root, job):
         return ConfigError(f"fork: {record.message}")
     try:
         known = await client.get_workflow_handle(job).describe()
@@ -105,7 +105,7 @@ def fetch_fork_origin(root: Root, fork: Fork, remote: object) -> None:
     """
     with suppress(CheckpointMissing):
         if fork.phase is None:
-            if _last_checkpoint(open_checkpoints(root, fork.job)):
+            if _last_fork_checkpoint(open_checkpoints(root, fork.job)):
                 return
         elif fork.phase in phase_starts(open_checkpoints(root, fork.job)):
             return
@@ -114,10 +114,10 @@ def fetch_fork_origin(root: Root, fork: Fork, remote: object) -> None:
     except ValidationError:
         return
     if url and remote_owner(url, fork.job):
-        fetch_refs(url, fork.job, open_checkpoints(root, fork.job, create=True))
+        fetch_remote_checkpoints(url, fork.job, open_checkpoints(root, fork.job, create=True))
 
 
-async def newest_origin_phase(client: Client, job: str) -> int | None:
+async def newest_fork_origin_phase(client: Client, job: str) -> int | None:
     """Return the current phase of the first job; None if the workflow does not answer.
 
     After a Temporal reset its repository still has tags of later phases until they are remade.
@@ -156,11 +156,11 @@ def find_fork_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
     try:
         snapshot = Snapshot.load(checkpoints, starts[fork.phase])
     except CheckpointMissing as error:
-        raise _damaged_origin(fork, error) from None
+        raise _damaged_fork_origin(fork, error) from None
     return ForkOrigin(checkpoints, starts, snapshot, fork.phase)
 
 
-def _last_checkpoint(checkpoints: Checkpoints) -> str | None:
+def _last_fork_checkpoint(checkpoints: Checkpoints) -> str | None:
     """Return the last checkpoint of a closed job."""
     tags = checkpoints.tags()
     return next((tags[word] for word in get_args(Outcome) if word in tags), None)
@@ -169,11 +169,11 @@ def _last_checkpoint(checkpoints: Checkpoints) -> str | None:
 def _fork_at_end(
     checkpoints: Checkpoints, fork: Fork, starts: dict[int, str], newest: int | None
 ) -> ForkOrigin:
-    last = _last_checkpoint(checkpoints)
+    last = _last_fork_checkpoint(checkpoints)
     try:
         snapshot = Snapshot.load(checkpoints, last) if last else None
     except CheckpointMissing as error:
-        raise _damaged_origin(fork, error) from None
+        raise _damaged_fork_origin(fork, error) from None
     # After a Temporal reset, a job that is running again still has the tag of its end.
     if snapshot is None or (newest is not None and snapshot.state.phase.number > newest):
         known = ", ".join(map(str, sorted(starts))) or "none yet"
@@ -189,7 +189,7 @@ def copy_fork_origin(origin: ForkOrigin, fork: Fork, target: Checkpoints) -> Sna
     try:
         history = copy_checkpoint(target, origin.checkpoints, origin.snapshot.commit)
     except CheckpointMissing as error:
-        raise _damaged_origin(fork, error) from None
+        raise _damaged_fork_origin(fork, error) from None
     passed = {entry.id for entry in history}
     for number, commit in origin.starts.items():
         # Skip starts abandoned by a Temporal reset or a lost checkpoint.
@@ -198,7 +198,7 @@ def copy_fork_origin(origin: ForkOrigin, fork: Fork, target: Checkpoints) -> Sna
     return Snapshot.load(target, origin.snapshot.commit)
 
 
-def amended_instructions(text: str, addition: str) -> str:
+def amended_fork_instructions(text: str, addition: str) -> str:
     """Append an amendment, which takes precedence over the instructions before it."""
     return f"{text.rstrip()}\n\n## Amended\n\n{addition.strip()}\n" if addition.strip() else text
 
@@ -232,7 +232,7 @@ def begin_fork(
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
     earlier_list = snapshot.config.todos.work
     snapshot.pin_config(config)
-    text = amended_instructions(snapshot.read_text("instructions.md"), instructions)
+    text = amended_fork_instructions(snapshot.read_text("instructions.md"), instructions)
     snapshot.files = snapshot.files.write("instructions.md", text.encode())
     for document in documents:
         snapshot.files = document.put_into(snapshot.files)
@@ -245,7 +245,7 @@ def begin_fork(
     if why := scope_size_fault(scope):
         raise ConfigError(f"fork: with those of the first job {why}")
     snapshot.state = JobState(
-        step=snapshot.state.step, scope=scope, phase=_first_phase(snapshot, config, text)
+        step=snapshot.state.step, scope=scope, phase=_first_fork_phase(snapshot, config, text)
     )
     # Otherwise the list is in the plan and in the scope, and the strategic phase reconsiders it.
     if config.todos.work and (repeats_list or config.todos.work != earlier_list):
@@ -253,7 +253,7 @@ def begin_fork(
     return snapshot.read_text(last) if (last := last_archive_page(snapshot)) else ""
 
 
-def _first_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> Phase:
+def _first_fork_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> Phase:
     """Return the strategic phase that follows the phase at the fork."""
     plan = parse_plan(snapshot.read_text("plan.md"))
     # Without a plan there is nothing to reconsider, so the job starts from the beginning.
@@ -270,5 +270,5 @@ def _first_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> 
     )
 
 
-def _damaged_origin(fork: Fork, error: CheckpointMissing) -> ConfigError:
+def _damaged_fork_origin(fork: Fork, error: CheckpointMissing) -> ConfigError:
     return ConfigError(f"fork: {fork.place} of job {fork.job!r} is damaged in this store: {error}")

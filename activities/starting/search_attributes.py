@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from protocol.search_attributes import NAMES
 
 
-async def registered_attributes(client: Client) -> list[str]:
+async def registered_search_attributes(client: Client) -> list[str]:
     """Return our search attributes that may be set; setting others would fail the workflow task.
 
     Empty if the server does not support or permit the request. Other RPCErrors are raised.

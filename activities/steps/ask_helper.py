@@ -15,25 +15,30 @@ from temporalio import activity
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 from activities.guards.call_guards import CallGuards
-from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_ms
-from activities.job.conversation import ERROR_PREFIX, Conversation, tool_result
+from activities.job.activity_context import (
+    activity_effect_key,
+    activity_job_id,
+    activity_schedule_ms,
+    open_activity_snapshot,
+)
+from activities.job.conversation import ERROR_PREFIX, Conversation, conversation_tool_result
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
-from activities.model.prompt import conversation_body
-from activities.model.providers import cache_key
+from activities.model.prompt import conversation_prompt_body
+from activities.model.providers import provider_cache_key
 from activities.model.stream import StreamedReply
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats, throttled_heartbeat
-from activities.steps.model_call import assistant_message, provider_data
-from activities.steps.tool_call import truncate_result
-from activities.text.tokens import count_tokens, encoding_name
+from activities.steps.model_call import model_call_message, model_call_provider_data
+from activities.steps.tool_call import truncate_tool_call_result
+from activities.text.tokens import count_tokens, token_encoding_name
 from activities.toolkit.agent_tools import agent_tools
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import Tool
-from activities.tools.delegation import CONVERSATION, read_task, reads_for_others
+from activities.tools.delegation import CONVERSATION, is_delegated_tool, read_delegated_task
 from protocol.helpers import MAX_HELPER_CALLS, HelperReply, HelperRequest
 from protocol.requests import Usage
 
@@ -47,7 +52,7 @@ TOO_MANY = f"Not run: at most {MAX_HELPER_CALLS} calls of a reply are carried ou
 NEEDS_PERSON = "It needs a person's approval, which only the agent can get: leave it, and say so."
 
 
-class Helping:
+class AskHelperActivity:
     """The `ask_helper` activity."""
 
     def __init__(self, root: Root, connect: Connect) -> None:
@@ -59,44 +64,49 @@ class Helping:
         """Get one reply of a helper: look-ups with their results, or the answer."""
         with typed_failures():
             async with heartbeats():
-                if not await asyncio.to_thread(self._has_task, request):
+                if not await asyncio.to_thread(self._has_helper_task, request):
                     return HelperReply(usage=Usage(), done=True)
                 return await self._asking.request_reply(
-                    partial(self._question, request), partial(self._after, request)
+                    partial(self._helper_question, request), partial(self._after, request)
                 )
 
-    def _has_task(self, request: HelperRequest) -> bool:
+    def _has_helper_task(self, request: HelperRequest) -> bool:
         """Return whether the call's arguments are valid; if not, the tool itself reports the
         problem.
         """
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         try:
-            read_task(snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"])
+            read_delegated_task(
+                snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"]
+            )
         except ToolError:
             return False
         return True
 
-    def _question(self, request: HelperRequest) -> ModelQuery:
-        snapshot = open_snapshot(self._root, request)
+    def _helper_question(self, request: HelperRequest) -> ModelQuery:
+        snapshot = open_activity_snapshot(self._root, request)
         conversation, _ = _open_conversation(snapshot, request)
-        tools, key = helper_tools(snapshot), cache_key(job_id(), f"helper {request.call}")
+        tools, key = (
+            helper_tools(snapshot),
+            provider_cache_key(activity_job_id(), f"helper {request.call}"),
+        )
         return ModelQuery(
             snapshot.config.model_chain(snapshot.state.phase.kind),
-            lambda model: conversation_body(model, tools, conversation, key),
+            lambda model: conversation_prompt_body(model, tools, conversation, key),
         )
 
     def _after(self, request: HelperRequest, streamed: StreamedReply) -> HelperReply:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         conversation, files = _open_conversation(snapshot, request)
         number = request.number + 1
         conversation = conversation.append_reply(
-            assistant_message(number, streamed), provider_data(number, streamed)
+            model_call_message(number, streamed), model_call_provider_data(number, streamed)
         )
         reply = HelperReply(usage=priced_usage(streamed, snapshot.config))
         reply.usage.sent_calls = len(streamed.calls)
         reply.done = request.last or (not streamed.calls and bool(streamed.text.strip()))
         if not reply.done:
-            look_up = _LookUp(self._root, snapshot, conversation, files)
+            look_up = _HelperLookUp(self._root, snapshot, conversation, files)
             results = [look_up.run(*call) for call in streamed.calls[:MAX_HELPER_CALLS]]
             reply.usage.tool_calls = len(results)
             reply.usage.failed_calls = sum(text.startswith(ERROR_PREFIX) for text in results)
@@ -104,16 +114,19 @@ class Helping:
             reply.usage.refused_calls = beyond
             results += [f"{ERROR_PREFIX}{TOO_MANY}"] * beyond
             conversation = conversation.append(
-                *(tool_result(number, place, text) for place, text in enumerate(results)),
+                *(
+                    conversation_tool_result(number, place, text)
+                    for place, text in enumerate(results)
+                ),
                 *([] if results else [{"role": "user", "content": SILENT}]),
             )
             files, reply.full = look_up.files, look_up.is_full
-        reply.context = _count_tokens(snapshot, conversation)
-        reply.tree = _store_tree(conversation, files)
+        reply.context = _count_helper_tokens(snapshot, conversation)
+        reply.tree = _store_helper_tree(conversation, files)
         return reply
 
 
-class _LookUp:
+class _HelperLookUp:
     """Runs the calls of one reply as long as their results fit into the conversation."""
 
     def __init__(
@@ -124,8 +137,8 @@ class _LookUp:
         self._snapshot = snapshot
         kind, config = snapshot.state.phase.kind, snapshot.config
         limit = config.context.compaction_limit(config.model_for(kind))
-        self._room = int(SHARE * limit) - _count_tokens(snapshot, conversation)
-        self._encoding = encoding_name(config.model_for(kind).name)
+        self._room = int(SHARE * limit) - _count_helper_tokens(snapshot, conversation)
+        self._encoding = token_encoding_name(config.model_for(kind).name)
         self._context = ToolContext(
             files=files,
             reads=Files.empty(files.store),
@@ -135,10 +148,10 @@ class _LookUp:
             conversation=conversation,
             history=snapshot.history,
             root=root,
-            job=job_id(),
-            key=attempt_key(),
+            job=activity_job_id(),
+            key=activity_effect_key(),
             commit=snapshot.commit,
-            time_ms=scheduled_ms(),
+            time_ms=activity_schedule_ms(),
             heartbeat=throttled_heartbeat(),
         )
 
@@ -157,15 +170,15 @@ class _LookUp:
         if self.is_full:
             return f"{ERROR_PREFIX}{NO_ROOM}"
         try:
-            text = self._run(name, raw)
+            text = self._run_allowed_call(name, raw)
         except (ToolError, FilesError, PathRefused, DependencyUnavailable) as problem:
             text = f"{ERROR_PREFIX}{problem}"
-        text = truncate_result(text, self._snapshot.config.limits.result_characters)
+        text = truncate_tool_call_result(text, self._snapshot.config.limits.result_characters)
         tokens = count_tokens(text, self._encoding)
         self._room -= tokens
         return f"{ERROR_PREFIX}{NO_ROOM}" if self.is_full else text
 
-    def _run(self, name: str, raw: str) -> str:
+    def _run_allowed_call(self, name: str, raw: str) -> str:
         if (entry := self._tools.get(name)) is None:
             raise ToolError(f"There is no tool {name!r}. The tools are: {', '.join(self._tools)}.")
         arguments = entry.load_arguments(raw)
@@ -184,7 +197,7 @@ def helper_tools(snapshot: Snapshot) -> list[Tool]:
     return [
         entry
         for entry in agent_tools(snapshot.config)
-        if reads_for_others(entry)
+        if is_delegated_tool(entry)
         and state.phase.kind in entry.phases
         and entry.name not in state.unused_tools
     ]
@@ -197,7 +210,9 @@ def _open_conversation(snapshot: Snapshot, request: HelperRequest) -> tuple[Conv
         conversation = Conversation(tree.subfolder(CONVERSATION))
         files = Files(tree.store, tree.subfolder(FILES).id, limit=snapshot.files.limit)
     else:
-        task = read_task(snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"])
+        task = read_delegated_task(
+            snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"]
+        )
         conversation = Conversation(Files.empty(snapshot.checkpoints.store)).append(
             {"role": "system", "content": snapshot.config.templates["helper"]},
             {"role": "user", "content": task},
@@ -208,7 +223,7 @@ def _open_conversation(snapshot: Snapshot, request: HelperRequest) -> tuple[Conv
     return conversation, files
 
 
-def _store_tree(conversation: Conversation, files: Files) -> str:
+def _store_helper_tree(conversation: Conversation, files: Files) -> str:
     """Store both in one tree and return its hex id, before the workflow refers to it."""
     tree = Files.empty(files.store)
     for name, part in ((CONVERSATION, conversation.files), (FILES, files)):
@@ -217,8 +232,8 @@ def _store_tree(conversation: Conversation, files: Files) -> str:
     return tree.id
 
 
-def _count_tokens(snapshot: Snapshot, conversation: Conversation) -> int:
+def _count_helper_tokens(snapshot: Snapshot, conversation: Conversation) -> int:
     """Return the size of the helper's next request in tokens."""
-    encoding = encoding_name(snapshot.config.model_for(snapshot.state.phase.kind).name)
+    encoding = token_encoding_name(snapshot.config.model_for(snapshot.state.phase.kind).name)
     tools = sum(count_tokens(str(entry.schema), encoding) for entry in helper_tools(snapshot))
     return tools + conversation.count_tokens(encoding)

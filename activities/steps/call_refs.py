@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from activities.job.conversation import count_results
+from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.text import fingerprints
@@ -14,30 +14,34 @@ from protocol.requests import MAX_PATH, Call
 MAX_NAME = 100
 
 
-def newest_calls(snapshot: Snapshot) -> tuple[list[Call], int]:
+def newest_call_refs(snapshot: Snapshot) -> tuple[list[Call], int]:
     """Return the calls of the newest reply, and how many have results."""
     try:
         calls = snapshot.conversation.tool_calls(snapshot.state.step)
     except LookupError:
         return [], 0
-    made_count, longest = count_results(snapshot.conversation), snapshot.config.limits.wait_seconds
+    made_count, longest = (
+        count_conversation_results(snapshot.conversation),
+        snapshot.config.limits.wait_seconds,
+    )
     functions = [call["function"] for call in calls]
     return [
-        describe_call(function["name"], function["arguments"], longest) for function in functions
+        describe_call_ref(function["name"], function["arguments"], longest)
+        for function in functions
     ], made_count
 
 
-def describe_call(name: str, raw: str, longest_wait: int) -> Call:
+def describe_call_ref(name: str, raw: str, longest_wait: int) -> Call:
     """Describe a call for workflow code."""
     call = Call(tool=name[:MAX_NAME], fingerprint=fingerprints.arguments_fingerprint(raw))
-    if path := _path_argument(raw):
+    if path := _call_ref_path(raw):
         call.path = path
     if name == "wait" and (wait_time := requested_time(raw, longest_wait)):
         call.seconds, call.until = wait_time
     return call
 
 
-def _path_argument(raw: str) -> str | None:
+def _call_ref_path(raw: str) -> str | None:
     """Return the call's path argument, for people who read the history."""
     try:
         arguments = json.loads(raw)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.job.activity_context import job_id
+from activities.job.activity_context import activity_job_id
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from protocol.start import CancelStartRequest
@@ -13,7 +13,7 @@ from protocol.start import CancelStartRequest
 async def cancel_own_run() -> None:
     """Cancel the workflow run of this activity."""
     run_id = activity.info().workflow_run_id
-    await activity.client().get_workflow_handle(job_id(), run_id=run_id).cancel()
+    await activity.client().get_workflow_handle(activity_job_id(), run_id=run_id).cancel()
 
 
 @activity.defn

@@ -10,20 +10,29 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, Root
 from activities.commands.private_folder import remove_private_folders
-from activities.documents.inputs import reading_warnings
-from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_at
+from activities.documents.inputs import input_document_warnings
+from activities.job.activity_context import (
+    activity_effect_key,
+    activity_job_id,
+    activity_schedule_time,
+    open_activity_snapshot,
+)
 from activities.job.folder import publish_checkpoint
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import read_typed_result
-from activities.job.workspace_summary import with_summary
+from activities.job.workspace_summary import with_workspace_summary
 from activities.phases.archive import archive_page, archive_phase
-from activities.phases.predefined_todos import completed_by_job_end
-from activities.repository.branch import commit_job_branch, open_repository, with_branch_files
+from activities.phases.predefined_todos import todos_completed_by_job_end
+from activities.repository.branch import (
+    commit_job_branch,
+    open_branch_repository,
+    with_branch_files,
+)
 from activities.requirements.store_lifecycle import release_store_at_end
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_own_run
-from activities.steps.publish_branch import completion_story, unfinished_story
+from activities.steps.publish_branch import completed_branch_story, unfinished_branch_story
 from activities.tool_catalogue import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.endings import CloseReply, CloseRequest, JobResult
@@ -60,28 +69,32 @@ class CloseJobActivity:
                 return closed
 
     def _close_job(self, request: CloseRequest) -> CloseReply:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         before = snapshot.files
         result = _job_result(snapshot, request)
         phase = snapshot.state.phase
-        completed = completed_by_job_end(snapshot) if request.status == "completed" else []
+        completed = todos_completed_by_job_end(snapshot) if request.status == "completed" else []
         if request.status == "completed":
             phase.close(completed)
         result.unresolved += release_store_at_end(self._root, snapshot, request.status)
-        result.notes = "\n".join(filter(None, [result.notes, *reading_warnings(snapshot.files)]))
+        result.notes = "\n".join(
+            filter(None, [result.notes, *input_document_warnings(snapshot.files)])
+        )
         if snapshot.repository and not snapshot.link:
             result.branch = _commit_branch(self._root, snapshot, request, result)
         page = archive_page(snapshot, "closed", request.reason, result.summary, acts=request.acts)
         snapshot.files = archive_phase(snapshot.files, phase, page)
-        snapshot.files = with_summary(snapshot)
+        snapshot.files = with_workspace_summary(snapshot)
         text = result.model_dump_json(indent=2, exclude=_left_out(result)) + "\n"
         snapshot.write_system_file("output/completion.json", text.encode())
         snapshot.record_changes(before)
-        timestamp = scheduled_at()
+        timestamp = activity_schedule_time()
         result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", timestamp)
         result.tree = snapshot.comparable_tree
-        moved = publish_checkpoint(self._root, snapshot, request.status, attempt_key(), last=True)
-        remove_private_folders(self._root, job_id())
+        moved = publish_checkpoint(
+            self._root, snapshot, request.status, activity_effect_key(), last=True
+        )
+        remove_private_folders(self._root, activity_job_id())
         return CloseReply(
             commit=result.checkpoint,
             at=timestamp,
@@ -103,14 +116,18 @@ def _commit_branch(
     Returns None if no branch can be made; the result then says why, and the files stay in the
     workspace.
     """
-    story = completion_story(snapshot, request.call) or unfinished_story(job_id(), [request.reason])
+    story = completed_branch_story(snapshot, request.call) or unfinished_branch_story(
+        activity_job_id(), [request.reason]
+    )
     link = snapshot.repository
     assert link is not None
     try:
-        branch = commit_job_branch(root, snapshot, job_id(), request.starts, story)
+        branch = commit_job_branch(root, snapshot, activity_job_id(), request.starts, story)
         branch = branch.model_copy(update={"published": request.published})
         if branch.commit and not branch.published:
-            branch = with_branch_files(open_repository(root, snapshot, link), snapshot, branch)
+            branch = with_branch_files(
+                open_branch_repository(root, snapshot, link), snapshot, branch
+            )
     except (
         ConfigError,
         ApplicationError,

@@ -12,20 +12,20 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.job import context_summary
-from activities.job.activity_context import open_snapshot, scheduled_at
+from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.compaction_plan import CompactionPlan, plan_compaction
 from activities.job.context_view import OPENING, Compaction
 from activities.job.skills import kept_skills
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
-from activities.model.forms import message_weights
+from activities.model.forms import message_form_weights
 from activities.model.prices import priced_usage
-from activities.model.prompt import context_tokens, fixed_prompt_tokens
+from activities.model.prompt import count_prompt_tokens, fixed_prompt_tokens
 from activities.model.stream import StreamedReply
 from activities.runtime.failures import ATTEMPTS, is_failure_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.text.tokens import count_tokens, encoding_name
+from activities.text.tokens import count_tokens, token_encoding_name
 from protocol.requests import CompactReply, CompactRequest, Usage
 
 SUMMARIES = 2
@@ -49,7 +49,7 @@ class CompactActivity:
                 return await asyncio.to_thread(self._save_compaction, request, replies)
 
     def _needs_summary(self, request: CompactRequest) -> bool:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         return _plan_compaction(snapshot, request).folded > snapshot.compaction.folded
 
     async def _request_summaries(self, request: CompactRequest) -> list[StreamedReply]:
@@ -81,33 +81,35 @@ class CompactActivity:
         return written
 
     def _summary_question(self, request: CompactRequest, first: StreamedReply | None) -> ModelQuery:
-        snapshot = open_snapshot(self._root, request)
-        required = _required_mentions(snapshot)
+        snapshot = open_activity_snapshot(self._root, request)
+        required = _mentions_to_compact(snapshot)
         prompt = context_summary.summary_request(
             snapshot.state.phase,
             required,
             snapshot.compaction.summary,
-            _folded_messages(snapshot, _plan_compaction(snapshot, request)),
+            _messages_to_compact(snapshot, _plan_compaction(snapshot, request)),
             required.missing_from(first.text) if first else None,
         )
         return ModelQuery.with_own_prompt(snapshot, "context_summary", prompt)
 
     def _is_incomplete(self, request: CompactRequest, summary: str) -> bool:
-        return bool(_required_mentions(open_snapshot(self._root, request)).missing_from(summary))
+        return bool(
+            _mentions_to_compact(open_activity_snapshot(self._root, request)).missing_from(summary)
+        )
 
     def _save_compaction(
         self, request: CompactRequest, written: Sequence[StreamedReply]
     ) -> CompactReply:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         before, planned = snapshot.compaction, _plan_compaction(snapshot, request)
         summary, usable = before.summary, [reply for reply in written if reply.text.strip()]
         if planned.folded > before.folded:
-            required = _required_mentions(snapshot)
+            required = _mentions_to_compact(snapshot)
             summary = (
-                context_summary.complete_summary(usable[-1].text, required)
+                context_summary.complete_context_summary(usable[-1].text, required)
                 if usable
                 else context_summary.fallback_summary(
-                    summary, _folded_messages(snapshot, planned), required
+                    summary, _messages_to_compact(snapshot, planned), required
                 )
             )
         snapshot.compaction = Compaction(
@@ -121,14 +123,14 @@ class CompactActivity:
         usage = Usage()
         for reply in written:
             usage.add(priced_usage(reply, snapshot.config))
-        timestamp = scheduled_at()
+        timestamp = activity_schedule_time()
         story = snapshot.commit_message(
             f"compacted: {planned.cleared} cleared, {planned.folded} folded"
         )
         return CompactReply(
             commit=snapshot.save(story, timestamp),
             at=timestamp,
-            context=context_tokens(snapshot),
+            context=count_prompt_tokens(snapshot),
             cleared=planned.cleared,
             folded=planned.folded,
             usage=usage,
@@ -138,12 +140,12 @@ class CompactActivity:
 def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionPlan:
     """Plan the compaction; the same checkpoint always gives the same plan."""
     model = snapshot.config.model_for(snapshot.state.phase.kind)
-    encoding = encoding_name(model.name)
+    encoding = token_encoding_name(model.name)
     before = snapshot.compaction
     present = CompactionPlan(before.cleared, before.folded, before.unseen, tuple(before.spared))
     todos = "\n".join(todo.content for todo in snapshot.state.phase.open_todos)
     return plan_compaction(
-        snapshot.view.message_sizes(encoding, todos, message_weights(model)),
+        snapshot.view.message_sizes(encoding, todos, message_form_weights(model)),
         OPENING,
         present,
         fixed_prompt_tokens(snapshot)
@@ -153,12 +155,12 @@ def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionP
     )
 
 
-def _required_mentions(snapshot: Snapshot) -> context_summary.RequiredMentions:
+def _mentions_to_compact(snapshot: Snapshot) -> context_summary.RequiredSummaryMentions:
     phase = snapshot.state.phase
     return context_summary.required_summary_mentions(phase, snapshot.changed_since(phase.since))
 
 
-def _folded_messages(snapshot: Snapshot, planned: CompactionPlan) -> list[dict[str, Any]]:
+def _messages_to_compact(snapshot: Snapshot, planned: CompactionPlan) -> list[dict[str, Any]]:
     """Return the messages that this compaction folds."""
     start = max(OPENING, snapshot.compaction.folded)
     return snapshot.conversation.messages(start, planned.folded)

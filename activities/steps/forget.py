@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.checkpoints.forgotten import ForgottenJob, find_forgotten
-from activities.forgetting.eligibility import ForgetCandidates
-from activities.forgetting.paths import exists_on_root, lost_found_path, remove_job_paths
-from activities.job.activity_context import scheduled_at
+from activities.checkpoints.forgotten import ForgottenJob, find_forgotten_record
+from activities.forgetting.eligibility import ForgettingEligibility
+from activities.forgetting.paths import has_job_files, job_lost_found_path, remove_job_paths
+from activities.job.activity_context import activity_schedule_time
 from activities.requirements import requirement_store
 from activities.runtime.failures import may_retry_activity, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
@@ -37,7 +37,7 @@ class ForgetActivity:
         with typed_failures():
             async with heartbeats():
                 choice = await asyncio.to_thread(
-                    ForgetCandidates, self._root, activity.client(), scheduled_at()
+                    ForgettingEligibility, self._root, activity.client(), activity_schedule_time()
                 )
                 if request.job:
                     records = await choice.named_by_person(request.job)
@@ -45,7 +45,7 @@ class ForgetActivity:
                     return await asyncio.to_thread(self._remove_jobs, records)
                 return await self._forget_due(choice)
 
-    async def _forget_due(self, choice: ForgetCandidates) -> ForgetResult:
+    async def _forget_due(self, choice: ForgettingEligibility) -> ForgetResult:
         """Forget due jobs; one that cannot be forgotten now does not block the others."""
         total = ForgetResult()
         for job in choice.due_candidates():
@@ -69,7 +69,7 @@ class ForgetActivity:
                 if request.traces:
                     traces.forget_traces(connection, record.job)
                 if request.requirements:
-                    requirement_store.forget_requirements(connection, record.job)
+                    requirement_store.forget_stored_requirements(connection, record.job)
 
         try:
             store.run(clear_rows)
@@ -79,8 +79,8 @@ class ForgetActivity:
     def _remove_jobs(self, records: Sequence[ForgottenJob]) -> ForgetResult:
         done = ForgetResult()
         for record in records:
-            earlier = find_forgotten(self._root, record.job)
-            if not exists_on_root(self._root, record.job) and (earlier is None or earlier.done):
+            earlier = find_forgotten_record(self._root, record.job)
+            if not has_job_files(self._root, record.job) and (earlier is None or earlier.done):
                 root = f"the workspaces root {self._root.path} (id {self._root.id})"
                 done.notes.append(
                     earlier.message if earlier else f"nothing of {record.job} is on {root}"
@@ -88,7 +88,7 @@ class ForgetActivity:
                 continue
             remove_job_paths(self._root, record)
             done.jobs.append(record.job)
-            if remaining := lost_found_path(self._root, record.job):
+            if remaining := job_lost_found_path(self._root, record.job):
                 done.notes.append(f"{remaining} stays: files that people had put into {record.job}")
         done.count = len(done.jobs)
         return ForgetResult(jobs=done.jobs[:MAX_LINES], count=done.count, notes=done.notes)

@@ -12,31 +12,31 @@ from temporalio import activity
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.checkpoints import parse_path as parts_of
 from activities.commands.check_commands import CheckRunner
-from activities.job.activity_context import job_id, open_snapshot
+from activities.job.activity_context import activity_job_id, open_activity_snapshot
 from activities.job.done_when import NO_COMMANDS, unmet_condition_reason
 from activities.job.plan_file import (
     MAX_FOUND,
+    parse_agent_todo_file,
     parse_plan,
-    parse_todo_file,
     plan_boxes,
     unread_plan_headings,
 )
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import result_problem
-from activities.phases.predefined_todos import files_updated_by_todos
+from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.projects.handoff import handoff_problems
 from activities.requirements.store_lifecycle import check_store_before_completion
-from activities.requirements.tools.outputs import survey_requirements
+from activities.requirements.tools.outputs import survey_collected_requirements
 from activities.requirements.workspace_files import InvalidWorkspaceFile
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text import fingerprints, tokens
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.agent_tools import has_tool
-from activities.toolkit.context import no_heartbeat
+from activities.toolkit.agent_tools import agent_has_tool
+from activities.toolkit.context import no_tool_heartbeat
 from activities.toolkit.errors import ToolError
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
-from protocol.scope import only_unticked
+from protocol.scope import is_scope_only_unticked
 from protocol.text import one_line
 
 MAX_NAMED = 30
@@ -55,8 +55,8 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
     @activity.defn(name="gate_facts")
     def gate_facts(request: FactsRequest) -> GateFactsReply:
         with typed_failures(), heartbeats_from_thread():
-            snapshot = open_snapshot(root, request)
-            checks = CheckRunner(root, job_id(), snapshot.config)
+            snapshot = open_activity_snapshot(root, request)
+            checks = CheckRunner(root, activity_job_id(), snapshot.config)
             facts = read_facts(snapshot, request.call, checks)
             called = _called_function(snapshot, request.call)
             if called["name"] == "job_complete":
@@ -64,7 +64,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
                     _parse_arguments(called["name"], called["arguments"])[0].get("unresolved") or []
                 )
                 check_store_before_completion(root, snapshot, facts)
-                read_coverage(snapshot, entries, facts)
+                read_coverage_facts(snapshot, entries, facts)
                 facts.unexplained_writes = [
                     name
                     for name in facts.unexplained_writes
@@ -94,12 +94,12 @@ def read_facts(
     """
     called = _called_function(snapshot, call)
     arguments, error = _parse_arguments(called["name"], called["arguments"])
-    handed = parse_todo_file(snapshot.read_bytes("todos.yaml"))
+    handed = parse_agent_todo_file(snapshot.read_bytes("todos.yaml"))
     written = snapshot.read_text("plan.md")
     plan = parse_plan(written)
     completes = called["name"] == "todo_complete"
     current = snapshot.state.phase.current if completes else None
-    if not has_tool(snapshot.config, "run_command"):
+    if not agent_has_tool(snapshot.config, "run_command"):
         for todo in handed.todos:
             if todo.done_when and todo.done_when.command:
                 todo.done_when, todo.done_when_error = None, NO_COMMANDS
@@ -115,9 +115,9 @@ def read_facts(
         plan_unread=[line[:100] for line in unread_plan_headings(written)][:10],
         plan_open=sum(phase.is_open for phase in plan),
         plan_boxes=[text[:80] for done, text in plan_boxes(plan) if not done][:MAX_BOXES],
-        only_unticked=only_unticked(snapshot.state.scope, plan_boxes(plan)),
+        only_unticked=is_scope_only_unticked(snapshot.state.scope, plan_boxes(plan)),
         plan_steps=len(plan_boxes(plan)),
-        updated=files_updated_by_todos(snapshot),
+        updated=predefined_todo_file_updates(snapshot),
         unmet=unmet_condition_reason(
             snapshot.files, current.done_when if current else None, checks
         ),
@@ -133,7 +133,7 @@ def read_facts(
         ][:MAX_NAMED],
         workspace_tokens=tokens.count_tokens(snapshot.read_text("workspace.md")),
         missing_deliverables=_missing_deliverables(snapshot, arguments.get("deliverables") or []),
-        deliverables_fingerprint=_deliverables_fingerprint(
+        deliverables_fingerprint=_gate_deliverables_fingerprint(
             snapshot, arguments.get("deliverables") or []
         )
         if called["name"] == "job_complete" and not error
@@ -146,7 +146,7 @@ def read_facts(
     )
 
 
-def _deliverables_fingerprint(snapshot: Snapshot, paths: list[str]) -> str:
+def _gate_deliverables_fingerprint(snapshot: Snapshot, paths: list[str]) -> str:
     """Hash the content of the deliverables and, for a project's job, of its product folder."""
     contents = []
     handed_over = [snapshot.link.folder] if snapshot.link else []
@@ -157,12 +157,12 @@ def _deliverables_fingerprint(snapshot: Snapshot, paths: list[str]) -> str:
     return fingerprints.result_fingerprint("\n".join(contents))
 
 
-def read_coverage(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
+def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
     """Record in `facts` what the requirements leave uncovered in the documents."""
-    if not has_tool(snapshot.config, "set_sentences_aside"):
+    if not agent_has_tool(snapshot.config, "set_sentences_aside"):
         return
     try:
-        now = survey_requirements(snapshot.files, job_id(), no_heartbeat)
+        now = survey_collected_requirements(snapshot.files, activity_job_id(), no_tool_heartbeat)
     except InvalidWorkspaceFile as problem:
         facts.uncovered = [f"{problem}."]
         return
@@ -219,13 +219,13 @@ def _deliverable_problem(snapshot: Snapshot, path: str) -> str | None:
         if not entry.path:
             return "is the whole workspace; name files or folders in it"
         if entry.kind == "folder":
-            return _folder_problem(snapshot.files, path)
+            return _deliverable_folder_problem(snapshot.files, path)
         return None if snapshot.files.read(path) else "is empty"
     except (FilesError, PathRefused) as problem:
         return str(problem)
 
 
-def _folder_problem(files: Files, path: str) -> str | None:
+def _deliverable_folder_problem(files: Files, path: str) -> str | None:
     if not files.children(path):
         return "is an empty folder"
     # Links have a size of their own; they are not followed, since they may lead anywhere.

@@ -14,7 +14,7 @@ from activities.checkpoints import Root
 from activities.commands.check_commands import CheckRunner
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
-from activities.job.activity_context import job_id, open_snapshot
+from activities.job.activity_context import activity_job_id, open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff import handoff_proof_problems
 from activities.redaction.secrets import redact
@@ -26,9 +26,9 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.errors import ToolError
 from config.schema.agent_sections import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
-from protocol.git_address import shown_address
+from protocol.git_address import git_address_without_user
 from protocol.proof import PROOF_GUARD
-from protocol.text import both_ends
+from protocol.text import shorten_to_both_ends
 
 PUBLISH = (
     "The job is done, and its work would be pushed as branch {branch} to {remote}. "
@@ -43,13 +43,13 @@ def endings_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
     @activity.defn(name="judge_ending")
     def judge_ending(request: EndingRequest) -> EndingVerdict:
         with typed_failures(), heartbeats_from_thread():
-            return _judge_call(root, request)
+            return _judge_ending_call(root, request)
 
     return judge_ending
 
 
-def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
-    snapshot = open_snapshot(root, request)
+def _judge_ending_call(root: Root, request: EndingRequest) -> EndingVerdict:
+    snapshot = open_activity_snapshot(root, request)
     ending = EndingVerdict()
     name, arguments = "todo_complete", "{}"
     if request.call is not None:
@@ -76,19 +76,21 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
         )
         ending.stopped = bool(outcome.denied)
     if not outcome.guard:
-        proof = _proof_voters(root, snapshot, request, values)
-        publishing = _publish_voter(root, snapshot, request)
+        proof = _ending_proof_voters(root, snapshot, request, values)
+        publishing = _ending_publish_voters(root, snapshot, request)
         outcome = guards.judge_voters(
-            [*_verifier_voters(root, snapshot, request), *publishing, *proof]
+            [*_ending_verifier_voters(root, snapshot, request), *publishing, *proof]
         )
     report = guards.report_outcome(outcome).model_dump(exclude_unset=True)
     ending = ending.model_copy(update=report)
     if outcome.denied:
-        ending.refusal = both_ends(redact(f"Refused by {outcome.guard}: {outcome.denied}"), 2000)
+        ending.refusal = shorten_to_both_ends(
+            redact(f"Refused by {outcome.guard}: {outcome.denied}"), 2000
+        )
     return ending
 
 
-def _publish_voter(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
+def _ending_publish_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
     """Return the voter that asks a person to approve the push at the end of the job, if it is
     needed.
     """
@@ -99,14 +101,16 @@ def _publish_voter(root: Root, snapshot: Snapshot, request: EndingRequest) -> li
     if not publish.approve or branch_changes_nothing(root, snapshot, link):
         return []
     question = PUBLISH.format(
-        branch=publish.branch, remote=shown_address(publish.remote), job=job_id()
+        branch=publish.branch,
+        remote=git_address_without_user(publish.remote),
+        job=activity_job_id(),
     )
     return [Voter("publish", lambda _: Vote("ask", question))]
 
 
-def _verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
+def _ending_verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
     """Return voters for the verifier commands of the phase or job that the call ends."""
-    checks, kind = CheckRunner(root, job_id(), snapshot.config), snapshot.state.phase.kind
+    checks, kind = CheckRunner(root, activity_job_id(), snapshot.config), snapshot.state.phase.kind
     ends_phase, ends_job = "phase_end" in request.points, "job_complete" in request.points
 
     def make_voter(verifier: Verifier) -> Voter:
@@ -123,7 +127,7 @@ def _verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> 
     ]
 
 
-def _proof_voters(
+def _ending_proof_voters(
     root: Root, snapshot: Snapshot, request: EndingRequest, values: dict[str, Any]
 ) -> list[Voter]:
     """Return the voter that runs the checks of a project's job."""
@@ -135,7 +139,7 @@ def _proof_voters(
         if not link.handoff.report and any(is_explained(c, c, entries) for c in link.handoff.tests):
             # The job gives up explicitly: the project sees the same and takes the work back.
             return ALLOW
-        why = handoff_proof_problems(root, job_id(), snapshot)
+        why = handoff_proof_problems(root, activity_job_id(), snapshot)
         return Vote("deny", why) if why else ALLOW
 
     return [Voter(PROOF_GUARD, check_proof, costly=True)]

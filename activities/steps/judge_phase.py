@@ -8,19 +8,19 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.checkpoints.volatile_paths import without_volatile
-from activities.job.activity_context import open_snapshot, scheduled_at
+from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
-from activities.model.prompt import plain_prompt_body
+from activities.model.prompt import simple_prompt_body
 from activities.model.stream import StreamedReply
 from activities.phases.phase_diff import phase_diff
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text.plain import replace_surrogates
-from activities.text.tokens import clip_text
+from activities.text.tokens import clip_to_tokens
 from config.schema.agent import ConfigError
 from config.schema.agent_sections import PhaseJudge
 from protocol.endings import JudgeReply, JudgeRequest
@@ -54,19 +54,22 @@ class JudgePhaseActivity:
                 )
 
     def _judge_question(self, request: JudgeRequest) -> ModelQuery:
-        snapshot = open_snapshot(self._root, request)
-        judge, prompt = _judge_config(snapshot), judge_prompt(snapshot, request.call, request.since)
+        snapshot = open_activity_snapshot(self._root, request)
+        judge, prompt = (
+            _judge_phase_config(snapshot),
+            judge_prompt(snapshot, request.call, request.since),
+        )
         system = snapshot.config.templates["judge"]
         return ModelQuery(
             [judge.model, *snapshot.config.fallbacks],
-            lambda model: plain_prompt_body(model, system, prompt),
+            lambda model: simple_prompt_body(model, system, prompt),
         )
 
     def _record_verdict(self, request: JudgeRequest, streamed: StreamedReply) -> JudgeReply:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         finding = judge_refusal(streamed)
         snapshot.keep_judgement(replace_surrogates(streamed.text))
-        timestamp = scheduled_at()
+        timestamp = activity_schedule_time()
         commit = snapshot.save(
             snapshot.commit_message(f"judge: {'no' if finding else 'yes'}"), timestamp
         )
@@ -108,9 +111,9 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
     volatile = snapshot.config.shell.volatile
     before = Snapshot.load(snapshot.checkpoints, since).files
     parts = {
-        TASK: _clip_part(snapshot.read_text("instructions.md")),
-        f"The phase: {phase.name}": _clip_part(phase.description),
-        "Its todos": _clip_part("\n".join(lines)),
+        TASK: _clip_phase_judge_part(snapshot.read_text("instructions.md")),
+        f"The phase: {phase.name}": _clip_phase_judge_part(phase.description),
+        "Its todos": _clip_phase_judge_part("\n".join(lines)),
         "What it changed": phase_diff(
             without_volatile(before, volatile),
             without_volatile(snapshot.files, volatile),
@@ -119,11 +122,11 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
     return "\n\n".join(f"# {heading}\n\n{text or 'nothing'}" for heading, text in parts.items())
 
 
-def _clip_part(text: str) -> str:
-    return clip_text(text, PART_TOKENS, "this part is left out")
+def _clip_phase_judge_part(text: str) -> str:
+    return clip_to_tokens(text, PART_TOKENS, "this part is left out")
 
 
-def _judge_config(snapshot: Snapshot) -> PhaseJudge:
+def _judge_phase_config(snapshot: Snapshot) -> PhaseJudge:
     if snapshot.config.judge is None:
         raise ConfigError(f"agent {snapshot.config.name}: no judge is configured")
     return snapshot.config.judge

@@ -12,34 +12,38 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.guards.call_guards import CallGuards
-from activities.job.activity_context import job_id, open_snapshot, scheduled_at
-from activities.job.conversation import CUT, MALFORMED, MIXED_UP, call_id
-from activities.job.folder import FolderUpdater
+from activities.job.activity_context import (
+    activity_job_id,
+    activity_schedule_time,
+    open_activity_snapshot,
+)
+from activities.job.conversation import CUT, MALFORMED, MIXED_UP, conversation_call_id
+from activities.job.folder import JobFolderUpdater
 from activities.job.push import BackgroundPush
 from activities.model.classify import classify_reply
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
-from activities.model.prompt import context_tokens, request_body
-from activities.model.providers import cache_key
+from activities.model.prompt import count_prompt_tokens, job_prompt_body
+from activities.model.providers import provider_cache_key
 from activities.model.stream import StreamedReply
 from activities.runtime import metrics
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.steps.call_refs import describe_call
+from activities.steps.call_refs import describe_call_ref
 from protocol.requests import ModelReply, ModelRequest
 
 NO_ANSWER = "(no answer)"
 """Content stored for a reply without text and calls."""
 
 
-class ModelCalls:
+class ModelCallActivity:
     """The `model_call` activity."""
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
         self._client = ModelClient(root, connect, in_turn=True)
-        self._folders = FolderUpdater(root)
+        self._folders = JobFolderUpdater(root)
 
     @activity.defn(name="model_call")
     async def model_call(self, request: ModelRequest) -> ModelReply:
@@ -67,51 +71,52 @@ class ModelCalls:
                 return reply
 
     def _build_query(self, request: ModelRequest) -> ModelQuery:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         return ModelQuery(
             snapshot.config.model_chain(snapshot.state.phase.kind),
-            lambda model: request_body(
+            lambda model: job_prompt_body(
                 snapshot,
                 model,
                 request.correction,
                 must_call=request.must_call,
-                cache_key=cache_key(job_id(), snapshot.state.phase.number),
+                cache_key=provider_cache_key(activity_job_id(), snapshot.state.phase.number),
             ),
         )
 
     def _record_reply(self, request: ModelRequest, streamed: StreamedReply) -> ModelReply:
-        snapshot = open_snapshot(self._root, request)
-        estimate = context_tokens(snapshot)
+        snapshot = open_activity_snapshot(self._root, request)
+        estimate = count_prompt_tokens(snapshot)
         snapshot.state.step = request.step
         snapshot.conversation = snapshot.conversation.append_reply(
-            assistant_message(request.step, streamed), provider_data(request.step, streamed)
+            model_call_message(request.step, streamed),
+            model_call_provider_data(request.step, streamed),
         )
         for index, (_, raw) in enumerate(streamed.calls):
-            if arguments := unusable_arguments(raw, cut=streamed.finish == "length"):
+            if arguments := wrap_unusable_call_arguments(raw, cut=streamed.finish == "length"):
                 snapshot.keep_arguments(index, arguments)
         if streamed.reasoning:
             snapshot.keep_reasoning(streamed.reasoning)
-        time_ms = scheduled_at()
+        time_ms = activity_schedule_time()
         names = ", ".join(name for name, _ in streamed.calls) or "text"
         reply = ModelReply(
             commit=snapshot.save(snapshot.commit_message(f"reply: {names}"), time_ms),
             at=time_ms,
             finish=streamed.finish[:40],
             calls=[
-                describe_call(name, raw, snapshot.config.limits.wait_seconds)
+                describe_call_ref(name, raw, snapshot.config.limits.wait_seconds)
                 for name, raw in streamed.calls
             ],
             usage=priced_usage(streamed, snapshot.config, estimate),
         )
-        metrics.count_model_call(snapshot.config.name, streamed.model, reply.usage)
+        metrics.add_model_call_metrics(snapshot.config.name, streamed.model, reply.usage)
         guards = CallGuards(self._root, snapshot)
         if refused := guards.judge_reply(streamed.text or ""):
             reply.guard, reply.refusal = refused.name, refused.message
-            metrics.count_refusal(snapshot.config.name, refused.name)
+            metrics.add_refusal_metric(snapshot.config.name, refused.name)
         elif guards.trials:
             reply.trials = guards.trials
         if not streamed.calls:
-            reply.context = context_tokens(snapshot)
+            reply.context = count_prompt_tokens(snapshot)
             reply.verdict = classify_reply(streamed.text, snapshot.config.wording)
         if streamed.dropped_calls:
             reply.dropped = streamed.dropped_calls
@@ -120,7 +125,7 @@ class ModelCalls:
         return reply
 
 
-def assistant_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
+def model_call_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
     """Return the reply as a message for later requests."""
     message: dict[str, Any] = {
         "role": "assistant",
@@ -130,12 +135,14 @@ def assistant_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
         cut = streamed.finish == "length"
         message["tool_calls"] = [
             {
-                "id": call_id(step, index),
+                "id": conversation_call_id(step, index),
                 "type": "function",
                 "function": {
                     "name": name,
                     # Models imitate calls they find in the conversation, so broken ones are hidden.
-                    "arguments": "{}" if unusable_arguments(raw, cut=cut) else raw or "{}",
+                    "arguments": "{}"
+                    if wrap_unusable_call_arguments(raw, cut=cut)
+                    else raw or "{}",
                 },
             }
             for index, (name, raw) in enumerate(streamed.calls)
@@ -146,12 +153,15 @@ def assistant_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
     return message
 
 
-def provider_data(step: int, streamed: StreamedReply) -> dict[str, Any] | None:
+def model_call_provider_data(step: int, streamed: StreamedReply) -> dict[str, Any] | None:
     """Return data stored beside the message for its provider only; None if there is none."""
     data: dict[str, Any] = {}
     if streamed.items:
         function_calls = [item for item in streamed.items if item.get("type") == "function_call"]
-        ids = {call_id(step, index): call["call_id"] for index, call in enumerate(function_calls)}
+        ids = {
+            conversation_call_id(step, index): call["call_id"]
+            for index, call in enumerate(function_calls)
+        }
         data = {"items": streamed.items, "ids": ids}
     if streamed.fields:
         data["fields"] = streamed.fields
@@ -160,7 +170,7 @@ def provider_data(step: int, streamed: StreamedReply) -> dict[str, Any] | None:
     return {"maker": streamed.maker, **data} if data else None
 
 
-def unusable_arguments(raw: str, *, cut: bool) -> str:
+def wrap_unusable_call_arguments(raw: str, *, cut: bool) -> str:
     """Return arguments that may not be sent back, wrapped as the tool will get them; empty if
     valid.
 

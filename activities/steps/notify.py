@@ -24,10 +24,10 @@ from activities.checkpoints import Root
 from activities.guards.hooks.answers import HookFailed
 from activities.guards.hooks.processes import run_hook
 from activities.projects.repository import project_repository_path
-from activities.redaction.credentials import hide_credentials, register_variables
+from activities.redaction.credentials import hide_credentials, register_credential_variables
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failure, typed_failures
-from activities.runtime.heartbeats import check_still_wanted, heartbeats
+from activities.runtime.heartbeats import check_attempt_by_heartbeat, heartbeats
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.notifications import Notify, notification_address_fault
 from protocol.notifications import Destination, Notification, Notifying, Sending, Sent
@@ -39,7 +39,7 @@ LONGEST_DELAY = 600.0
 SendNotification = Callable[[Sending], Coroutine[Any, Any, Sent]]
 
 
-def notifying_of(
+def resolve_notify_recipients(
     configs: list[AgentConfig], given: dict[str, Any] | None = None
 ) -> Notifying | None:
     """Return whom a job or project notifies; None if nobody.
@@ -57,7 +57,7 @@ def notifying_of(
         raise ConfigError(f"notify: {first_validation_errors(error)}") from None
     notify = configured or next((config.notify for config in configs if config.notify), None)
     to: list[Destination] = []
-    if notify and (address := _notify_destination(notify)):
+    if notify and (address := _resolve_notify_destination(notify)):
         to.append(address)
     hooks = [hook for config in configs for hook in config.hooks.get("Notification", [])]
     to += [
@@ -73,7 +73,7 @@ def notifying_of(
     return Notifying(to=to, content=bool(notify and notify.content)) if to else None
 
 
-def _notify_destination(notify: Notify) -> Destination | None:
+def _resolve_notify_destination(notify: Notify) -> Destination | None:
     """Return the HTTP destination, if any. Raises ConfigError if this worker cannot use it."""
     if notify.url is None and notify.url_variable is None:
         return None
@@ -84,7 +84,7 @@ def _notify_destination(notify: Notify) -> Destination | None:
         headers=dict(notify.headers),
     )
     try:
-        _destination_address(destination)
+        _notify_address(destination)
         _destination_headers(destination)
     except ValueError as error:
         raise ConfigError(f"notify: {error}") from None
@@ -99,10 +99,10 @@ def notify_activity(root: Root) -> SendNotification:
         """Send a notification to one destination; safe to retry."""
         with typed_failures():
             async with heartbeats():
-                mark = _delivery_mark(root, request)
+                mark = _notify_delivery_mark(root, request)
                 if mark and mark.exists():
                     return Sent()
-                await check_still_wanted()
+                await check_attempt_by_heartbeat()
                 status = await _send_notification(root, request)
                 if mark:
                     _leave_delivery_mark(mark)
@@ -114,7 +114,9 @@ def notify_activity(root: Root) -> SendNotification:
 async def _send_notification(root: Root, request: Sending) -> int:
     """Send it and return the status. Raises a retryable ApplicationError."""
     to = request.to
-    register_variables([name for name in (to.url_variable, *to.headers.values()) if name])
+    register_credential_variables(
+        [name for name in (to.url_variable, *to.headers.values()) if name]
+    )
     try:
         if to.command:
             return await asyncio.to_thread(_run_notify_hook, root, request)
@@ -129,7 +131,7 @@ def _delivery_failure(why: str, delay: float | None = None) -> ApplicationError:
 
 
 async def _post_notification(to: Destination, notification: Notification) -> int:
-    address = _destination_address(to)
+    address = _notify_address(to)
     headers = {**_destination_headers(to), "Idempotency-Key": notification.key}
     # Redirects could lead the notification somewhere nobody intended.
     async with (
@@ -187,7 +189,7 @@ def _notification_body(notification: Notification) -> dict[str, str]:
     return body
 
 
-def _destination_address(to: Destination) -> str:
+def _notify_address(to: Destination) -> str:
     """Return the address. Raises ValueError, whose message hides the address."""
     if not to.url_variable:
         return to.url
@@ -212,7 +214,7 @@ def _destination_headers(to: Destination) -> dict[str, str]:
     return headers
 
 
-def _delivery_mark(root: Root, request: Sending) -> Path | None:
+def _notify_delivery_mark(root: Root, request: Sending) -> Path | None:
     """Return the path of the delivery mark; None if the job is on another host."""
     parent = (activity.info().workflow_id or "").rpartition("/notify/")[0]
     key = f"{request.notification.key}.{request.number}"

@@ -19,7 +19,12 @@ from activities.checkpoints import (
     open_checkpoints,
 )
 from activities.documents.inputs import read_input_documents
-from activities.job.activity_context import attempt_key, check_activity_root, job_id, scheduled_at
+from activities.job.activity_context import (
+    activity_effect_key,
+    activity_job_id,
+    activity_schedule_time,
+    check_activity_root,
+)
 from activities.job.folder import publish_checkpoint
 from activities.job.plan_file import list_under_heading
 from activities.job.result_cache import ResultCache
@@ -27,11 +32,11 @@ from activities.job.snapshot import Snapshot
 from activities.job.typed_result import (
     SCHEMA_FILE,
     check_result_schema,
-    result_schema_page,
-    with_result_requirements,
+    typed_result_schema_page,
+    with_typed_result_rules,
 )
-from activities.job.workspace_summary import with_summary
-from activities.model.prompt import context_tokens
+from activities.job.workspace_summary import with_workspace_summary
+from activities.model.prompt import count_prompt_tokens
 from activities.phases.orientation import orientation_messages
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
@@ -39,27 +44,41 @@ from activities.phases.predefined_todos import (
     predefined_todos,
 )
 from activities.phases.tags import phase_tag
-from activities.projects.handoff import hand_over, render_handoff, with_proof_time
-from activities.projects.remote import open_linked_project, open_remote_project, push_start
+from activities.projects.handoff import (
+    add_handoff_proof_time,
+    prepare_handoff_workspace,
+    render_handoff,
+)
+from activities.projects.remote import (
+    open_linked_remote_project,
+    open_remote_project,
+    push_start_to_project_remote,
+)
 from activities.projects.repository import ProjectRepository, project_repository_path
-from activities.repository.bounds import Bounds
-from activities.repository.fetched import bring_repository
-from activities.repository.workspace import put_repository, share_with_fork
-from activities.requirements.store_lifecycle import supersede_earlier, update_store_after_fork
+from activities.repository.bounds import RepositoryBounds
+from activities.repository.fetched import fetch_pinned_repository
+from activities.repository.workspace import (
+    put_repository_into_workspace,
+    share_repository_with_fork,
+)
+from activities.requirements.store_lifecycle import (
+    update_store_after_fork,
+    update_store_after_replacement,
+)
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.starting.agent_resolution import (
-    add_learned_guards,
     choose_agent_models,
-    declare_server_tools,
     resolve_agent_tools,
     resolve_job_limits,
-    tool_routes,
+    resolve_learned_guards,
+    resolve_server_tools,
+    resolve_tool_routes,
 )
 from activities.starting.agent_skills import (
     REPOSITORY,
     notice_untrusted_skills,
-    read_skills,
+    read_agent_skills,
     take_repository_skills,
 )
 from activities.starting.fork import (
@@ -67,22 +86,22 @@ from activities.starting.fork import (
     copy_fork_origin,
     fetch_fork_origin,
     find_fork_origin,
-    newest_origin_phase,
-    unknown_job_error,
+    newest_fork_origin_phase,
+    unknown_fork_job_error,
 )
 from activities.starting.ownership import (
-    check_not_forgotten,
+    check_forgotten_ownership,
     check_remote_ownership,
-    claim_repository,
+    claim_repository_ownership,
 )
-from activities.starting.search_attributes import registered_attributes
-from activities.steps.notify import notifying_of
+from activities.starting.search_attributes import registered_search_attributes
+from activities.steps.notify import resolve_notify_recipients
 from activities.steps.review_job import reviewer_tools
-from activities.text.plain import title_line
+from activities.text.plain import text_title_line
 from activities.toolkit.registry import Tool
-from activities.toolkit.tool_offer import unused_tools
+from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
-from config.loader import amend_config, load_agent, overridden_value
+from config.loader import amend_config, load_agent, overridden_agent_value
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from protocol.notifications import Notifying
@@ -128,17 +147,17 @@ class PrepareActivity:
                     check_activity_root(self._root, request.project.root, request.project.remote)
                 fork = request.fork
                 if fork:
-                    remote = overridden_value(request.set, "workspace.remote")
+                    remote = overridden_agent_value(request.set, "workspace.remote")
                     if request.project and request.project.remote:
                         remote = request.project.remote
                     await asyncio.to_thread(fetch_fork_origin, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
-                    raise await unknown_job_error(activity.client(), self._root, fork.job)
+                    raise await unknown_fork_job_error(activity.client(), self._root, fork.job)
                 # A project takes the number from the result of the job that it forks.
                 newest = None
                 if fork and not request.project:
-                    newest = await newest_origin_phase(activity.client(), fork.job)
-                registered = await registered_attributes(activity.client())
+                    newest = await newest_fork_origin_phase(activity.client(), fork.job)
+                registered = await registered_search_attributes(activity.client())
                 return await asyncio.to_thread(self._prepare_job, request, registered, newest)
 
     def _prepare_job(
@@ -146,7 +165,7 @@ class PrepareActivity:
     ) -> PrepareReply:
         fork = request.fork
         if request.project and request.project.remote:
-            open_linked_project(self._root, request.project)
+            open_linked_remote_project(self._root, request.project)
         prepared = self._fork_job(request, fork, newest) if fork else self._start_new_job(request)
         snapshot, config, state = (
             prepared.snapshot,
@@ -154,19 +173,19 @@ class PrepareActivity:
             prepared.snapshot.state,
         )
         traces = recall_traces(self._root, snapshot)
-        state.unused_tools = unused_tools(
+        state.unused_tools = unoffered_tools(
             snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
         snapshot.begin_conversation(*orientation_messages(snapshot, prepared.last_page, traces))
         notices = list(prepared.notices)
         if fork:
             notices += update_store_after_fork(self._root, snapshot, fork.job)
-        notices += supersede_earlier(self._root, snapshot, _not_taken_over(snapshot))
-        timestamp = scheduled_at()
+        notices += update_store_after_replacement(self._root, snapshot, _not_taken_over(snapshot))
+        timestamp = activity_schedule_time()
         story = f"{prepared.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, timestamp)
         moved = publish_checkpoint(
-            self._root, snapshot, phase_tag(state.phase.number), attempt_key()
+            self._root, snapshot, phase_tag(state.phase.number), activity_effect_key()
         )
         reply = PrepareReply(
             commit=commit,
@@ -174,10 +193,12 @@ class PrepareActivity:
             root=self._root.id,
             agent=config.name,
             model=config.model.name,
-            title=title_line(request.instructions or snapshot.read_text("instructions.md")),
+            title=text_title_line(request.instructions or snapshot.read_text("instructions.md")),
             state=state.without_notes(),
-            tools=with_proof_time(tool_routes(config, prepared.tools), snapshot.link),
-            context=context_tokens(snapshot),
+            tools=add_handoff_proof_time(
+                resolve_tool_routes(config, prepared.tools), snapshot.link
+            ),
+            context=count_prompt_tokens(snapshot),
             limits=resolve_job_limits(config),
             search_attributes=registered,
             notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
@@ -196,15 +217,15 @@ class PrepareActivity:
     def _start_new_job(self, request: PrepareRequest) -> PreparedJob:
         """Prepare a new job: its first files and the bootstrap phase."""
         config = load_agent(request.agent, request.set)
-        add_learned_guards(self._root, config, request.project.id if request.project else "")
+        resolve_learned_guards(self._root, config, request.project.id if request.project else "")
         choose_agent_models(config)
         check_result_schema(config)
-        notices = declare_server_tools(config) + check_remote_ownership(config, request)
-        skills = read_skills(config)
+        notices = resolve_server_tools(config) + check_remote_ownership(config, request)
+        skills = read_agent_skills(config)
         tools = resolve_agent_tools(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
-        notifying = None if request.project else notifying_of([config])
+        notifying = None if request.project else resolve_notify_recipients([config])
         instructions = render_template(
             config.instructions_template, instructions=self._job_instructions(request)
         )
@@ -212,7 +233,7 @@ class PrepareActivity:
             raise ConfigError(
                 f"agent {config.name} has no instructions of its own: give some in `instructions`"
             )
-        instructions = with_result_requirements(instructions, config)
+        instructions = with_typed_result_rules(instructions, config)
         documents = read_input_documents(
             self._root,
             request.documents,
@@ -229,12 +250,12 @@ class PrepareActivity:
         scope = request.items or ([] if is_part else list_under_heading(instructions, "Scope"))
         checkpoints = self._claim_checkpoints(request, config)
         snapshot = Snapshot.start(
-            checkpoints, config, _first_job_state(config, instructions, scope)
+            checkpoints, config, _prepare_job_state(config, instructions, scope)
         )
         if request.repository:
             notices += self._bring_repository(request, request.repository, snapshot)
-        with _report_workspace_problems(config):
-            files = _with_tool_pages(snapshot.files, config, tools)
+        with _report_prepare_problems(config):
+            files = _prepare_tool_pages(snapshot.files, config, tools)
             files = files.write("instructions.md", instructions.encode())
             for document in documents:
                 files = document.put_into(files)
@@ -243,14 +264,14 @@ class PrepareActivity:
         if config.todos.work:
             begin_configured_list(snapshot, 1)
         if request.project:
-            hand_over(self._root, snapshot, request.project)
+            prepare_handoff_workspace(self._root, snapshot, request.project)
         folder = request.project.folder if request.project else REPOSITORY
         if not config.trust_skills:
             notices += notice_untrusted_skills(snapshot.files, folder)
         else:
             notices += take_repository_skills(snapshot, folder)
             tools = resolve_agent_tools(config)
-            snapshot.files = _with_tool_pages(snapshot.files, config, tools)
+            snapshot.files = _prepare_tool_pages(snapshot.files, config, tools)
         return PreparedJob(snapshot, tools, notices=notices, notifying=notifying)
 
     def _bring_repository(
@@ -259,17 +280,19 @@ class PrepareActivity:
         """Fetch the repository and put it into the workspace; return messages for people."""
         if request.project:
             raise ConfigError("repository: a job of a project works on the project's; leave it out")
-        owner, bounds = job_id(), Bounds.of_agents(snapshot.config)
+        owner, bounds = activity_job_id(), RepositoryBounds.of_agents(snapshot.config)
         remote = snapshot.config.workspace.remote or ""
-        origin = bring_repository(self._root, owner, start, bounds, remote)
-        put_repository(self._root, snapshot, owner, origin, request.publish)
+        origin = fetch_pinned_repository(self._root, owner, start, bounds, remote)
+        put_repository_into_workspace(self._root, snapshot, owner, origin, request.publish)
         notes = [*origin.notes, *self._push_start(owner, remote)]
         return [f"repository: {note}" for note in notes]
 
     def _push_start(self, owner: str, remote: str) -> list[str]:
         """Push the history that a job begins from; gives a note where it stays on this host."""
         try:
-            push_start(ProjectRepository(project_repository_path(self._root, owner)), owner, remote)
+            push_start_to_project_remote(
+                ProjectRepository(project_repository_path(self._root, owner)), owner, remote
+            )
         except ApplicationError as away:
             # Checkpoints have the files, so the job itself can go on elsewhere.
             return [f"its history is on this host only. {away.message}"]
@@ -285,13 +308,13 @@ class PrepareActivity:
         """Prepare a fork of another job at the start of a phase; see `activities.starting.fork`."""
         origin = find_fork_origin(self._root, fork, newest)
         pinned = origin.snapshot.config
-        config = _amend_origin(request, fork, pinned)
+        config = _prepare_fork_config(request, fork, pinned)
         # Keep the pinned tools of MCP servers unless the fork overrides `mcp`.
-        notices = declare_server_tools(config) if config.mcp != pinned.mcp else []
+        notices = resolve_server_tools(config) if config.mcp != pinned.mcp else []
         notices += check_remote_ownership(config, request)
-        skills = read_skills(config) if config.skills != pinned.skills else None
+        skills = read_agent_skills(config) if config.skills != pinned.skills else None
         tools = resolve_agent_tools(config)
-        notifying = None if request.project else notifying_of([config])
+        notifying = None if request.project else resolve_notify_recipients([config])
         documents = read_input_documents(
             self._root,
             request.documents,
@@ -304,17 +327,20 @@ class PrepareActivity:
 
         owned = self._claim_checkpoints(request, config)
         if (brought := origin.snapshot.repository) is not None:
-            owner = request.project.id if request.project else job_id()
+            owner = request.project.id if request.project else activity_job_id()
             self._share_repository(brought, owner, owned, config.workspace.remote or "")
         snapshot = copy_fork_origin(origin, fork, owned)
         if snapshot.repository:
             snapshot.repository = snapshot.repository.model_copy(
-                update={"owner": owner, "publish": _publish_of_fork(request, snapshot.repository)}
+                update={
+                    "owner": owner,
+                    "publish": _prepare_fork_publish(request, snapshot.repository),
+                }
             )
         elif request.publish:
             raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
         before = snapshot.files
-        with _report_workspace_problems(config):
+        with _report_prepare_problems(config):
             instructions = self._job_instructions(request)
             if snapshot.link and not request.project:
                 # A person forked a project's job: no project waits for it or judges it by that
@@ -333,12 +359,12 @@ class PrepareActivity:
                 repeats_list=request.project is not None,
             )
             if request.project:
-                hand_over(self._root, snapshot, request.project)
+                prepare_handoff_workspace(self._root, snapshot, request.project)
             if skills:
                 snapshot.files = skills.put_into(snapshot.files)
                 notices += skills.notices
-            snapshot.files = _with_tool_pages(snapshot.files, config, tools)
-            snapshot.files = with_summary(snapshot)
+            snapshot.files = _prepare_tool_pages(snapshot.files, config, tools)
+            snapshot.files = with_workspace_summary(snapshot)
         snapshot.record_changes(before)
         return PreparedJob(
             snapshot,
@@ -355,7 +381,7 @@ class PrepareActivity:
         """Give a fork the first job's repository, which a remote may have to bring here."""
         if remote and owner != link.owner:
             open_remote_project(self._root, link.owner, remote, link.commit)
-        share_with_fork(self._root, link, owner, owned)
+        share_repository_with_fork(self._root, link, owner, owned)
 
     def _job_instructions(self, request: PrepareRequest) -> str:
         """Return the job's instructions; for a project's job, the rendered handoff."""
@@ -365,9 +391,9 @@ class PrepareActivity:
 
     def _claim_checkpoints(self, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
         """Open the job's checkpoint repository, creating it if needed, and claim it."""
-        check_not_forgotten(self._root)
-        checkpoints = open_checkpoints(self._root, job_id(), create=True)
-        claim_repository(
+        check_forgotten_ownership(self._root)
+        checkpoints = open_checkpoints(self._root, activity_job_id(), create=True)
+        claim_repository_ownership(
             self._root,
             checkpoints.path,
             request.chain,
@@ -377,7 +403,7 @@ class PrepareActivity:
         return checkpoints
 
 
-def _amend_origin(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> AgentConfig:
+def _prepare_fork_config(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> AgentConfig:
     """The first job's configuration with the fork's settings, checked. Raises ConfigError."""
     if request.agent not in ("", pinned.name):
         raise ConfigError(
@@ -390,7 +416,7 @@ def _amend_origin(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> A
     return config
 
 
-def _publish_of_fork(request: PrepareRequest, link: RepositoryLink) -> Publish | None:
+def _prepare_fork_publish(request: PrepareRequest, link: RepositoryLink) -> Publish | None:
     """Return where the fork's branch is pushed; the original job's target does not apply."""
     try:
         return request.publish and request.publish.completed(link.origin.start)
@@ -407,7 +433,7 @@ def _not_taken_over(snapshot: Snapshot) -> list[str]:
     return link.earlier_jobs if link and not link.handoff.report else []
 
 
-def _first_job_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
+def _prepare_job_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
     items = scope_from_texts([text for text in scope if text.strip()])
     if why := scope_size_fault(items):
         raise ConfigError(why)
@@ -423,7 +449,7 @@ def _first_job_state(config: AgentConfig, instructions: str, scope: list[str]) -
     )
 
 
-def _with_tool_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
+def _prepare_tool_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
     """Return the files with the agent's folders and a page for each of its tools."""
     for folder in config.folders:
         files = files.make_folder(folder)
@@ -432,12 +458,12 @@ def _with_tool_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Fi
     for entry in tools:
         files = files.write(f"tools/{entry.name}.md", entry.page.encode())
     if config.result_schema is not None:
-        files = files.write(SCHEMA_FILE, result_schema_page(config))
+        files = files.write(SCHEMA_FILE, typed_result_schema_page(config))
     return files
 
 
 @contextmanager
-def _report_workspace_problems(config: AgentConfig) -> Iterator[None]:
+def _report_prepare_problems(config: AgentConfig) -> Iterator[None]:
     """Report files that a workspace refuses as mistakes in the start or in the configuration."""
     try:
         yield

@@ -13,26 +13,30 @@ from temporalio import activity
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
 from activities.commands.private_folder import remove_private_folders
-from activities.job.activity_context import check_activity_root, job_id, scheduled_at
+from activities.job.activity_context import (
+    activity_job_id,
+    activity_schedule_time,
+    check_activity_root,
+)
 from activities.job.done_when import check_done_when
 from activities.job.plan_file import list_under_heading
 from activities.model.endpoint import Connect
-from activities.projects.remote import check_project_owner, open_remote_project, push_project
+from activities.projects.remote import check_remote_project_owner, open_remote_project, push_project
 from activities.projects.repository import MAIN, ProjectRepository, project_repository_path
-from activities.projects.required_commands import failing_need
-from activities.repository.bounds import Bounds
+from activities.projects.required_commands import failing_required_command
+from activities.repository.bounds import RepositoryBounds
 from activities.repository.branch import make_branch_patch
-from activities.repository.fetched import bring_repository
+from activities.repository.fetched import fetch_pinned_repository
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats, heartbeats_from_thread
 from activities.starting.agent_resolution import choose_agent_models
-from activities.starting.ownership import check_not_forgotten, claim_repository
-from activities.starting.search_attributes import registered_attributes
+from activities.starting.ownership import check_forgotten_ownership, claim_repository_ownership
+from activities.starting.search_attributes import registered_search_attributes
 from activities.steps.cancel_start import cancel_own_run
-from activities.steps.notify import notifying_of
+from activities.steps.notify import resolve_notify_recipients
 from activities.steps.take_work import TakeWorkActivity
-from activities.text.plain import as_json, title_line
-from activities.toolkit.ownership import write_refusal
+from activities.text.plain import as_readable_json, text_title_line
+from activities.toolkit.ownership import owned_path_refusal
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, PATCH, RESULT, STATE
@@ -69,7 +73,7 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
     async def prepare_project(request: ProjectPrepareRequest) -> ProjectPrepareReply:
         with typed_failures():
             async with heartbeats():
-                registered = await registered_attributes(activity.client())
+                registered = await registered_search_attributes(activity.client())
                 return await asyncio.to_thread(
                     _prepare_project, root, request.start, request.chain, registered
                 )
@@ -79,25 +83,25 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
         with typed_failures(), heartbeats_from_thread():
             check_activity_root(root, request.root, request.remote)
             needed = (request.head, request.commit)
-            repository = open_remote_project(root, job_id(), request.remote, *needed)
+            repository = open_remote_project(root, activity_job_id(), request.remote, *needed)
             commit, conflicts = repository.merge(
-                request.head, request.commit, request.message, scheduled_at()
+                request.head, request.commit, request.message, activity_schedule_time()
             )
             if conflicts:
                 repository.set_branch(f"jobs/{job_folder_name(request.job)}", commit)
             else:
                 repository.set_branch(MAIN, commit)
-            push_project(repository, job_id(), request.remote)
+            push_project(repository, activity_job_id(), request.remote)
             return MergeReply(commit=commit, conflicts=conflicts)
 
     @activity.defn(name="write_project_state")
     def write_project_state(request: WriteStateRequest) -> CheckpointReply:
         with typed_failures(), heartbeats_from_thread():
             check_activity_root(root, request.root, request.remote)
-            repository = open_remote_project(root, job_id(), request.remote, request.state)
-            commit = _write_state(repository, request)
-            push_project(repository, job_id(), request.remote)
-            return CheckpointReply(commit=commit, at=scheduled_at())
+            repository = open_remote_project(root, activity_job_id(), request.remote, request.state)
+            commit = _write_project_state(repository, request)
+            push_project(repository, activity_job_id(), request.remote)
+            return CheckpointReply(commit=commit, at=activity_schedule_time())
 
     @activity.defn(name="close_project")
     async def close_project(request: CloseProjectRequest) -> CheckpointReply:
@@ -122,43 +126,47 @@ def _prepare_project(
     root: Root, start: ProjectStart, chain: str, registered: list[str]
 ) -> ProjectPrepareReply:
     """Check the start as far as possible, then create the project's repository."""
-    if len(job_id()) > MAX_ID:
+    if len(activity_job_id()) > MAX_ID:
         raise ConfigError(f"the id of a project has at most {MAX_ID} characters: its jobs' follow")
-    check_not_forgotten(root)
-    agents = load_agents(start)
-    _check_product(start)
-    for condition in _all_conditions(start):
+    check_forgotten_ownership(root)
+    agents = load_project_agents(start)
+    _check_project_product(start)
+    for condition in _project_conditions(start):
         try:
             check_done_when(condition)
         except ValueError as wrong:
             raise ConfigError(f"condition {condition.line}: {wrong}") from None
-    scope = _project_scope(start)
-    notifying = notifying_of(agents, start.notify)
-    if why := failing_need(start, agents):
-        raise typed_failure("Dependency", f"{why} {OTHER_NEEDS.format(id=shlex.quote(job_id()))}")
-    remote = project_remote(agents)
+    scope = _prepare_project_scope(start)
+    notifying = resolve_notify_recipients(agents, start.notify)
+    if why := failing_required_command(start, agents):
+        raise typed_failure(
+            "Dependency", f"{why} {OTHER_NEEDS.format(id=shlex.quote(activity_job_id()))}"
+        )
+    remote = shared_project_remote(agents)
     if remote:
-        check_project_owner(remote, job_id(), chain)
-    path = project_repository_path(root, job_id())
+        check_remote_project_owner(remote, activity_job_id(), chain)
+    path = project_repository_path(root, activity_job_id())
     repository = ProjectRepository.create(path)
-    claim_repository(root, path, chain, keep_days=project_keep_days(agents))
-    name = start.title or title_line(start.instructions) or job_id()
+    claim_repository_ownership(root, path, chain, keep_days=longest_project_keep_days(agents))
+    name = start.title or text_title_line(start.instructions) or activity_job_id()
     brief = f"# {name}\n\n{start.instructions.strip()}\n"
     nothing = str(repository.git.TreeBuilder().write())
     notices: list[str] = []
     origin: RepositoryOrigin | None = None
     if start.repository:
-        bounds = Bounds.of_agents(*agents)
-        origin = bring_repository(root, job_id(), start.repository, bounds, remote)
+        bounds = RepositoryBounds.of_agents(*agents)
+        origin = fetch_pinned_repository(root, activity_job_id(), start.repository, bounds, remote)
         commit, notices = origin.commit, [f"repository: {note}" for note in origin.notes]
     else:
         begin = f"Begin: {one_line(name, SUBJECT - 7)}"
-        commit = repository.commit(nothing, [], begin, scheduled_at())
+        commit = repository.commit(nothing, [], begin, activity_schedule_time())
     repository.set_branch(MAIN, commit)
     tree = repository.with_files(nothing, {BRIEF: brief.encode()})
-    state = repository.commit(tree, [], f"Project: {one_line(name, SUBJECT - 9)}", scheduled_at())
+    state = repository.commit(
+        tree, [], f"Project: {one_line(name, SUBJECT - 9)}", activity_schedule_time()
+    )
     repository.set_branch(STATE, state)
-    push_project(repository, job_id(), remote)
+    push_project(repository, activity_job_id(), remote)
     return ProjectPrepareReply(
         root=root.id,
         remote=remote,
@@ -174,8 +182,8 @@ def _prepare_project(
     )
 
 
-def _check_product(start: ProjectStart) -> None:
-    if why := write_refusal(start.product, "tactical"):
+def _check_project_product(start: ProjectStart) -> None:
+    if why := owned_path_refusal(start.product, "tactical"):
         raise ConfigError(f"product: {why}")
     if start.form == "features" and start.product in OF_EVERY_JOB:
         raise ConfigError(
@@ -184,7 +192,7 @@ def _check_product(start: ProjectStart) -> None:
         )
 
 
-def _project_scope(start: ProjectStart) -> list[ScopeItem]:
+def _prepare_project_scope(start: ProjectStart) -> list[ScopeItem]:
     """Return the items that a project of groups divides; empty for other forms.
 
     Raises:
@@ -211,7 +219,7 @@ def _project_scope(start: ProjectStart) -> list[ScopeItem]:
     return scope
 
 
-def load_agents(start: ProjectStart) -> list[AgentConfig]:
+def load_project_agents(start: ProjectStart) -> list[AgentConfig]:
     """Load the agents of the project's roles and stages. Raises ConfigError."""
     limits = {f"limits.job.{k}": v for k, v in start.limits.model_dump().items() if v is not None}
     selected = [(start.agent(role), start.set) for role in FORM_SPECS[start.form].roles]
@@ -222,7 +230,7 @@ def load_agents(start: ProjectStart) -> list[AgentConfig]:
     return agents
 
 
-def project_remote(agents: list[AgentConfig]) -> str:
+def shared_project_remote(agents: list[AgentConfig]) -> str:
     """Return the remote that all agents of a project share. Raises ConfigError if they differ."""
     remotes = {config.workspace.remote or "" for config in agents}
     if len(remotes) > 1:
@@ -233,7 +241,7 @@ def project_remote(agents: list[AgentConfig]) -> str:
     return remotes.pop() if remotes else ""
 
 
-def project_keep_days(agents: list[AgentConfig]) -> float | None:
+def longest_project_keep_days(agents: list[AgentConfig]) -> float | None:
     """Return the longest time any of the agents keeps its data, in days; None if one keeps it
     forever.
     """
@@ -242,12 +250,12 @@ def project_keep_days(agents: list[AgentConfig]) -> float | None:
     return max(days) if days and len(days) == len(all_days) else None
 
 
-def _all_conditions(start: ProjectStart) -> list[DoneWhen]:
+def _project_conditions(start: ProjectStart) -> list[DoneWhen]:
     of_stages = [each for stage in start.stages for each in (*stage.needs, *stage.delivers)]
     return [*start.success, *of_stages]
 
 
-def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> str:
+def _write_project_state(repository: ProjectRepository, request: WriteStateRequest) -> str:
     """Update the changed units in the state file; return the commit."""
     form = FORM_SPECS[request.form]
     name, key = form.state_file, form.units_key
@@ -259,12 +267,16 @@ def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> s
     state = {key: list(units.values())}
     if request.scope:
         state["items"] = [item.model_dump() for item in request.scope]
-    return _commit_files(repository, request.state, {name: as_json(state).encode()}, request.why)
+    return _commit_project_files(
+        repository, request.state, {name: as_readable_json(state).encode()}, request.why
+    )
 
 
 def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
     """Commit the result to the state branch; it names the final commit of the product."""
-    repository = open_remote_project(root, job_id(), request.remote, request.head, request.state)
+    repository = open_remote_project(
+        root, activity_job_id(), request.remote, request.head, request.state
+    )
     result = request.result.model_copy(update={"commit": request.head})
     text = result.model_dump_json(indent=2) + "\n"
     story = f"Project {request.result.status}\n\n{request.result.summary}"
@@ -273,19 +285,19 @@ def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
         # Without git there is no patch, but people can clone the repository itself.
         with suppress(GitNotInstalled, RemoteUnavailable):
             files[PATCH] = make_branch_patch(repository, origin.commit, request.head)
-    commit = _commit_files(repository, request.state, files, story)
-    push_project(repository, job_id(), request.remote)
-    remove_private_folders(root, job_id())
-    return CheckpointReply(commit=commit, at=scheduled_at())
+    commit = _commit_project_files(repository, request.state, files, story)
+    push_project(repository, activity_job_id(), request.remote)
+    remove_private_folders(root, activity_job_id())
+    return CheckpointReply(commit=commit, at=activity_schedule_time())
 
 
-def _commit_files(
+def _commit_project_files(
     repository: ProjectRepository, before: str, files: dict[str, bytes], story: str
 ) -> str:
     """Commit the project's own files to the state branch; return the commit."""
     tree = repository.with_files(repository.tree_id(before), files)
     if tree == repository.tree_id(before):
         return before
-    commit = repository.commit(tree, [before], story, scheduled_at())
+    commit = repository.commit(tree, [before], story, activity_schedule_time())
     repository.set_branch(STATE, commit)
     return commit

@@ -9,10 +9,14 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import check_activity_root, job_id, open_snapshot
+from activities.job.activity_context import (
+    activity_job_id,
+    check_activity_root,
+    open_activity_snapshot,
+)
 from activities.job.snapshot import Snapshot
 from activities.projects.remote import open_remote_project
-from activities.repository.branch import commit_job_branch, open_repository
+from activities.repository.branch import commit_job_branch, open_branch_repository
 from activities.repository.publish import push_branch
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
@@ -41,22 +45,26 @@ def publish_activities(root: Root) -> list[Callable[..., Any]]:
 
 
 def _publish_job(root: Root, request: PublishRequest) -> BranchResult:
-    snapshot = open_snapshot(root, request)
+    snapshot = open_activity_snapshot(root, request)
     link = snapshot.repository
     if link is None or link.publish is None:
         raise ConfigError("publish: the job has no branch to push")
     result = commit_job_branch(
-        root, snapshot, job_id(), request.starts, completion_story(snapshot, request.call)
+        root,
+        snapshot,
+        activity_job_id(),
+        request.starts,
+        completed_branch_story(snapshot, request.call),
     )
     if not result.commit:
         return result
-    address = push_branch(open_repository(root, snapshot, link), link.publish, result.commit)
+    address = push_branch(open_branch_repository(root, snapshot, link), link.publish, result.commit)
     return result.model_copy(update={"published": address})
 
 
 def _publish_project(root: Root, request: PublishProjectRequest) -> BranchResult:
     check_activity_root(root, request.root, request.remote)
-    repository = open_remote_project(root, job_id(), request.remote, request.head)
+    repository = open_remote_project(root, activity_job_id(), request.remote, request.head)
     origin = repository.origin
     result = BranchResult(
         base=origin.commit if origin else "", commit=request.head, branch=request.publish.branch
@@ -67,7 +75,7 @@ def _publish_project(root: Root, request: PublishProjectRequest) -> BranchResult
     return result.model_copy(update={"published": address})
 
 
-def completion_story(snapshot: Snapshot, call: int | None) -> str:
+def completed_branch_story(snapshot: Snapshot, call: int | None) -> str:
     """Return the summary and notes of a completed job; empty if it did not complete."""
     if call is None:
         return ""
@@ -76,6 +84,6 @@ def completion_story(snapshot: Snapshot, call: int | None) -> str:
     return "\n\n".join(filter(None, [summary.strip(), notes.strip()]))
 
 
-def unfinished_story(job: str, words: Sequence[str]) -> str:
+def unfinished_branch_story(job: str, words: Sequence[str]) -> str:
     """Return a commit message for work of a job that ended without completing."""
     return "\n\n".join([f"Unfinished work of {job}", *filter(None, words)])

@@ -17,30 +17,30 @@ from activities.checkpoints import (
     take_edits,
 )
 from activities.checkpoints.entries import with_entry
-from activities.checkpoints.forgotten import find_forgotten
+from activities.checkpoints.forgotten import find_forgotten_record
 from activities.job.activity_context import (
+    activity_job_id,
+    activity_schedule_ms,
+    activity_schedule_time,
     check_activity_root,
-    job_id,
-    open_snapshot,
-    scheduled_at,
-    scheduled_ms,
+    open_activity_snapshot,
 )
 from activities.job.conversation import ERROR_PREFIX
 from activities.job.edit_description import describe_edits, name_edited_paths
 from activities.job.fetch import fetch_job
-from activities.job.folder import pack_if_full, project_folder
+from activities.job.folder import pack_full_job_journal, update_job_folder
 from activities.job.plan_file import parse_plan, plan_boxes
 from activities.job.snapshot import Snapshot
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
-from activities.steps.call_refs import newest_calls
+from activities.steps.call_refs import newest_call_refs
 from activities.steps.show_call import bounded_arguments
-from activities.steps.tell import amend_instructions
-from activities.steps.tool_call import error_line
+from activities.steps.tell import add_remarks_to_instructions
+from activities.steps.tool_call import tool_call_error_line
 from activities.text.plain import replace_surrogates
-from activities.toolkit.ownership import READ, folder_refusal, system_path_prefix
+from activities.toolkit.ownership import READ, owned_folder_refusal, system_owned_prefix
 from protocol.requests import (
     EmptyReply,
     FolderReply,
@@ -51,7 +51,7 @@ from protocol.requests import (
     TakeFolderRequest,
     WriteErrorRequest,
 )
-from protocol.scope import complete_ticked_items
+from protocol.scope import complete_ticked_scope_items
 
 NAMED_PATHS = 8
 """Number of edited paths that the log and the notices name."""
@@ -69,14 +69,14 @@ class Recovery:
         with typed_failures(), heartbeats_from_thread():
             check_activity_root(self._root, request.root, request.remote)
             if request.remote:
-                fetch_job(self._root, job_id(), request.remote, request.candidates[0])
+                fetch_job(self._root, activity_job_id(), request.remote, request.candidates[0])
             with suppress(CheckpointMissing):
-                checkpoints = open_checkpoints(self._root, job_id())
+                checkpoints = open_checkpoints(self._root, activity_job_id())
                 for commit in checkpoints.intact_commits(request.candidates):
                     with suppress(CheckpointMissing):
                         return _recovery_reply(Snapshot.load(checkpoints, commit))
             message = f"None of the job's checkpoints can be found under {self._root.path}"
-            if record := find_forgotten(self._root, job_id()):
+            if record := find_forgotten_record(self._root, activity_job_id()):
                 # The job was forgotten, and Temporal's reset runs it once more.
                 message = f"The {record.message}"
             raise typed_failure(
@@ -89,22 +89,24 @@ class Recovery:
     def take_folder(self, request: TakeFolderRequest) -> ImportReply:
         """Commit the edits that a person made in the folder of a paused job."""
         with typed_failures(), heartbeats_from_thread():
-            snapshot = open_snapshot(self._root, request)
+            snapshot = open_activity_snapshot(self._root, request)
             before = snapshot.files
-            edited, notes = take_edits(snapshot.checkpoints, self._root, job_id(), before)
-            snapshot.files = _leave_out_refused(before, edited, notes)
-            _restore_unreadable(snapshot, before, notes)
-            amend_instructions(snapshot)
+            edited, notes = take_edits(snapshot.checkpoints, self._root, activity_job_id(), before)
+            snapshot.files = _recover_without_refused_edits(before, edited, notes)
+            _recover_unreadable_files(snapshot, before, notes)
+            add_remarks_to_instructions(snapshot)
             changes = list(diff_files(before, snapshot.files))
             if snapshot.files == before:
-                return ImportReply(commit=request.commit, at=scheduled_at(), notes=notes[:20])
+                return ImportReply(
+                    commit=request.commit, at=activity_schedule_time(), notes=notes[:20]
+                )
             snapshot.record_changes(before)
             paths = name_edited_paths(changes, NAMED_PATHS)
             ledger = snapshot.state.model_copy(deep=True)
-            complete_ticked_items(
+            complete_ticked_scope_items(
                 snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
             )
-            timestamp = scheduled_at()
+            timestamp = activity_schedule_time()
             commit = snapshot.save(
                 snapshot.commit_message(
                     f"{replace_surrogates(request.by) or 'a person'} edited {paths}"
@@ -112,7 +114,7 @@ class Recovery:
                 timestamp,
             )
             # Pack here, where the job waits for a person, so that no step is delayed.
-            pack_if_full(snapshot.checkpoints, job_id())
+            pack_full_job_journal(snapshot.checkpoints, activity_job_id())
             return ImportReply(
                 commit=commit,
                 at=timestamp,
@@ -126,9 +128,9 @@ class Recovery:
     def show_folder(self, request: JobPosition) -> FolderReply:
         """Bring the whole folder up to the checkpoint, because a person is about to look at it."""
         with typed_failures(), heartbeats_from_thread():
-            snapshot = open_snapshot(self._root, request)
-            moved = project_folder(
-                self._root, snapshot.checkpoints, request.commit, scheduled_ms(), full=True
+            snapshot = open_activity_snapshot(self._root, request)
+            moved = update_job_folder(
+                self._root, snapshot.checkpoints, request.commit, activity_schedule_ms(), full=True
             )
             return FolderReply(moved_aside=moved[:20])
 
@@ -137,14 +139,14 @@ class Recovery:
         """Write the error to `errors/` of the folder; it is not part of any checkpoint."""
         with typed_failures(), heartbeats_from_thread():
             check_activity_root(self._root, request.root, request.remote)
-            folder = self._root.workspace(job_id()) / "errors"
+            folder = self._root.workspace(activity_job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
             page = folder / f"step_{request.step:05d}.md"
             # Write first what needs no checkpoint: the checkpoint may be what is missing.
             page.write_text(redact(request.text))
             parts = [request.text]
             if request.call is not None:
-                parts.append(f"## The call\n\n{_described_call(self._root, request)}\n")
+                parts.append(f"## The call\n\n{_describe_recovery_call(self._root, request)}\n")
             if request.cause:
                 parts.append(f"## The cause\n\n{request.cause}\n")
             page.write_text(hide_credentials(redact("\n".join(parts))))
@@ -156,26 +158,30 @@ class Recovery:
         return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]
 
 
-def _leave_out_refused(before: Files, edited: Files, notes: list[str]) -> Files:
+def _recover_without_refused_edits(before: Files, edited: Files, notes: list[str]) -> Files:
     """Return `edited` without edits that are not allowed; append a note for each."""
     beat = throttled_heartbeat()
     for change in diff_files(before, edited):
         beat()
-        if top := system_path_prefix(change.path):
+        if top := system_owned_prefix(change.path):
             # Restore the whole top-level entry: restoring one file of a replaced folder would leave
             # the empty folder behind.
             edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))
             notes.append(
                 f"{replace_surrogates(change.path)} is kept by the system; the edit was left out"
             )
-        elif change.new and change.new.kind != "folder" and (why := folder_refusal(change.path)):
+        elif (
+            change.new
+            and change.new.kind != "folder"
+            and (why := owned_folder_refusal(change.path))
+        ):
             previous = before.tree_entry(tuple(change.path.split("/")))
             edited = with_entry(edited, change.path, previous)
             notes.append(f"{why} It was left out")
     return edited
 
 
-def _restore_unreadable(snapshot: Snapshot, before: Files, notes: list[str]) -> None:
+def _recover_unreadable_files(snapshot: Snapshot, before: Files, notes: list[str]) -> None:
     """Restore files the system reads if an edit made them a folder or a dangling link."""
     for path in READ:
         entry, previous = snapshot.files.tree_entry((path,)), before.tree_entry((path,))
@@ -187,11 +193,11 @@ def _restore_unreadable(snapshot: Snapshot, before: Files, notes: list[str]) -> 
             )
 
 
-def _described_call(root: Root, request: WriteErrorRequest) -> str:
+def _describe_recovery_call(root: Root, request: WriteErrorRequest) -> str:
     """Describe the call with its arguments, redacted and cut to a bounded size."""
     assert request.call is not None
     try:
-        called = open_snapshot(root, request).tool_call(request.call)["function"]
+        called = open_activity_snapshot(root, request).tool_call(request.call)["function"]
     except Exception as error:  # reporting must not fail
         return f"It cannot be read: {type(error).__name__}: {error}"
     try:
@@ -206,11 +212,11 @@ def _described_call(root: Root, request: WriteErrorRequest) -> str:
 def _recovery_reply(snapshot: Snapshot) -> RecoverReply:
     """Return where the job continues: within a reply, or after one that may end its phase."""
     reply = RecoverReply(
-        commit=snapshot.commit, at=scheduled_at(), state=snapshot.state.without_notes()
+        commit=snapshot.commit, at=activity_schedule_time(), state=snapshot.state.without_notes()
     )
     strategic = snapshot.state.phase.kind == "strategic"
     reply.handed_over = strategic and snapshot.files.entry("todos.yaml") is not None
-    calls, completed = newest_calls(snapshot)
+    calls, completed = newest_call_refs(snapshot)
     if completed < len(calls) or reply.handed_over:
         reply.calls, reply.next_call = calls, completed
         results = snapshot.conversation.messages(len(snapshot.conversation) - completed)
@@ -219,7 +225,7 @@ def _recovery_reply(snapshot: Snapshot) -> RecoverReply:
             if text.startswith(ERROR_PREFIX):
                 reply.failed_call, reply.failure = (
                     place,
-                    error_line(text.removeprefix(ERROR_PREFIX)),
+                    tool_call_error_line(text.removeprefix(ERROR_PREFIX)),
                 )
                 break
     return reply

@@ -16,22 +16,22 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
-from activities.job.activity_context import open_snapshot, scheduled_at
+from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
-from activities.model.prompt import context_tokens
+from activities.model.prompt import count_prompt_tokens
 from activities.model.stream import StreamedReply
 from activities.phases.archive import archive_prompt
-from activities.phases.orientation import last_archive_page, last_experience
+from activities.phases.orientation import last_archive_page, orientation_experience_part
 from activities.redaction.secrets import redact
 from activities.runtime.failures import is_failure_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.toolkit.agent_tools import tools_by_name
+from activities.toolkit.agent_tools import agent_tools_by_name
 from protocol.reflection import ReflectReply, ReflectRequest
 from protocol.requests import Usage
-from protocol.text import as_entry, start_of
+from protocol.text import as_list_entry, shorten_to_start
 
 ReflectionPart = Literal["assumption", "prevention"]
 PATH = "experiences.md"
@@ -92,7 +92,7 @@ class ReflectActivity:
     def _reflection_question(
         self, request: ReflectRequest, part: ReflectionPart, assumption: str, again: str = ""
     ) -> ModelQuery:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         known = f"\n\n# The assumption that failed\n\n{assumption}" if assumption else ""
         prompt = (
             f"# What made it fail\n\n{_failure_issue(snapshot, request)}\n\n# The record\n\n"
@@ -101,25 +101,27 @@ class ReflectActivity:
         return ModelQuery.with_own_prompt(snapshot, f"reflection_{part}", prompt)
 
     def _is_generic(self, request: ReflectRequest, text: str) -> bool:
-        return is_generic(open_snapshot(self._root, request), text)
+        return is_generic_reflection(open_activity_snapshot(self._root, request), text)
 
     def _give_up(
         self, request: ReflectRequest, paid: list[StreamedReply], why: str
     ) -> ReflectReply:
-        usage = _total_usage(open_snapshot(self._root, request), paid)
+        usage = _reflection_usage(open_activity_snapshot(self._root, request), paid)
         return ReflectReply(commit=request.commit, at=request.at, usage=usage, failure=why)
 
     def _save_reflection(
         self, request: ReflectRequest, paid: list[StreamedReply], first: str, second: str
     ) -> ReflectReply:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         issue = _failure_issue(snapshot, request)
-        assumption, prevention = (_bounded_text(text, MAX_CHARACTERS) for text in (first, second))
+        assumption, prevention = (
+            _reflection_text(text, MAX_CHARACTERS) for text in (first, second)
+        )
         before, phase = snapshot.files, snapshot.state.phase
         entry = (
             f"## Phase {phase.number}, step {snapshot.state.step}: {phase.name}\n\n"
-            f"- Failed: {as_entry(issue)}\n- Assumption: {as_entry(assumption)}\n"
-            f"- Next time: {as_entry(prevention)}\n"
+            f"- Failed: {as_list_entry(issue)}\n- Assumption: {as_list_entry(assumption)}\n"
+            f"- Next time: {as_list_entry(prevention)}\n"
         )
         present = snapshot.read_text(PATH) or "# Experiences\n"
         snapshot.write_system_file(PATH, f"{present.rstrip()}\n\n{entry}".encode())
@@ -127,35 +129,35 @@ class ReflectActivity:
         if len(snapshot.conversation) <= 2:
             # The next attempt has just begun: add the lesson before its first request.
             snapshot.conversation = snapshot.conversation.append(
-                {"role": "user", "content": last_experience(snapshot)}
+                {"role": "user", "content": orientation_experience_part(snapshot)}
             )
-        timestamp = scheduled_at()
+        timestamp = activity_schedule_time()
         return ReflectReply(
             commit=snapshot.save(snapshot.commit_message("reflection"), timestamp),
             at=timestamp,
             assumption=assumption,
             prevention=prevention,
-            generic=any(is_generic(snapshot, text) for text in (assumption, prevention)),
+            generic=any(is_generic_reflection(snapshot, text) for text in (assumption, prevention)),
             issue=issue,
-            context=context_tokens(snapshot),
-            usage=_total_usage(snapshot, paid),
+            context=count_prompt_tokens(snapshot),
+            usage=_reflection_usage(snapshot, paid),
         )
 
 
-def _total_usage(snapshot: Snapshot, paid: list[StreamedReply]) -> Usage:
+def _reflection_usage(snapshot: Snapshot, paid: list[StreamedReply]) -> Usage:
     usage = Usage()
     for reply in paid:
         usage.add(priced_usage(reply, snapshot.config))
     return usage
 
 
-def is_generic(snapshot: Snapshot, text: str) -> bool:
+def is_generic_reflection(snapshot: Snapshot, text: str) -> bool:
     """Return whether a reflection names no file, tool or step of this job."""
     if _PLACE.search(text):
         return False
     words = set(re.findall(r"[\w./-]+", text))
     bare = {word.strip("./") for word in words}
-    if any(name in bare for name in tools_by_name(snapshot.config) if "_" in name):
+    if any(name in bare for name in agent_tools_by_name(snapshot.config) if "_" in name):
         return False
     folders = {entry.path for entry in snapshot.files.children()}
     return not any(_ENDING.search(word) or _in_folder(word, folders) for word in words)
@@ -179,9 +181,9 @@ def _failure_issue(snapshot: Snapshot, request: ReflectRequest) -> str:
     issue = request.issue
     if request.call is not None:
         issue = snapshot.text_argument(request.call, "issue")
-    return _bounded_text(issue, ISSUE_CHARACTERS) or "No reason was given."
+    return _reflection_text(issue, ISSUE_CHARACTERS) or "No reason was given."
 
 
-def _bounded_text(text: str, most: int) -> str:
+def _reflection_text(text: str, most: int) -> str:
     """Return the start of a text without secrets, its inner white space unchanged."""
-    return start_of(redact(text.strip()), most)
+    return shorten_to_start(redact(text.strip()), most)

@@ -13,26 +13,31 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Files, FilesError, PathRefused, Root
-from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_at
-from activities.job.conversation import Conversation, tool_result
+from activities.job.activity_context import (
+    activity_effect_key,
+    activity_job_id,
+    activity_schedule_time,
+    open_activity_snapshot,
+)
+from activities.job.conversation import Conversation, conversation_tool_result
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
-from activities.model.prompt import conversation_body
-from activities.model.providers import cache_key
+from activities.model.prompt import conversation_prompt_body
+from activities.model.providers import provider_cache_key
 from activities.model.stream import StreamedReply
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.starting.agent_resolution import unknown_tool_error
-from activities.steps.model_call import assistant_message, provider_data
-from activities.steps.tool_call import truncate_result
+from activities.starting.agent_resolution import unresolved_tool_error
+from activities.steps.model_call import model_call_message, model_call_provider_data
+from activities.steps.tool_call import truncate_tool_call_result
 from activities.text.plain import replace_surrogates
-from activities.text.tokens import clip_text, encoding_name
+from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from activities.toolkit.registry import Tool, select_tools
+from activities.toolkit.registry import Tool, select_registered_tools
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from protocol import scope
@@ -64,24 +69,24 @@ class ReviewJobActivity:
                 )
 
     def _review_question(self, request: ReviewRequest) -> ModelQuery:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         reviewer = _reviewer_config(snapshot)
         conversation = _review_conversation(snapshot, request)
-        tools, key = reviewer_tools(reviewer), cache_key(job_id(), "review")
+        tools, key = reviewer_tools(reviewer), provider_cache_key(activity_job_id(), "review")
         return ModelQuery(
             reviewer.model_chain("strategic"),
-            lambda model: conversation_body(model, tools, conversation, key),
+            lambda model: conversation_prompt_body(model, tools, conversation, key),
         )
 
     def _record_reply(self, request: ReviewRequest, streamed: StreamedReply) -> ReviewReply:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         reviewer = _reviewer_config(snapshot)
         number = request.number + 1
         conversation = _review_conversation(snapshot, request).append_reply(
-            assistant_message(number, streamed), provider_data(number, streamed)
+            model_call_message(number, streamed), model_call_provider_data(number, streamed)
         )
         reply = ReviewReply(
-            commit="", at=scheduled_at(), usage=priced_usage(streamed, snapshot.config)
+            commit="", at=activity_schedule_time(), usage=priced_usage(streamed, snapshot.config)
         )
         reply.usage.sent_calls = len(streamed.calls)
         verdict, findings = read_verdict(streamed.calls)
@@ -94,12 +99,15 @@ class ReviewJobActivity:
             reply.usage.tool_calls, reply.usage.refused_calls = len(run), len(results) - len(run)
             reply.usage.failed_calls = sum(text.startswith(ERROR) for text in run)
             conversation = conversation.append(
-                *(tool_result(number, place, text) for place, text in enumerate(results)),
+                *(
+                    conversation_tool_result(number, place, text)
+                    for place, text in enumerate(results)
+                ),
                 *([] if results else [{"role": "user", "content": DECIDE}]),
             )
         snapshot.review = conversation.files
         reply.context = conversation.count_tokens(
-            encoding_name(reviewer.model_for("strategic").name)
+            token_encoding_name(reviewer.model_for("strategic").name)
         )
         story = snapshot.commit_message(f"review {number}: {reply.verdict or 'reads'}")
         reply.commit = snapshot.save(story, reply.at)
@@ -123,8 +131,8 @@ class ReviewJobActivity:
             conversation=conversation,
             history=snapshot.history,
             root=self._root,
-            job=job_id(),
-            key=attempt_key(),
+            job=activity_job_id(),
+            key=activity_effect_key(),
         )
         results = []
         for name, raw in calls[:MAX_LOOK_UPS]:
@@ -135,7 +143,7 @@ class ReviewJobActivity:
                 text = offered[name].run(context, offered[name].load_arguments(raw))
             except (ToolError, FilesError, PathRefused) as problem:
                 text = f"{ERROR}{problem}"
-            results.append(truncate_result(text, RESULT_CHARACTERS))
+            results.append(truncate_tool_call_result(text, RESULT_CHARACTERS))
         return results + [f"{ERROR}{TOO_MANY}"] * len(calls[MAX_LOOK_UPS:])
 
 
@@ -146,9 +154,9 @@ def reviewer_tools(config: AgentConfig) -> list[Tool]:
         ConfigError: The agent could do more than read, or could not decide.
     """
     try:
-        tools = select_tools(config.tools)
+        tools = select_registered_tools(config.tools)
     except KeyError as unknown:
-        raise unknown_tool_error(config, "tools", unknown) from None
+        raise unresolved_tool_error(config, "tools", unknown) from None
     if writing := [entry.name for entry in tools if entry.effect != "reads"]:
         raise ConfigError(
             f"agent {config.name}: tools: a reviewer only reads; take out {', '.join(writing)}"
@@ -204,21 +212,22 @@ def review_task(snapshot: Snapshot, call: int) -> str:
     ledger = snapshot.state.scope
     parts = {
         "Instructions (instructions.md)": snapshot.read_text("instructions.md"),
-        f"Scope ({scope.scope_line(ledger)})": _bullet_list(
+        f"Scope ({scope.scope_ledger_line(ledger)})": _review_bullet_list(
             [f"{item.line} {item.reason}".strip() for item in ledger]
         ),
-        "Deliverables": _bullet_list(claim["deliverables"]),
+        "Deliverables": _review_bullet_list(claim["deliverables"]),
         "What the agent says was done": claim["summary"],
         "Its notes": claim["notes"],
         "Its confidence": str(claim["confidence"]),
-        "What it lists as unresolved": _bullet_list(claim["unresolved"] or []),
+        "What it lists as unresolved": _review_bullet_list(claim["unresolved"] or []),
     }
     shown = [
-        f"# {heading}\n\n{clip_text(text, PART_TOKENS, 'the files hold the rest') or 'nothing'}"
+        "# "
+        f"{heading}\n\n{clip_to_tokens(text, PART_TOKENS, 'the files hold the rest') or 'nothing'}"
         for heading, text in parts.items()
     ]
     return "\n\n".join(["The agent says that this job is done.", *shown, DECIDE])
 
 
-def _bullet_list(lines: list[str]) -> str:
+def _review_bullet_list(lines: list[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)

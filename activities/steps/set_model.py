@@ -8,9 +8,9 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import open_snapshot, scheduled_at
+from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.snapshot import Snapshot
-from activities.projects.handoff import with_proof_time
+from activities.projects.handoff import add_handoff_proof_time
 from activities.redaction.credentials import without_credentials
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
@@ -18,7 +18,7 @@ from activities.starting.agent_resolution import (
     choose_agent_models,
     resolve_agent_tools,
     resolve_job_limits,
-    tool_routes,
+    resolve_tool_routes,
 )
 from config.loader import amend_config
 from config.schema.agent import AgentConfig
@@ -42,13 +42,13 @@ class SetModelActivity:
     def set_model(self, request: SetModelRequest) -> SetModelReply:
         """Write the settings to the job's configuration in a new checkpoint."""
         with typed_failures(), heartbeats_from_thread():
-            snapshot = open_snapshot(self._root, request)
+            snapshot = open_activity_snapshot(self._root, request)
             before, kind = snapshot.config, snapshot.state.phase.kind
             config = with_model_settings(before, request.set, kind)
             choose_agent_models(config)
             routes = self._change_tools(snapshot, before, config)
             changes = list(_model_changes(before.model_for(kind), config.model_for(kind)))
-            timestamp, commit = scheduled_at(), request.commit
+            timestamp, commit = activity_schedule_time(), request.commit
             if config != before:
                 snapshot.pin_config(config)
                 commit = snapshot.save(snapshot.commit_message("a person set the model"), timestamp)
@@ -70,7 +70,7 @@ class SetModelActivity:
         tools = resolve_agent_tools(config)
         for entry in tools:
             snapshot.files = snapshot.files.write(f"tools/{entry.name}.md", entry.page.encode())
-        return with_proof_time(tool_routes(config, tools), snapshot.link)
+        return add_handoff_proof_time(resolve_tool_routes(config, tools), snapshot.link)
 
 
 def with_model_settings(
@@ -118,10 +118,10 @@ def _model_changes(before: ModelConfig, after: ModelConfig) -> Iterator[str]:
     for key in ModelConfig.model_fields:
         old, new = getattr(before, key), getattr(after, key)
         if old != new:
-            yield f"model.{key}: {_shown_value(old)} -> {_shown_value(new)}"
+            yield f"model.{key}: {_model_setting_text(old)} -> {_model_setting_text(new)}"
 
 
-def _shown_value(value: object) -> str:
+def _model_setting_text(value: object) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower().replace("none", "null")
     if isinstance(value, float):

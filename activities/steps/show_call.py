@@ -12,12 +12,12 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import open_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text.plain import replace_surrogates
-from activities.toolkit.agent_tools import tools_by_name
+from activities.toolkit.agent_tools import agent_tools_by_name
 from activities.toolkit.errors import ToolError
 from protocol.requests import ShowCallReply, ShowCallRequest
 
@@ -32,11 +32,11 @@ def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShowCallReply]
     def show_call(request: ShowCallRequest) -> ShowCallReply:
         """Return the call's arguments, or why it cannot be run."""
         with typed_failures(), heartbeats_from_thread():
-            snapshot = open_snapshot(root, request)
+            snapshot = open_activity_snapshot(root, request)
             called = snapshot.tool_call(request.call)["function"]
             shown = ShowCallReply()
             try:
-                arguments = tools_by_name(snapshot.config)[called["name"]].parse(
+                arguments = agent_tools_by_name(snapshot.config)[called["name"]].parse(
                     called["arguments"]
                 )
             except ToolError as problem:
@@ -52,12 +52,12 @@ def bounded_arguments(arguments: dict[str, Any]) -> dict[str, str]:
     """Return each argument as redacted text; cut ones say how many characters are missing."""
     most = MAX_CHARACTERS // max(1, len(arguments))
     return {
-        name: _truncate_text(redact(_argument_text(value)), most)
+        name: _truncate_shown_argument(redact(_show_call_argument(value)), most)
         for name, value in arguments.items()
     }
 
 
-def _argument_text(value: Any) -> str:
+def _show_call_argument(value: Any) -> str:
     if isinstance(value, str):
         return replace_surrogates(value)
     return replace_surrogates(
@@ -65,7 +65,7 @@ def _argument_text(value: Any) -> str:
     )
 
 
-def _truncate_text(text: str, most: int) -> str:
+def _truncate_shown_argument(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     return f"{text[:most]} [{len(text) - most:,} more characters are not shown]"

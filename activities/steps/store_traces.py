@@ -9,14 +9,14 @@ from sqlalchemy import Row
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import check_activity_root, job_id
+from activities.job.activity_context import activity_job_id, check_activity_root
 from activities.learning.promotion import demote_guards
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.stores import traces as rows
 from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreUnavailableError
-from activities.traces.trace_text import redact_trace
+from activities.traces.trace_text import redact_trace_text
 from config.schema.agent import ConfigError
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 
@@ -29,7 +29,7 @@ def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesRep
         """Store each of a job's traces once."""
         with typed_failures(), heartbeats_from_thread():
             check_activity_root(root, request.root, request.remote)
-            trace_rows = [trace_row(job_id(), request, trace) for trace in request.traces]
+            trace_rows = [trace_row(activity_job_id(), request, trace) for trace in request.traces]
             try:
                 count = RelationalStore(root).run(lambda c: rows.keep_traces(c, trace_rows))
             except StoreUnavailableError as away:
@@ -64,7 +64,7 @@ def trace_row(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, 
         "task": request.task,
         "project": request.project,
     }
-    return redact_trace(row)
+    return redact_trace_text(row)
 
 
 def stored_traces(root: Root, job: str) -> Sequence[Row[Any]]:

@@ -17,7 +17,11 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, job_folder_name, open_checkpoints
-from activities.job.activity_context import check_activity_root, job_id, scheduled_at
+from activities.job.activity_context import (
+    activity_job_id,
+    activity_schedule_time,
+    check_activity_root,
+)
 from activities.job.done_when import unmet_condition_reason
 from activities.job.fetch import fetch_snapshot
 from activities.job.result_cache import ResultCache
@@ -30,8 +34,8 @@ from activities.projects.evidence import tool_proofs
 from activities.projects.handoff import (
     handoff_problems,
     handoff_product_tree,
+    handoff_tree_with_new_tests,
     read_handoff_report,
-    with_new_tests,
 )
 from activities.projects.proof_run import prove_handoff
 from activities.projects.remote import open_remote_project, push_project
@@ -43,7 +47,7 @@ from protocol.handoffs import FeatureReport, Routing, TesterVerdict
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from protocol.proof import Proof
 from protocol.requests import Usage
-from protocol.text import both_ends, commit_message, first_few, start_of
+from protocol.text import commit_message, first_few, shorten_to_both_ends, shorten_to_start
 
 MAX_CHANGED = 50
 MAX_PROBLEMS = 20
@@ -54,7 +58,7 @@ MAX_PROMPT_CHARACTERS = 100_000
 
 
 @dataclass(frozen=True)
-class WorkSummary:
+class TakenWorkSummary:
     """A job's summary of its work."""
 
     text: str
@@ -69,7 +73,7 @@ class WorkSummary:
 
     @property
     def clipped_text(self) -> str:
-        return tokens.clip_text(self.text, self.room, "output/completion.json has all")
+        return tokens.clip_to_tokens(self.text, self.room, "output/completion.json has all")
 
 
 class TakeWorkActivity:
@@ -91,20 +95,20 @@ class TakeWorkActivity:
                 work.summary = summary.clipped_text + summary.tail
                 return work
 
-    def _inspect_work(self, request: TakeWorkRequest) -> tuple[ChildWork, WorkSummary]:
+    def _inspect_work(self, request: TakeWorkRequest) -> tuple[ChildWork, TakenWorkSummary]:
         needed = (request.head, request.handoff.inputs.commit)
-        repository = open_remote_project(self._root, job_id(), request.remote, *needed)
-        result = inspect_work(self._root, request, repository)
-        push_project(repository, job_id(), request.remote)
+        repository = open_remote_project(self._root, activity_job_id(), request.remote, *needed)
+        result = inspect_taken_work(self._root, request, repository)
+        push_project(repository, activity_job_id(), request.remote)
         return result
 
     async def _shorten_summary(
-        self, request: TakeWorkRequest, summary: WorkSummary
-    ) -> tuple[WorkSummary, Usage]:
+        self, request: TakeWorkRequest, summary: TakenWorkSummary
+    ) -> tuple[TakenWorkSummary, Usage]:
         """Return a shortened summary and its usage; the original if no model is available."""
         most = request.tokens // 2  # half is reserved for the system's own tail
         named = hashlib.sha256(f"{most}\n{summary.text}".encode()).hexdigest()
-        place = (project_repository_path(self._root, job_id()), f"summary-{named}")
+        place = (project_repository_path(self._root, activity_job_id()), f"summary-{named}")
         prompt = f"In at most {most:,} tokens:\n\n{summary.text[:MAX_PROMPT_CHARACTERS]}"
 
         def summary_question() -> ModelQuery:
@@ -112,9 +116,9 @@ class TakeWorkActivity:
                 self._load_snapshot(request), "handoff_summary", prompt
             )
 
-        def use_reply(reply: StreamedReply) -> tuple[WorkSummary, Usage]:
+        def use_reply(reply: StreamedReply) -> tuple[TakenWorkSummary, Usage]:
             text = reply.text.strip() or summary.text
-            return WorkSummary(text, summary.room, summary.tail), priced_usage(
+            return TakenWorkSummary(text, summary.room, summary.tail), priced_usage(
                 reply, self._load_snapshot(request).config
             )
 
@@ -155,13 +159,13 @@ def load_work(root: Root, request: TakeWorkRequest) -> Snapshot:
         return fetch_snapshot(root, request.job, request.remote, request.checkpoint)
 
 
-def inspect_work(
+def inspect_taken_work(
     root: Root, request: TakeWorkRequest, repository: ProjectRepository
-) -> tuple[ChildWork, WorkSummary]:
+) -> tuple[ChildWork, TakenWorkSummary]:
     """Put a job's work into the repository and examine it."""
     handoff = request.handoff
     snapshot = load_work(root, request)
-    report = _read_completion(snapshot)
+    report = _read_work_completion(snapshot)
     work = ChildWork(commit=handoff.inputs.commit, problems=handoff_problems(snapshot))
     if handoff.report:
         answer, _ = read_handoff_report(snapshot.files, handoff.report)
@@ -169,27 +173,28 @@ def inspect_work(
         work.routing = answer if isinstance(answer, Routing) else None
         work.verdict = answer if isinstance(answer, TesterVerdict) else None
     if handoff.report == "verdict":
-        _take_verdict(root, repository, snapshot, work, report)
+        _take_work_verdict(root, repository, snapshot, work, report)
     else:
         tree = handoff_product_tree(repository, snapshot, request.folder, handoff)
-        _commit_work(repository, snapshot, work, tree, report)
+        _commit_taken_work(repository, snapshot, work, tree, report)
         if not work.problems and not handoff.report:
-            result = prove_handoff(root, job_id(), snapshot, tree)
+            result = prove_handoff(root, activity_job_id(), snapshot, tree)
             work.proofs, work.problems = result.proofs, result.problems
     for run in work.proofs:
         run.commit = run.commit or work.commit
     changed = repository.changed_paths(handoff.inputs.commit, work.commit)
     work.changed = changed[:MAX_CHANGED]
-    work.left_items = _open_items(snapshot)
+    work.left_items = _open_work_items(snapshot)
     if work.routing and work.routing.complete:
-        work.problems += _unmet_success(snapshot, repository, request)
+        work.problems += _unmet_work_success(snapshot, repository, request)
     work.problems = [
-        both_ends(problem, MAX_PROBLEM_CHARACTERS) for problem in work.problems[:MAX_PROBLEMS]
+        shorten_to_both_ends(problem, MAX_PROBLEM_CHARACTERS)
+        for problem in work.problems[:MAX_PROBLEMS]
     ]
     return work, _summarize_work(report, changed, request.tokens)
 
 
-def _take_verdict(
+def _take_work_verdict(
     root: Root,
     repository: ProjectRepository,
     snapshot: Snapshot,
@@ -200,34 +205,34 @@ def _take_verdict(
     verdict, before = work.verdict, work.commit
     if verdict is None or work.problems:
         return
-    tree, paths = with_new_tests(repository, snapshot)
+    tree, paths = handoff_tree_with_new_tests(repository, snapshot)
     if verdict.passed:
-        result = prove_handoff(root, job_id(), snapshot, repository.tree_id(before))
+        result = prove_handoff(root, activity_job_id(), snapshot, repository.tree_id(before))
         work.proofs, work.problems = result.proofs, result.problems
         for run in work.proofs:
             run.commit = before
         work.proofs += tool_proofs(snapshot, before)
     if not paths or work.problems:
         return
-    result = prove_handoff(root, job_id(), snapshot, tree)
-    _commit_work(repository, snapshot, work, tree, report)
+    result = prove_handoff(root, activity_job_id(), snapshot, tree)
+    _commit_taken_work(repository, snapshot, work, tree, report)
     work.tests = paths[:MAX_CHANGED]
     if not verdict.passed:
         work.proofs = result.proofs
     elif result.problems:
         work.problems = result.problems
-    elif _test_count(result.proofs) > _test_count(work.proofs):
+    elif _taken_work_test_count(result.proofs) > _taken_work_test_count(work.proofs):
         work.proofs = [*result.proofs, *(run for run in work.proofs if run.tests is None)]
     else:
         # No command runs the new tests: they stay on the branch of the tester's job.
         work.commit = before
 
 
-def _test_count(proofs: list[Proof]) -> int:
+def _taken_work_test_count(proofs: list[Proof]) -> int:
     return sum(run.tests or 0 for run in proofs)
 
 
-def _commit_work(
+def _commit_taken_work(
     repository: ProjectRepository,
     snapshot: Snapshot,
     work: ChildWork,
@@ -239,11 +244,11 @@ def _commit_work(
         return
     handoff, job = snapshot.link.handoff, f"{snapshot.link.id}.{snapshot.link.handoff.id}"
     story = commit_message(report.summary or f"Work of {handoff.id}", {"Job": job})
-    work.commit = repository.commit(tree, [work.commit], story, scheduled_at())
+    work.commit = repository.commit(tree, [work.commit], story, activity_schedule_time())
     repository.set_branch(f"jobs/{job_folder_name(job)}", work.commit)
 
 
-def _open_items(snapshot: Snapshot) -> dict[int, str]:
+def _open_work_items(snapshot: Snapshot) -> dict[int, str]:
     """Map positions of given items that are not completed to the reason."""
     assigned = [item for item in snapshot.state.scope if item.source == "given"]
     return {
@@ -253,7 +258,7 @@ def _open_items(snapshot: Snapshot) -> dict[int, str]:
     }
 
 
-def _unmet_success(
+def _unmet_work_success(
     snapshot: Snapshot, repository: ProjectRepository, request: TakeWorkRequest
 ) -> list[str]:
     """Return success criteria that the project's main line does not meet."""
@@ -275,7 +280,7 @@ class CompletionReport:
     unresolved: Sequence[str] = ()
 
 
-def _read_completion(snapshot: Snapshot) -> CompletionReport:
+def _read_work_completion(snapshot: Snapshot) -> CompletionReport:
     result: dict[str, Any] = {}
     if (raw := snapshot.read_bytes("output/completion.json")) is not None:
         result = json.loads(raw)
@@ -286,10 +291,10 @@ def _read_completion(snapshot: Snapshot) -> CompletionReport:
     )
 
 
-def _summarize_work(report: CompletionReport, changed: list[str], most: int) -> WorkSummary:
+def _summarize_work(report: CompletionReport, changed: list[str], most: int) -> TakenWorkSummary:
     """Build the summary from the job's own text, changed files and unresolved points."""
     tail = f"\nFiles changed: {first_few(changed, 30) or 'none'}."
     if report.unresolved:
-        tail += f"\nUnresolved: {start_of('; '.join(report.unresolved), 1000)}."
+        tail += f"\nUnresolved: {shorten_to_start('; '.join(report.unresolved), 1000)}."
     text = f"{report.summary}\n{report.notes}" if report.notes else report.summary
-    return WorkSummary(text, max(most - tokens.count_tokens(tail), most // 2), tail)
+    return TakenWorkSummary(text, max(most - tokens.count_tokens(tail), most // 2), tail)

@@ -11,17 +11,27 @@ from temporalio.common import RawValue
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff_files
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import VotingOutcome
-from activities.job.activity_context import job_id, open_snapshot, scheduled_at, scheduled_ms
-from activities.job.conversation import ERROR_PREFIX, Conversation, call_id, tool_result
+from activities.job.activity_context import (
+    activity_job_id,
+    activity_schedule_ms,
+    activity_schedule_time,
+    open_activity_snapshot,
+)
+from activities.job.conversation import (
+    ERROR_PREFIX,
+    Conversation,
+    conversation_call_id,
+    conversation_tool_result,
+)
 from activities.job.plan_file import parse_plan, plan_boxes
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
-from activities.model.prompt import context_tokens
+from activities.model.prompt import count_prompt_tokens
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.runtime import tracing
 from activities.runtime.failures import (
-    is_store_error,
+    is_storage_failure,
     may_retry_activity,
     typed_failure,
     typed_failures,
@@ -33,29 +43,31 @@ from activities.text import fingerprints
 from activities.text.plain import cut_middle
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit import effects
-from activities.toolkit.agent_tools import tools_by_name
-from activities.toolkit.context import ToolContext, no_heartbeat
+from activities.toolkit.agent_tools import agent_tools_by_name
+from activities.toolkit.context import ToolContext, no_tool_heartbeat
 from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.ownership import (
-    folder_refusal,
-    git_path_refusal,
+    git_owned_path_refusal,
     is_system_path,
-    write_refusal,
+    owned_folder_refusal,
+    owned_path_refusal,
 )
 from activities.toolkit.registry import Tool
-from activities.toolkit.tool_offer import deferred_refusal
-from activities.tools.delegation import CONVERSATION, read_answer
+from activities.toolkit.tool_offer import deferred_tool_refusal
+from activities.tools.delegation import CONVERSATION, read_delegated_answer
 from protocol.errors import Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest
-from protocol.scope import complete_ticked_items
+from protocol.scope import complete_ticked_scope_items
 
 
 def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
     """Return an activity for each tool of the registry, and `deny_call` for refused calls."""
-    return [_tool_activity(root, entry) for entry in REGISTRY.values()] + [_deny_activity(root)]
+    return [_tool_activity(root, entry) for entry in REGISTRY.values()] + [
+        _deny_tool_call_activity(root)
+    ]
 
 
-def remote_activity(root: Root) -> Callable[[Sequence[RawValue]], ToolReply]:
+def remote_tool_call_activity(root: Root) -> Callable[[Sequence[RawValue]], ToolReply]:
     """Return the dynamic activity, which runs tools that a job's configuration declares."""
 
     @activity.defn(dynamic=True)
@@ -63,11 +75,11 @@ def remote_activity(root: Root) -> Callable[[Sequence[RawValue]], ToolReply]:
         converter = activity.payload_converter()
         request: ToolRequest = converter.from_payload(arguments[0].payload, ToolRequest)
         with typed_failures(), heartbeats_from_thread():
-            snapshot = open_snapshot(root, request)
-            entry = tools_by_name(snapshot.config).get(name := activity.info().activity_type)
+            snapshot = open_activity_snapshot(root, request)
+            entry = agent_tools_by_name(snapshot.config).get(name := activity.info().activity_type)
             if entry is None:
                 raise RuntimeError(f"this worker has no activity {name}; it may be an older one")
-            return _run_observed(root, snapshot, entry, request)
+            return _run_observed_tool_call(root, snapshot, entry, request)
 
     return run_remote
 
@@ -76,32 +88,38 @@ def _tool_activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply
     @activity.defn(name=entry.name)
     def run_call(request: ToolRequest) -> ToolReply:
         with typed_failures(), heartbeats_from_thread():
-            return _run_observed(root, open_snapshot(root, request), entry, request)
+            return _run_observed_tool_call(
+                root, open_activity_snapshot(root, request), entry, request
+            )
 
     return run_call
 
 
-def _run_observed(root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest) -> ToolReply:
-    tracing.note_tool(entry.name, call_id(request.step, request.call))
+def _run_observed_tool_call(
+    root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest
+) -> ToolReply:
+    tracing.trace_activity_tool(entry.name, conversation_call_id(request.step, request.call))
     guards = CallGuards(root, snapshot, request.approved, request.bypass)
-    return run_tool(snapshot, entry, request, commit_time(request), guards)
+    return run_tool(snapshot, entry, request, tool_call_commit_time(request), guards)
 
 
-def _deny_activity(root: Root) -> Callable[[ToolRequest], ToolReply]:
+def _deny_tool_call_activity(root: Root) -> Callable[[ToolRequest], ToolReply]:
     @activity.defn(name="deny_call")
     def deny_call(request: ToolRequest) -> ToolReply:
         with typed_failures():
-            snapshot = open_snapshot(root, request)
+            snapshot = open_activity_snapshot(root, request)
             why = request.refusal or ""
             story = snapshot.commit_message("denied")
-            return _record_result(snapshot, request, commit_time(request), story, why, failed=True)
+            return _record_result(
+                snapshot, request, tool_call_commit_time(request), story, why, failed=True
+            )
 
     return deny_call
 
 
-def commit_time(request: ToolRequest) -> int:
+def tool_call_commit_time(request: ToolRequest) -> int:
     """Return the commit's date; a local activity uses that of the last regular one."""
-    return request.at if activity.info().is_local else scheduled_at()
+    return request.at if activity.info().is_local else activity_schedule_time()
 
 
 SAME_RESULT = "The same result as that of {call} above, to the letter; nothing of it has changed."
@@ -132,14 +150,16 @@ def run_tool(
     before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
     story = snapshot.commit_message(entry.name)
     try:
-        text, added, tool_files, trouble = _run_guarded(snapshot, entry, raw, request, guards)
+        text, added, tool_files, trouble = _run_guarded_tool_call(
+            snapshot, entry, raw, request, guards
+        )
     except CallRefused as refusal:
         report = guards.report_outcome(refusal.outcome)
         if not refusal.outcome.asks:
             return _record_result(
                 snapshot, request, time_ms, refused, str(refusal), report, failed=True
             )
-        return _ask_person(request, time_ms, guards, report)
+        return _ask_about_tool_call(request, time_ms, guards, report)
     except Unfinished as unfinished:
         passed = guards.report_outcome().model_dump(exclude_unset=True)
         way = unfinished.pending
@@ -147,7 +167,7 @@ def run_tool(
     except (ToolError, FilesError, PathRefused) as problem:
         # An empty error, such as a server's, would look like a result.
         why = str(problem).strip() or f"{entry.name} failed and did not say why."
-        if instead := _rewrite_note(guards):
+        if instead := _tool_call_rewrite_note(guards):
             # Without this note the model would not understand an error about arguments that a guard
             # rewrote.
             why = f"{why}\n{instead}"
@@ -158,7 +178,7 @@ def run_tool(
     if request.helper:
         tree = snapshot.checkpoints.files(request.helper)
         snapshot.keep_helper(request.call, Conversation(tree.subfolder(CONVERSATION)))
-    first_path, progress = _note_changes(snapshot, before, tool_files)
+    first_path, progress = _record_tool_call_changes(snapshot, before, tool_files)
     story += f" {first_path}" if first_path else ""
     reply = _record_result(
         snapshot,
@@ -177,14 +197,16 @@ def run_tool(
     return reply
 
 
-def _note_changes(snapshot: Snapshot, before: Files, tool_files: Files) -> tuple[str, bool]:
+def _record_tool_call_changes(
+    snapshot: Snapshot, before: Files, tool_files: Files
+) -> tuple[str, bool]:
     """Return the first changed path, and whether the tool itself changed files of the work.
 
     Changes to the system's files, and changes by hooks, do not count as progress.
     """
     changed = snapshot.record_changes(before)
     if "plan.md" in changed:
-        complete_ticked_items(
+        complete_ticked_scope_items(
             snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
         )
     by_tool = (
@@ -195,7 +217,7 @@ def _note_changes(snapshot: Snapshot, before: Files, tool_files: Files) -> tuple
     return changed[0] if changed else "", any(not is_system_path(path) for path in by_tool)
 
 
-def _ask_person(
+def _ask_about_tool_call(
     request: ToolRequest, time_ms: int, guards: CallGuards, report: GuardOutcome
 ) -> ToolReply:
     question = report.model_dump(exclude_unset=True)
@@ -204,7 +226,7 @@ def _ask_person(
     return ToolReply(commit=request.commit, at=time_ms, ok=False, **question)
 
 
-def _run_guarded(
+def _run_guarded_tool_call(
     snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: CallGuards
 ) -> tuple[str, str, Files, str]:
     """Run the tool under its guards.
@@ -215,7 +237,7 @@ def _run_guarded(
     """
     state = snapshot.state
     kind = state.phase.kind
-    if why := deferred_refusal(
+    if why := deferred_tool_refusal(
         snapshot.config, kind, state.found_tools, state.unused_tools, entry.name
     ):
         raise ToolError(why)
@@ -231,8 +253,8 @@ def _run_guarded(
         raise CallRefused(allowed)
     arguments = allowed.arguments
     context = _tool_context(snapshot, request, guards)
-    text = _reach_typed(entry, context, arguments, snapshot)
-    _check_changes(entry, snapshot, context)
+    text = _run_tool_with_typed_failures(entry, context, arguments, snapshot)
+    _check_tool_call_changes(entry, snapshot, context)
     outcome = guards.judge_change(entry.name, arguments, context.files)
     if outcome.guard:
         raise CallRefused(outcome)
@@ -241,7 +263,7 @@ def _run_guarded(
     snapshot.state = context.state
     for image in context.images:
         snapshot.keep_image(image.data, image.mime, image.pointer, image.tokens)
-    note = _rewrite_note(guards)
+    note = _tool_call_rewrite_note(guards)
     return f"{note}\n{text}" if note else text, added, context.files, context.command_failure
 
 
@@ -257,8 +279,8 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         conversation=snapshot.conversation,
         history=snapshot.history,
         root=guards.root,
-        job=job_id(),
-        key=request.pending.key if request.pending else _call_key(request),
+        job=activity_job_id(),
+        key=request.pending.key if request.pending else _tool_call_key(request),
         pending=request.pending,
         gives_up=request.gives_up,
         activity_id=activity.info().activity_id,
@@ -268,14 +290,16 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         repository=snapshot.repository,
         earlier_jobs=snapshot.link.earlier_jobs if snapshot.link else (),
         commit=snapshot.commit,
-        time_ms=scheduled_ms(),
-        heartbeat=no_heartbeat if local else throttled_heartbeat(),
+        time_ms=activity_schedule_ms(),
+        heartbeat=no_tool_heartbeat if local else throttled_heartbeat(),
         waited_seconds=request.waited_seconds or 0,
-        answer=read_answer(snapshot.checkpoints.files(request.helper)) if request.helper else "",
+        answer=read_delegated_answer(snapshot.checkpoints.files(request.helper))
+        if request.helper
+        else "",
     )
 
 
-def _reach_typed(
+def _run_tool_with_typed_failures(
     entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot
 ) -> str:
     """Run the tool; turn trouble that the model cannot fix into a typed failure."""
@@ -284,7 +308,7 @@ def _reach_typed(
     except (DependencyUnavailable, StoreUnavailableError) as error:
         raise typed_failure("Dependency", str(error), retry=may_retry_activity()) from error
     except OSError as error:
-        if is_store_error(error):
+        if is_storage_failure(error):
             raise
         # The tool's own error: a refused connection is no failure of the workspaces root.
         what = f"{type(error).__name__}: {error}"
@@ -295,19 +319,19 @@ def _reach_typed(
         raise
 
 
-def _check_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> None:
+def _check_tool_call_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> None:
     """Raise ToolError if the tool changed a path that it may not change."""
     for change in diff_files(snapshot.files, context.files):
-        why = write_refusal(change.path, snapshot.state.phase.kind, entry.owns)
+        why = owned_path_refusal(change.path, snapshot.state.phase.kind, entry.owns)
         if change.new and change.new.kind != "folder":
-            why = why or folder_refusal(change.path)
+            why = why or owned_folder_refusal(change.path)
             if entry.group != "shell":
-                why = why or git_path_refusal(change.path)
+                why = why or git_owned_path_refusal(change.path)
         if why:
             raise ToolError(why)
 
 
-def _call_key(request: ToolRequest) -> str:
+def _tool_call_key(request: ToolRequest) -> str:
     """Return the key of a call's effects outside.
 
     It stays the same if the call runs again after an approval or a repair, and differs after a
@@ -348,7 +372,7 @@ def _run_effect_once(
     return text
 
 
-def _rewrite_note(guards: CallGuards) -> str:
+def _tool_call_rewrite_note(guards: CallGuards) -> str:
     """Say what was run instead of what the model sent; empty if no guard rewrote the call."""
     if not guards.rewriters:
         return ""
@@ -373,7 +397,7 @@ def _record_result(
 ) -> ToolReply:
     # A server's answer may contain the key that was sent to it.
     text = hide_credentials(text)
-    content = truncate_result(
+    content = truncate_tool_call_result(
         text + hide_credentials(added), snapshot.config.limits.result_characters
     )
     if not failed and (
@@ -381,7 +405,9 @@ def _record_result(
     ):
         content = SAME_RESULT.format(call=same)
     snapshot.conversation = snapshot.conversation.append(
-        tool_result(request.step, request.call, f"{ERROR_PREFIX}{content}" if failed else content)
+        conversation_tool_result(
+            request.step, request.call, f"{ERROR_PREFIX}{content}" if failed else content
+        )
     )
     snapshot.append_images()
     guarded = report.model_dump(exclude_unset=True) if report else {}
@@ -390,19 +416,19 @@ def _record_result(
     reply = ToolReply(commit=commit, at=time_ms, ok=not failed, fingerprint=mark, **guarded)
     if changed:
         reply.changed = True
-    reply.context = context_tokens(snapshot)
+    reply.context = count_prompt_tokens(snapshot)
     if failed:
         reply.error_fingerprint = fingerprints.error_fingerprint(text)
-        reply.error = error_line(text)
+        reply.error = tool_call_error_line(text)
     return reply
 
 
-def error_line(text: str) -> str:
+def tool_call_error_line(text: str) -> str:
     """Return the error's first line, redacted and cut: all that workflow code sees of it."""
     return redact(text.splitlines()[0][:5000])[:200]
 
 
-def truncate_result(text: str, limit: int) -> str:
+def truncate_tool_call_result(text: str, limit: int) -> str:
     """Cut a result to `limit` characters, replacing the middle by a line that says so."""
     if len(text) <= limit:
         return text

@@ -15,27 +15,31 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Files, Root
-from activities.job.activity_context import attempt_key, open_snapshot, scheduled_at
+from activities.job.activity_context import (
+    activity_effect_key,
+    activity_schedule_time,
+    open_activity_snapshot,
+)
 from activities.job.folder import publish_checkpoint
-from activities.job.plan_file import parse_plan, parse_todo_file, plan_boxes, with_ticked_plan
+from activities.job.plan_file import parse_agent_todo_file, parse_plan, plan_boxes, with_ticked_plan
 from activities.job.snapshot import Snapshot
-from activities.job.workspace_summary import with_summary
+from activities.job.workspace_summary import with_workspace_summary
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
-from activities.model.prompt import context_tokens
+from activities.model.prompt import count_prompt_tokens
 from activities.model.stream import StreamedReply
 from activities.phases.archive import (
     archive_page,
     archive_phase,
     archive_prompt,
     archive_stem,
-    with_undone_pages,
+    with_undone_archive_pages,
 )
 from activities.phases.orientation import orientation_messages
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
-    complete_ticked_todo,
+    complete_predefined_plan_todo,
     predefined_todos,
 )
 from activities.phases.tags import phase_tag
@@ -43,15 +47,15 @@ from activities.redaction.secrets import redact
 from activities.requirements.store_lifecycle import update_store_after_rewind
 from activities.runtime.failures import ATTEMPTS, may_retry_activity, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.steps.tell import amend_instructions
-from activities.toolkit.tool_offer import unused_tools
+from activities.steps.tell import add_remarks_to_instructions
+from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.requests import Usage
-from protocol.scope import complete_ticked_items, scope_from_plan
+from protocol.scope import complete_ticked_scope_items, scope_from_plan
 from protocol.state import JobState, Phase, Todo
-from protocol.text import one_line, start_of
+from protocol.text import one_line, shorten_to_start
 
 ISSUE_CHARACTERS = 500
 """Maximum length of an issue in Temporal's history."""
@@ -79,7 +83,7 @@ class TransitionActivity:
         """
 
         def summary_question() -> ModelQuery:
-            snapshot = open_snapshot(self._root, request)
+            snapshot = open_activity_snapshot(self._root, request)
             return ModelQuery.with_own_prompt(snapshot, "archive_summary", archive_prompt(snapshot))
 
         return await self._model_client.request_summary(
@@ -89,7 +93,7 @@ class TransitionActivity:
     def _change_phase(
         self, request: TransitionRequest, summary: StreamedReply | None
     ) -> TransitionReply:
-        snapshot = open_snapshot(self._root, request)
+        snapshot = open_activity_snapshot(self._root, request)
         before = snapshot.files
         issue = request.issue
         if request.outcome == "rewound" and request.call is not None:
@@ -98,11 +102,13 @@ class TransitionActivity:
         last_page = _close_phase(snapshot, request, issue, summary)
         remarks: list[str] = []
         if request.restore is not None:
-            _restore_phase(snapshot, request.restore, with_files=request.restore_files)
+            _restore_phase_at_transition(
+                snapshot, request.restore, with_files=request.restore_files
+            )
             if request.restore_files:
                 remarks = update_store_after_rewind(self._root, snapshot)
         if request.purpose == "work":
-            _take_scope(snapshot)
+            _take_scope_at_transition(snapshot)
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
         _enter_phase(snapshot.state, self._next_phase(snapshot, request))
@@ -110,23 +116,25 @@ class TransitionActivity:
             snapshot.state.issue = issue
         elif finished.phase.kind == "tactical":
             snapshot.state.issue = ""
-        snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
+        snapshot.files = _consume_todos_at_transition(snapshot.files, snapshot.state.phase)
         snapshot.record_changes(before)
         written = snapshot.files
         given_up = request.outcome == "rewound"
-        snapshot.files = with_summary(snapshot, finished, given_up=given_up)
+        snapshot.files = with_workspace_summary(snapshot, finished, given_up=given_up)
         snapshot.record_changes(written)
         snapshot.shelve_conversation(finished.phase.number)
         traces = recall_traces(self._root, snapshot, issue)
-        snapshot.state.unused_tools = unused_tools(
+        snapshot.state.unused_tools = unoffered_tools(
             snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
         )
-        messages = _opening_messages(snapshot, request, last_page, traces)
+        messages = _transition_opening_messages(snapshot, request, last_page, traces)
         snapshot.begin_conversation(*messages)
-        timestamp = scheduled_at()
+        timestamp = activity_schedule_time()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
         commit = snapshot.save(story, timestamp)
-        moved = publish_checkpoint(self._root, snapshot, phase_tag(request.number), attempt_key())
+        moved = publish_checkpoint(
+            self._root, snapshot, phase_tag(request.number), activity_effect_key()
+        )
         usage = priced_usage(summary, snapshot.config) if summary else Usage()
         # Count the call that ends the phase: it runs here.
         usage.tool_calls += int(request.call is not None)
@@ -136,9 +144,9 @@ class TransitionActivity:
             state=snapshot.state.without_notes(),
             issue=one_line(redact(issue), ISSUE_CHARACTERS) if request.call is not None else "",
             usage=usage,
-            context=context_tokens(snapshot),
+            context=count_prompt_tokens(snapshot),
             moved_aside=moved[:20],
-            remarks=[start_of(redact(line), 500) for line in remarks[:5]],
+            remarks=[shorten_to_start(redact(line), 500) for line in remarks[:5]],
         )
 
     def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:
@@ -152,7 +160,7 @@ class TransitionActivity:
             "since": snapshot.state.step,
         }
         if request.purpose == "work":
-            handed = parse_todo_file(snapshot.read_bytes("todos.yaml"))
+            handed = parse_agent_todo_file(snapshot.read_bytes("todos.yaml"))
             return Phase(
                 kind="tactical",
                 name=handed.phase or f"Phase {request.number}",
@@ -173,7 +181,7 @@ class TransitionActivity:
             snapshot.config, request.purpose, snapshot.read_text("instructions.md"), page
         )
         if request.purpose == "transition":
-            complete_ticked_todo(todos, snapshot.state.phase, phases)
+            complete_predefined_plan_todo(todos, snapshot.state.phase, phases)
         return Phase(kind="strategic", name=STRATEGIC_NAMES[request.purpose], todos=todos, **common)
 
 
@@ -207,7 +215,7 @@ def _enter_phase(state: JobState, phase: Phase) -> None:
     state.images = []
 
 
-def _opening_messages(
+def _transition_opening_messages(
     snapshot: Snapshot, request: TransitionRequest, page: str, traces: Sequence[str]
 ) -> list[dict[str, Any]]:
     restored = request.restore is not None and request.restore_files
@@ -224,7 +232,7 @@ def _opening_messages(
         ) from error
 
 
-def _take_scope(snapshot: Snapshot) -> None:
+def _take_scope_at_transition(snapshot: Snapshot) -> None:
     """Use the boxes of the first plan as the scope of a job that started without one."""
     state = snapshot.state
     if not any(item.original for item in state.scope):
@@ -234,25 +242,25 @@ def _take_scope(snapshot: Snapshot) -> None:
         ]
 
 
-def _restore_phase(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
+def _restore_phase_at_transition(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
     """Restore the scope of a phase's start; also its files, except archive pages and lessons."""
     base = Snapshot.load(snapshot.checkpoints, commit)
     snapshot.state.scope = base.state.scope
     if with_files:
         since = base.state.phase.number
         lessons = snapshot.read_bytes("experiences.md")
-        snapshot.files = with_undone_pages(base.files, snapshot.files, since)
+        snapshot.files = with_undone_archive_pages(base.files, snapshot.files, since)
         if lessons is not None:
             snapshot.write_system_file("experiences.md", lessons)
-        amend_instructions(snapshot)
+        add_remarks_to_instructions(snapshot)
     else:
         # The plan stays. Follow its boxes now: ticked ones would not show as later changes.
-        complete_ticked_items(
+        complete_ticked_scope_items(
             snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
         )
 
 
-def _consume_todos(files: Files, phase: Phase) -> Files:
+def _consume_todos_at_transition(files: Files, phase: Phase) -> Files:
     """Remove `todos.yaml`, archiving it if it is the list of this phase."""
     if files.entry("todos.yaml") is None:
         return files

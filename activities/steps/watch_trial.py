@@ -11,7 +11,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from activities.job.activity_context import job_id
+from activities.job.activity_context import activity_job_id
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
 from protocol.requests import Usage
@@ -35,7 +35,7 @@ async def watch_trial(request: WatchTrialRequest) -> WatchTrialReply:
     with typed_failures():
         async with heartbeats():
             try:
-                return await _find_news(request)
+                return await _watch_trial_news(request)
             except asyncio.CancelledError:
                 details = activity.cancellation_details()
                 if details and details.not_found:
@@ -44,11 +44,11 @@ async def watch_trial(request: WatchTrialRequest) -> WatchTrialReply:
                 raise
 
 
-async def _find_news(request: WatchTrialRequest) -> WatchTrialReply:
-    watch = TrialWatch(activity.client(), job_id())
+async def _watch_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
+    watch = TrialWatch(activity.client(), activity_job_id())
     while True:
         await watch.look()
-        reached = reached_limit(request.limits, watch.total)
+        reached = reached_trial_limit(request.limits, watch.total)
         if reached or watch.waiting != request.waiting:
             return WatchTrialReply(waiting=watch.waiting, reached=reached)
         await asyncio.sleep(LOOK_SECONDS + RUN_SECONDS * watch.running)
@@ -118,7 +118,7 @@ class TrialWatch:
         return None
 
 
-def reached_limit(limits: TrialLimits, used: Usage) -> str:
+def reached_trial_limit(limits: TrialLimits, used: Usage) -> str:
     """Return which limit is reached, in a sentence; empty if none is."""
     amounts: dict[str, float] = {
         "model_calls": used.model_calls,

@@ -74,7 +74,7 @@ class RelationalStore:
     def may_hold_data(self) -> bool:
         """Whether it may hold data: a file that does not exist holds none."""
         try:
-            url = _parse_address(self.address)
+            url = _parse_store_address(self.address)
         except StoreUnavailableError:
             return True
         return url.drivername != "sqlite" or Path(url.database or "").exists()
@@ -83,7 +83,7 @@ class RelationalStore:
     def display_address(self) -> str:
         """The address without a password."""
         try:
-            url = _parse_address(self.address)
+            url = _parse_store_address(self.address)
         except StoreUnavailableError:
             return VARIABLE
         if url.drivername == "sqlite":
@@ -113,30 +113,33 @@ class RelationalStore:
             if attempt:
                 time.sleep(PAUSE)
             try:
-                return _run_within(seconds, lambda: self._run_transaction(work, reads=reads))
+                return _run_store_work_within(
+                    seconds, lambda: self._run_transaction(work, reads=reads)
+                )
             except (DBAPIError, PoolTimeout, OSError) as error:
                 problem = error
                 # The file may have been moved or the server replaced: open the store anew.
                 self._dispose_engine()
         if isinstance(problem, REJECTED_ERRORS) and _sql_state(problem) not in MENDABLE_STATES:
             raise StoreRejectedError(
-                f"the store {self.display_address} does not take this ({_error_text(problem)})."
+                f"the store {self.display_address} does not take this "
+                f"({_store_error_text(problem)})."
             ) from problem
         if isinstance(problem, DBAPIError) and _sqlite_code(problem) in DAMAGED:
             raise StoreUnavailableError(
                 f"the file of the store {self.display_address} is damaged "
-                f"({_error_text(problem)}). Stop the "
+                f"({_store_error_text(problem)}). Stop the "
                 "workers, move it away with the files -wal and -shm beside it, and put a backup "
                 "in its place (docs/operations.md, Backups)."
             ) from problem
         if isinstance(problem, DBAPIError) and (mend := UNWRITABLE.get(_sqlite_code(problem))):
             raise StoreUnavailableError(
                 f"the store {self.display_address} cannot be used "
-                f"({_error_text(problem)}). {mend}, or correct "
+                f"({_store_error_text(problem)}). {mend}, or correct "
                 f"{VARIABLE}."
             ) from problem
         raise StoreUnavailableError(
-            f"the store {self.display_address} does not answer ({_error_text(problem)}). "
+            f"the store {self.display_address} does not answer ({_store_error_text(problem)}). "
             "Start or mend it, or "
             f"correct {VARIABLE}."
         ) from problem
@@ -158,7 +161,7 @@ class RelationalStore:
                 self._dispose_engine()
                 opened = None
             if opened is None:
-                engine = _create_engine(_parse_address(self.address))
+                engine = _create_engine(_parse_store_address(self.address))
                 try:
                     migrate_store(engine, self._root.path / ".longhaul" / "store.lock")
                 except StoreTooNewError as error:
@@ -174,7 +177,7 @@ class RelationalStore:
 
     def _file_identity(self) -> object:
         """Return device and inode of the file at the address; None if missing or for a server."""
-        url = _parse_address(self.address)
+        url = _parse_store_address(self.address)
         if url.drivername != "sqlite":
             return None
         try:
@@ -197,10 +200,10 @@ def check_store_address() -> None:
         StoreUnavailableError: The address is invalid, or its driver is not installed.
     """
     if address := os.environ.get(VARIABLE, "").strip():
-        _create_engine(_parse_address(address)).dispose()
+        _create_engine(_parse_store_address(address)).dispose()
 
 
-def _parse_address(address: str) -> URL:
+def _parse_store_address(address: str) -> URL:
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):  # ValueError: the port is not a number
@@ -258,7 +261,7 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _run_within(seconds: float, work: Callable[[], T]) -> T:
+def _run_store_work_within(seconds: float, work: Callable[[], T]) -> T:
     """Return the result of the work, run in a thread that is abandoned when time is up."""
     outcome: list[T] = []
     failed: list[BaseException] = []
@@ -293,6 +296,6 @@ def _sql_state(problem: DBAPIError) -> str | None:
     return getattr(problem.orig, "sqlstate", None)
 
 
-def _error_text(problem: Exception | None) -> str:
+def _store_error_text(problem: Exception | None) -> str:
     cause = problem.orig if isinstance(problem, DBAPIError) and problem.orig else problem
     return one_line(str(cause), 200)

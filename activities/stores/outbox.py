@@ -2,8 +2,8 @@
 
 A store that does not answer stops no job: the write is deferred in the job's state, and made before
 a later write that reaches the store, or before the job completes. The owner of a kind of write
-registers its maker and store with `register_maker`; the maker must be idempotent by the key and
-time of its call.
+registers its maker and store with `register_outbox_maker`; the maker must be idempotent by the key
+and time of its call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Call:
 
 
 @dataclass
-class StoreWriter:
+class OutboxWriter:
     """What a job needs in order to write to shared stores."""
 
     root: Root
@@ -50,21 +50,21 @@ class StoreWriter:
         return RelationalStore(self.root)
 
     @classmethod
-    def for_call(cls, context: ToolContext) -> StoreWriter:
+    def for_call(cls, context: ToolContext) -> OutboxWriter:
         """Return the writer for a tool's call: shares its `state`, and its `files` as of now."""
         call = Call(context.job, context.key, context.time_ms)
         return cls(context.root, call, context.files, context.state, context.config)
 
 
 StoreName = Literal["relational", "graph"]
-WriteMaker = Callable[[StoreWriter, DeferredWrite], list[str]]
+WriteMaker = Callable[[OutboxWriter, DeferredWrite], list[str]]
 """Makes a write and returns remarks. Raises StoreUnavailableError if it cannot be made yet,
 StoreRefusedError if it never can."""
 _MAKERS: dict[str, WriteMaker] = {}
 _STORES: dict[str, StoreName] = {}
 
 
-def register_maker(
+def register_outbox_maker(
     kind: str, store: StoreName = "relational"
 ) -> Callable[[WriteMaker], WriteMaker]:
     """Register the maker of a kind of deferred writes, and its store."""
@@ -77,13 +77,13 @@ def register_maker(
     return enter_maker
 
 
-def flush_deferred(writer: StoreWriter, store: StoreName | None = None) -> list[str]:
+def flush_outbox(writer: OutboxWriter, store: StoreName | None = None) -> list[str]:
     """Make the deferred writes of one store, or of all, in order; return remarks for the model.
 
     Raises:
         StoreUnavailableError: A store still does not answer; writes not made stay deferred.
     """
-    remarks, refused = attempt_deferred(writer, store)
+    remarks, refused = attempt_outbox_writes(writer, store)
     writer.state.deferred_writes = [
         each
         for each in writer.state.deferred_writes
@@ -92,10 +92,10 @@ def flush_deferred(writer: StoreWriter, store: StoreName | None = None) -> list[
     return [*remarks, *(f"A deferred write was dropped: {why}" for _, why in refused)]
 
 
-def attempt_deferred(
-    writer: StoreWriter, store: StoreName | None = None
+def attempt_outbox_writes(
+    writer: OutboxWriter, store: StoreName | None = None
 ) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
-    """Like `flush_deferred`, but refused writes stay deferred and are returned with the reasons.
+    """Like `flush_outbox`, but refused writes stay deferred and are returned with the reasons.
 
     Raises:
         StoreUnavailableError: A store still does not answer; writes not made or refused stay
@@ -124,14 +124,14 @@ def attempt_deferred(
     return remarks, refused
 
 
-def write_or_defer(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
+def write_or_defer(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     """Make a write after the deferred ones of its store, or defer it; return remarks.
 
     Raises:
         StoreRefusedError: Too many writes are deferred, or the store refuses this one.
     """
     try:
-        return [*flush_deferred(writer, _STORES[entry.kind]), *_MAKERS[entry.kind](writer, entry)]
+        return [*flush_outbox(writer, _STORES[entry.kind]), *_MAKERS[entry.kind](writer, entry)]
     except StoreRefusedError:
         raise
     except StoreUnavailableError as error:
@@ -145,7 +145,7 @@ def write_or_defer(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
 
 
 def defer_write(
-    writer: StoreWriter, entry: DeferredWrite, error: StoreUnavailableError
+    writer: OutboxWriter, entry: DeferredWrite, error: StoreUnavailableError
 ) -> list[str]:
     """Defer a write and return a remark for the model."""
     writer.state.deferred_writes = [*writer.state.deferred_writes, entry]

@@ -115,6 +115,6 @@ TRACES = Table(
 )
 
 
-def storable_value(value: Any) -> Any:
+def storable_column_value(value: Any) -> Any:
     """Return the value without zero bytes, which PostgreSQL refuses in texts."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value

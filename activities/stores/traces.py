@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from activities.stores.schema import TRACES, storable_value
+from activities.stores.schema import TRACES, storable_column_value
 
 T = TRACES.c
 PLAIN = [column for column in T if column.name not in ("embedding", "embedded_by")]
@@ -22,7 +22,7 @@ def keep_traces(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> in
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     count = 0
     for row in rows:
-        values = {name: storable_value(value) for name, value in row.items()}
+        values = {name: storable_column_value(value) for name, value in row.items()}
         put = dialect.insert(TRACES).values(**{"scope": "project", "retrieved": 0, **values})
         put = put.on_conflict_do_nothing(index_elements=["key"])
         # Count the returned rows, since not every driver reports a row count.
@@ -42,7 +42,7 @@ def job_traces(connection: Connection, job: str) -> Sequence[Row[Any]]:
     return connection.execute(query.order_by(T.at, T.step, T.id)).all()
 
 
-def list_traces(
+def list_stored_traces(
     connection: Connection,
     *,
     job: str = "",
@@ -68,7 +68,7 @@ def count_retrieved_traces(connection: Connection, ids: Sequence[int]) -> None:
     connection.execute(counted)
 
 
-def make_trace_universal(connection: Connection, id: int) -> bool:
+def make_stored_trace_universal(connection: Connection, id: int) -> bool:
     """Show a trace to every project; return whether it exists."""
     result = connection.execute(update(TRACES).where(T.id == id).values(scope="universal"))
     return result.rowcount > 0

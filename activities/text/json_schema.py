@@ -25,7 +25,7 @@ def schema_validator(schema: dict[str, Any]) -> Validator:
     """Return a validator of this schema, by draft 2020-12 if it names no dialect."""
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
     # Use a linear-time engine for patterns, and an empty registry, so that nothing is fetched.
-    safe = validators.extend(kind, {"pattern": _check_pattern})
+    safe = validators.extend(kind, {"pattern": _check_json_schema_pattern})
     validator: Validator = safe(schema, registry=Registry())
     return validator
 
@@ -41,7 +41,7 @@ def schema_problem(schema: dict[str, Any]) -> str | None:
     return None
 
 
-def list_violations(schema: dict[str, Any], value: object) -> list[str]:
+def list_json_schema_violations(schema: dict[str, Any], value: object) -> list[str]:
     """Return the first violations, each with its place.
 
     Raises:
@@ -61,7 +61,7 @@ def list_violations(schema: dict[str, Any], value: object) -> list[str]:
     return named
 
 
-def _check_pattern(
+def _check_json_schema_pattern(
     _: Validator, pattern: str, instance: object, schema: object
 ) -> Iterator[SchemaViolation]:
     try:

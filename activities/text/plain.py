@@ -17,12 +17,12 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def as_json(content: object) -> str:
+def as_readable_json(content: object) -> str:
     """Return indented JSON with a final newline, readable for people."""
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def tool_name(text: str) -> str:
+def safe_tool_name(text: str) -> str:
     """Replace characters that endpoints refuse in a tool's name; the length is not checked."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", text)
 
@@ -49,7 +49,7 @@ def split_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def title_line(text: str) -> str:
+def text_title_line(text: str) -> str:
     """Return the first line with words, at most `TITLE_CHARACTERS` long."""
     lines = [line.strip("# ").strip() for line in text.splitlines()]
     first = next((line for line in lines if line), "")

@@ -21,7 +21,7 @@ MESSAGE_TOKENS = 4
 
 
 @lru_cache(maxsize=256)
-def encoding_name(model: str) -> str:
+def token_encoding_name(model: str) -> str:
     """Return the name of a model's encoding; the newest one for unknown models."""
     try:
         name = encoding_name_for_model(model)
@@ -39,7 +39,7 @@ def _load_encoding(name: str) -> bpe_openai.Encoding:
 
 def count_tokens(text: str, encoding: str = UNKNOWN) -> int:
     pieces = (text[start : start + PIECE] for start in range(0, len(text), PIECE))
-    return sum(len(_encode_piece(piece, encoding)) for piece in pieces)
+    return sum(len(_encode_tokens(piece, encoding)) for piece in pieces)
 
 
 def message_tokens(data: bytes, encoding: str) -> int:
@@ -51,16 +51,16 @@ def message_tokens(data: bytes, encoding: str) -> int:
     return MESSAGE_TOKENS + sum(count_tokens(text, encoding) for text in texts)
 
 
-def _encode_piece(piece: str, encoding: str = UNKNOWN) -> list[int]:
+def _encode_tokens(piece: str, encoding: str = UNKNOWN) -> list[int]:
     tokens: list[int] = _load_encoding(encoding).encode_ordinary(piece)
     return tokens
 
 
-def clip_text(text: str, limit: int, pointer: str) -> str:
+def clip_to_tokens(text: str, limit: int, pointer: str) -> str:
     """Return a text's first `limit` tokens, marked if cut; `pointer` says where the rest is."""
     used = 0
     for start in range(0, len(text), PIECE):
-        tokens = _encode_piece(text[start : start + PIECE])
+        tokens = _encode_tokens(text[start : start + PIECE])
         if used + len(tokens) > limit:
             # A token may end inside a character; drop the incomplete one.
             head = _load_encoding(UNKNOWN).decode(tokens[: limit - used]).rstrip("\ufffd")

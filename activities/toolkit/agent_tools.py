@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from activities.toolkit.registry import REGISTRY, Tool, select_tools
+from activities.toolkit.registry import REGISTRY, Tool, select_registered_tools
 from activities.toolkit.remote import remote_tool
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.shell import LAYER, ShellConfig
@@ -15,10 +15,10 @@ MAX_HOSTS = 10
 """Hosts that the description of the command tool names."""
 
 
-def tools_by_name(config: AgentConfig) -> dict[str, Tool]:
+def agent_tools_by_name(config: AgentConfig) -> dict[str, Tool]:
     """Return all tools a configuration may name, by name; those of the registry come first."""
-    tools = [*REGISTRY.values(), *_server_tools(config)]
-    return {tool.name: _describe_shell(tool, config.shell) for tool in tools}
+    tools = [*REGISTRY.values(), *_agent_server_tools(config)]
+    return {tool.name: _describe_agent_command_tool(tool, config.shell) for tool in tools}
 
 
 def agent_tools(config: AgentConfig) -> list[Tool]:
@@ -27,21 +27,21 @@ def agent_tools(config: AgentConfig) -> list[Tool]:
     Raises:
         UnknownTool: The configuration has a name that is neither a tool nor a group.
     """
-    tools = [*select_tools(config.toolset), *_server_tools(config)]
+    tools = [*select_registered_tools(config.toolset), *_agent_server_tools(config)]
     names = {"", *(entry.name for entry in tools)}
     return [
-        _describe_shell(entry, config.shell)
+        _describe_agent_command_tool(entry, config.shell)
         for entry in tools
         if entry.needs in names or entry.name in config.tools
     ]
 
 
-def has_tool(config: AgentConfig, name: str) -> bool:
+def agent_has_tool(config: AgentConfig, name: str) -> bool:
     """Return whether the agent has this registry tool."""
-    return any(entry.name == name for entry in select_tools(config.toolset))
+    return any(entry.name == name for entry in select_registered_tools(config.toolset))
 
 
-def check_servers(config: AgentConfig) -> None:
+def check_agent_server_names(config: AgentConfig) -> None:
     """Check that no server's name, which is also its group, is already in use.
 
     Raises:
@@ -55,7 +55,7 @@ def check_servers(config: AgentConfig) -> None:
         )
 
 
-def _describe_shell(entry: Tool, shell: ShellConfig) -> Tool:
+def _describe_agent_command_tool(entry: Tool, shell: ShellConfig) -> Tool:
     """Return the tool; the command tool's description names what is configured for commands."""
     if entry.name != COMMAND_TOOL or not (shell.setup or shell.hosts):
         return entry
@@ -68,5 +68,5 @@ def _describe_shell(entry: Tool, shell: ShellConfig) -> Tool:
     return replace(entry, summary=" ".join(parts))
 
 
-def _server_tools(config: AgentConfig) -> list[Tool]:
+def _agent_server_tools(config: AgentConfig) -> list[Tool]:
     return [remote_tool(declared, config.mcp[declared.server]) for declared in config.server_tools]

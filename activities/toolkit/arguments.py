@@ -11,9 +11,9 @@ from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
 
 from activities.text.json_schema import MAX_VIOLATIONS, schema_validator
-from activities.toolkit.json_schemas import argument_facts, brief_schema, offerable_schema
+from activities.toolkit.json_schemas import brief_schema, offerable_schema, schema_argument_facts
 from protocol.errors import Refusal
-from protocol.validation_errors import error_message
+from protocol.validation_errors import validation_error_message
 
 
 class InvalidArguments(Refusal):
@@ -65,7 +65,7 @@ class ModelArguments:
                 name,
                 field.is_required(),
                 field.description or "",
-                argument_facts(properties.get(name), schema),
+                schema_argument_facts(properties.get(name), schema),
             )
             for name, field in self.model.model_fields.items()
         ]
@@ -76,7 +76,8 @@ class ModelArguments:
         except ValidationError as error:
             raise InvalidArguments(
                 "; ".join(
-                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {error_message(item)}"
+                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: "
+                    f"{validation_error_message(item)}"
                     for item in error.errors()[:MAX_VIOLATIONS]
                 )
             ) from None
@@ -100,7 +101,7 @@ class SchemaArguments:
         for name, field in self.schema.get("properties", {}).items():
             raw_description = field.get("description", "") if isinstance(field, dict) else ""
             description = " ".join(str(raw_description).split())
-            known = argument_facts(field, self.schema)
+            known = schema_argument_facts(field, self.schema)
             arguments.append(Argument(str(name), name in required, description, known))
         return arguments
 
@@ -117,7 +118,9 @@ class SchemaArguments:
             # The schema has a dangling or circular reference; the server validates by itself.
             return values
         if errors:
-            raise InvalidArguments("; ".join(map(_violation_text, errors[:MAX_VIOLATIONS])))
+            raise InvalidArguments(
+                "; ".join(map(_argument_violation_text, errors[:MAX_VIOLATIONS]))
+            )
         return values
 
     @cached_property
@@ -125,6 +128,6 @@ class SchemaArguments:
         return schema_validator(self._declared)
 
 
-def _violation_text(error: SchemaViolation) -> str:
+def _argument_violation_text(error: SchemaViolation) -> str:
     where = ".".join(map(str, error.absolute_path)) or "arguments"
     return f"{where}: {error.message[:300]}"

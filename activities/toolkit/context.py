@@ -16,7 +16,7 @@ from protocol.requests import Pending
 from protocol.state import JobState
 
 
-def no_heartbeat() -> None:
+def no_tool_heartbeat() -> None:
     """Do nothing; for tools that run as local activities, which need no heartbeat."""
 
 
@@ -74,7 +74,7 @@ class ToolContext:
     """When the call was scheduled, in epoch milliseconds by the server; grows from call to call."""
     command_failure: str = ""
     """How a failed command ended, which the model has to read before its next calls run."""
-    heartbeat: Callable[[], None] = no_heartbeat
+    heartbeat: Callable[[], None] = no_tool_heartbeat
     waited_seconds: int = 0
     """For `wait`: seconds that have passed."""
     pending: Pending | None = None

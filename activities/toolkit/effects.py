@@ -13,7 +13,7 @@ from typing import Any
 
 from activities.checkpoints import Files
 from activities.job.result_cache import ResultCache
-from activities.runtime.heartbeats import check_wanted_in_thread
+from activities.runtime.heartbeats import check_thread_by_heartbeat
 from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
 from protocol.requests import Pending
 
@@ -64,13 +64,15 @@ def run_effect_once(
         Unfinished: From the tool, or as recorded by an earlier attempt.
     """
     # The end of a phase clears the ledger, and a cancelled call may never have been in it.
-    check_wanted_in_thread()
+    check_thread_by_heartbeat()
     done_key, begun_key, passed_key = f"{key}.done", f"{key}.begun", f"{key}.passed"
     stored = results.find(done_key)
     # Otherwise the previous attempt ran on another host, so its outcome is unknown here.
-    known = attempt == 1 or results.find(passed_key) == _attempt_mark(activity_id, attempt - 1)
+    known = attempt == 1 or results.find(passed_key) == _effect_attempt_mark(
+        activity_id, attempt - 1
+    )
     if stored is None and prepare and known and results.find(begun_key) is None:
-        results.put(passed_key, _attempt_mark(activity_id, attempt))
+        results.put(passed_key, _effect_attempt_mark(activity_id, attempt))
         prepare()
         stored = results.find(done_key)
     if stored is not None:
@@ -79,12 +81,12 @@ def run_effect_once(
         raise ToolError(MAY_HAVE_HAPPENED)
     else:
         try:
-            outcome = _run_to_outcome(run)
+            outcome = _run_effect_to_outcome(run)
         except Unfinished:
             results.release(begun_key)
             raise
         except DependencyUnavailable:
-            results.put(passed_key, _attempt_mark(activity_id, attempt))
+            results.put(passed_key, _effect_attempt_mark(activity_id, attempt))
             results.release(begun_key)
             raise
         results.put(done_key, json.dumps(outcome).encode())
@@ -95,7 +97,7 @@ def run_effect_once(
     return outcome["text"], Files(files.store, outcome["files"], limit=files.limit)
 
 
-def _run_to_outcome(run: Callable[[], tuple[str, Files]]) -> dict[str, Any]:
+def _run_effect_to_outcome(run: Callable[[], tuple[str, Files]]) -> dict[str, Any]:
     """Make the call and return its outcome as the ledger records it."""
     try:
         text, after = run()
@@ -111,6 +113,6 @@ def _run_to_outcome(run: Callable[[], tuple[str, Files]]) -> dict[str, Any]:
     return {"text": text, "files": after.id}
 
 
-def _attempt_mark(activity_id: str, attempt: int) -> bytes:
+def _effect_attempt_mark(activity_id: str, attempt: int) -> bytes:
     """Return the name of an attempt that ended here before the call began."""
     return f"{activity_id} {attempt}".encode()

@@ -34,7 +34,7 @@ https://developers.openai.com/api/docs/guides/structured-outputs#supported-schem
 def offerable_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema as OpenAI's endpoints accept it: no alternatives at the top, and items for
     each list. Constraints lost here are still checked when a tool is called."""
-    expanded = _map_schema(schema, _with_items)
+    expanded = _map_schema(schema, _add_schema_items)
     properties = dict(expanded.get("properties") or {})
     for branch in (choice for key in CHOICES for choice in expanded.get(key) or []):
         if isinstance(branch, dict):
@@ -44,7 +44,7 @@ def offerable_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {**allowed, "properties": properties}
 
 
-def argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0) -> list[str]:
+def schema_argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0) -> list[str]:
     """Return an argument's values, bounds and default as text for its documentation.
 
     Args:
@@ -58,18 +58,20 @@ def argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0) -> li
     if isinstance(values := field.get("enum"), list):
         described.append(f"one of {first_few([str(each)[:80] for each in values], MAX_VALUES)}")
     for least, most, unit in BOUNDS:
-        described += _bound_facts(field.get(least), field.get(most), unit)
+        described += _schema_bound_facts(field.get(least), field.get(most), unit)
     described += [
-        f"{word} {_format_number(field[key])}"
+        f"{word} {_format_schema_bound(field[key])}"
         for key, word in BEYOND.items()
-        if _is_figure(field.get(key))
+        if _is_schema_bound(field.get(key))
     ]
     parts = [choice for key in CHOICES if isinstance(field.get(key), list) for choice in field[key]]
     if str(named := field.get("$ref")).startswith("#/$defs/"):
         parts.append((root_schema.get("$defs") or {}).get(str(named).removeprefix("#/$defs/")))
-    described += [fact for part in parts for fact in argument_facts(part, root_schema, deep + 1)]
     described += [
-        f"each {fact}" for fact in argument_facts(field.get("items"), root_schema, deep + 1)
+        fact for part in parts for fact in schema_argument_facts(part, root_schema, deep + 1)
+    ]
+    described += [
+        f"each {fact}" for fact in schema_argument_facts(field.get("items"), root_schema, deep + 1)
     ]
     if (default := field.get("default")) not in (None, "", [], {}):
         default_text = default if isinstance(default, str) else json.dumps(default)
@@ -77,26 +79,26 @@ def argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0) -> li
     return list(dict.fromkeys(described))
 
 
-def _bound_facts(least: object, most: object, unit: str) -> list[str]:
+def _schema_bound_facts(least: object, most: object, unit: str) -> list[str]:
     # Do not document that a text or a list must not be empty.
-    low = least if _is_figure(least) and not (unit and least in (0, 1)) else None
-    high = most if _is_figure(most) else None
+    low = least if _is_schema_bound(least) and not (unit and least in (0, 1)) else None
+    high = most if _is_schema_bound(most) else None
     if low is not None and high is not None:
-        return [f"{_format_number(low)} to {_format_number(high)}{unit}"]
+        return [f"{_format_schema_bound(low)} to {_format_schema_bound(high)}{unit}"]
     if low is None and high is None:
         return []
     return [
-        f"at least {_format_number(low)}{unit}"
+        f"at least {_format_schema_bound(low)}{unit}"
         if high is None
-        else f"at most {_format_number(high)}{unit}"
+        else f"at most {_format_schema_bound(high)}{unit}"
     ]
 
 
-def _is_figure(value: object) -> bool:
+def _is_schema_bound(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _format_number(value: Any) -> str:
+def _format_schema_bound(value: Any) -> str:
     return f"{value:,}"
 
 
@@ -169,7 +171,7 @@ def without_keywords(schema: dict[str, Any], keywords: Collection[str]) -> dict[
     return _map_schema(schema, lambda part: {k: v for k, v in part.items() if k not in keywords})
 
 
-def _with_items(schema: dict[str, Any]) -> dict[str, Any]:
+def _add_schema_items(schema: dict[str, Any]) -> dict[str, Any]:
     kind = schema.get("type")
     lists = kind == "array" or (isinstance(kind, list) and "array" in kind)
     return {**schema, "items": {}} if lists and "items" not in schema else schema

@@ -31,7 +31,9 @@ READ = (*STRATEGIC, "workspace.md", "instructions.md", "experiences.md")
 """Files that agents or people write and the system reads."""
 
 
-def write_refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = ()) -> str | None:
+def owned_path_refusal(
+    path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = ()
+) -> str | None:
     """Return why the path may not be changed, or None.
 
     Args:
@@ -39,13 +41,13 @@ def write_refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = 
         phase: Kind of the running phase.
         owned_by_tool: System paths that this tool may write.
     """
-    if _covers_path(owned_by_tool, path):
+    if _covers_owned_path(owned_by_tool, path):
         return None
     if is_system_path(path):
         return f"{path} is kept by the system. Write to another path, for example under notes/."
-    if _covers_path(INPUTS, path):
+    if _covers_owned_path(INPUTS, path):
         return f"{path} is an input of the job and stays as it is. Write to another path."
-    if phase == "tactical" and _covers_path(STRATEGIC, path):
+    if phase == "tactical" and _covers_owned_path(STRATEGIC, path):
         return (
             f"{path} is written in strategic phases only; a todo ticks the boxes that it covers. "
             "Put findings into notes/ and let the next strategic phase take them up, or call "
@@ -54,7 +56,7 @@ def write_refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = 
     return None
 
 
-def folder_refusal(path: str) -> str | None:
+def owned_folder_refusal(path: str) -> str | None:
     """Return why there may be no file at this path, or None: the system needs a folder there."""
     if any(pattern.startswith(f"{path}/") for pattern in SYSTEM):
         return f"{path} is a folder that the system writes to. Give the file another name."
@@ -66,7 +68,9 @@ def restore_owned_paths(kind: PhaseKind, before: Files, after: Files) -> tuple[F
     put_back = []
     for change in diff_files(before, after):
         is_new_file = change.new is not None and change.new.kind != "folder"
-        if write_refusal(change.path, kind) or (is_new_file and folder_refusal(change.path)):
+        if owned_path_refusal(change.path, kind) or (
+            is_new_file and owned_folder_refusal(change.path)
+        ):
             put_back.append(change.path)
     # Restore deeper paths first: they may be in a folder that replaced a file.
     for path in sorted(put_back, reverse=True):
@@ -74,7 +78,7 @@ def restore_owned_paths(kind: PhaseKind, before: Files, after: Files) -> tuple[F
     return after, put_back
 
 
-def git_path_refusal(path: str) -> str | None:
+def git_owned_path_refusal(path: str) -> str | None:
     """Return why only commands may write this path, or None.
 
     Git executes files in a repository's `.git` (hooks, configured programs), even for a person who
@@ -87,10 +91,10 @@ def git_path_refusal(path: str) -> str | None:
 
 def is_system_path(path: str) -> bool:
     """Return whether only the system may write this path."""
-    return _covers_path(SYSTEM, path)
+    return _covers_owned_path(SYSTEM, path)
 
 
-def system_path_prefix(path: str) -> str | None:
+def system_owned_prefix(path: str) -> str | None:
     """Return the shortest leading part of the path that only the system may write, or None."""
     parts = path.split("/")
     beginnings = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
@@ -99,14 +103,14 @@ def system_path_prefix(path: str) -> str | None:
 
 def is_outside_content(path: str) -> bool:
     """Return whether the path's content came from documents or the web."""
-    return _covers_path(("documents/", "chunks/"), "/".join(parts_of(path)))
+    return _covers_owned_path(("documents/", "chunks/"), "/".join(parts_of(path)))
 
 
-def _covers_path(patterns: tuple[str, ...], path: str) -> bool:
+def _covers_owned_path(patterns: tuple[str, ...], path: str) -> bool:
     # Also match paths below a file's name: a folder there would prevent writing the file.
-    return f"{path}/".startswith(_folder_patterns(patterns))
+    return f"{path}/".startswith(_owned_folder_patterns(patterns))
 
 
 @cache
-def _folder_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+def _owned_folder_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{pattern.rstrip('/')}/" for pattern in patterns)

@@ -205,13 +205,13 @@ def tool(
         if not wrong and local and (at_most_once or effect == "outside"):
             wrong = "reaches outside: it needs local=False"
         if wrong:
-            raise ConfigError(f"{_tool_place(function)}: {wrong}")
+            raise ConfigError(f"{_registered_tool_place(function)}: {wrong}")
         REGISTRY[function.__name__] = Tool(
             name=function.__name__,
             group=group,
             summary=summary,
             documentation=rest.strip(),
-            arguments=_arguments_of(function),
+            arguments=_registered_tool_arguments(function),
             function=function,
             phases=phases,
             effect=effect,
@@ -227,7 +227,7 @@ def tool(
     return register_function
 
 
-def _tool_place(function: ToolFunction) -> str:
+def _registered_tool_place(function: ToolFunction) -> str:
     return f"{inspect.getfile(function)}: tool {function.__name__}"
 
 
@@ -242,7 +242,7 @@ def _declaration_problem(function: ToolFunction, effect: str, phases: Collection
     if (other := REGISTRY.get(function.__name__)) and (
         inspect.getfile(other.function) != inspect.getfile(function)
     ):
-        return f"the name is taken ({_tool_place(other.function)}); choose another one"
+        return f"the name is taken ({_registered_tool_place(other.function)}); choose another one"
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].name != "context":
         return "the first parameter is to be context: ToolContext"
@@ -256,7 +256,7 @@ def _declaration_problem(function: ToolFunction, effect: str, phases: Collection
     return ""
 
 
-def _arguments_of(function: ToolFunction) -> Arguments:
+def _registered_tool_arguments(function: ToolFunction) -> Arguments:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
     fields: dict[str, Any] = {
         p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in parameters
@@ -276,7 +276,7 @@ class UnknownTool(KeyError):
         return f"this worker has no tool or group {self.args[0]!r}: start one that has it"
 
 
-def select_tools(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:
+def select_registered_tools(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:
     """Return the tools with the given names or groups, in the order of `among`.
 
     Raises:

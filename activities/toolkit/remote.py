@@ -32,7 +32,7 @@ def remote_tool(declared: DeclaredTool, server: Server) -> Tool:
         summary=summary,
         documentation=declared.description if cut else rest.strip(),
         arguments=SchemaArguments(declared.parameters),
-        function=partial(_call_server, declared),
+        function=partial(_call_remote_tool, declared),
         phases=("tactical",),
         effect="outside",
         local=False,
@@ -44,7 +44,7 @@ def remote_tool(declared: DeclaredTool, server: Server) -> Tool:
     )
 
 
-def _call_server(declared: DeclaredTool, context: ToolContext, /, **arguments: Any) -> str:
+def _call_remote_tool(declared: DeclaredTool, context: ToolContext, /, **arguments: Any) -> str:
     # Imported on use: the protocol library takes a second to load, and most workers have no server.
     calling = import_module("activities.mcp.tool_call")
     text: str = calling.call_server_tool(declared, context, arguments)

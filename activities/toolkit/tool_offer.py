@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from activities.checkpoints import Files
-from activities.toolkit.agent_tools import agent_tools, tools_by_name
+from activities.toolkit.agent_tools import agent_tools, agent_tools_by_name
 from activities.toolkit.registry import REGISTRY, Tool
 from config.schema.agent import AgentConfig
 from protocol.state import PhaseKind
@@ -63,7 +63,7 @@ def offer_tools(
     return ToolOffer(at_hand, list(deferred.values()))
 
 
-def unused_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> list[str]:
+def unoffered_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> list[str]:
     """Return tools that a phase does not offer, since the job cannot use them when it begins.
 
     They can still be called, since `tools/` documents them.
@@ -85,7 +85,7 @@ def offered_names(config: AgentConfig, kind: PhaseKind, unused: Collection[str])
     return [entry.name for entry in tool_offer.offered + tool_offer.deferred]
 
 
-def equipped_tools(config: AgentConfig) -> list[Tool]:
+def offerable_tools(config: AgentConfig) -> list[Tool]:
     """Return every tool that jobs of the agent may call.
 
     Raises:
@@ -94,10 +94,10 @@ def equipped_tools(config: AgentConfig) -> list[Tool]:
     offers = [offer_tools(config, kind) for kind in get_args(PhaseKind)]
     tools = [entry for tool_offer in offers for entry in tool_offer.offered + tool_offer.deferred]
     names = {entry.name for entry in tools}
-    return [entry for entry in tools_by_name(config).values() if entry.name in names]
+    return [entry for entry in agent_tools_by_name(config).values() if entry.name in names]
 
 
-def deferred_refusal(
+def deferred_tool_refusal(
     config: AgentConfig,
     kind: PhaseKind,
     found_tools: Sequence[str],

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from activities.checkpoints import Files, PathRefused
 from activities.job.conversation import Conversation
-from activities.text.tokens import clip_text
+from activities.text.tokens import clip_to_tokens
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY, Tool, tool
@@ -44,10 +44,10 @@ def delegate(
     web where you have it, and changes nothing. Up to four calls in one reply run side by side. An
     answer has at most 2,000 tokens and is kept in delegated/.
     """
-    _check_files(context.files, files)
+    _check_delegated_files(context.files, files)
     if not context.answer:
         raise ToolError(NO_ANSWER)
-    answer = clip_text(context.answer, ANSWER_TOKENS, "the answer was longer than it may be")
+    answer = clip_to_tokens(context.answer, ANSWER_TOKENS, "the answer was longer than it may be")
     present = context.files.children(FOLDER) if context.files.entry(FOLDER) else []
     path = f"{FOLDER}/{len(present) + 1:04d}.md"
     listed = "".join(f"- {name}\n" for name in files)
@@ -56,20 +56,20 @@ def delegate(
     return f"{path} has this answer. {DATA}\n\n{answer}"
 
 
-def reads_for_others(entry: Tool) -> bool:
+def is_delegated_tool(entry: Tool) -> bool:
     """Return whether a helper gets this tool if its agent has it."""
     return entry.group == "web" or (entry.effect == "reads" and entry.group in READING)
 
 
-def read_task(files: Files, raw_arguments: str) -> str:
+def read_delegated_task(files: Files, raw_arguments: str) -> str:
     """Return the task text of a `delegate` call. Raises ToolError if the call is invalid."""
     arguments = REGISTRY[DELEGATE].parse(raw_arguments)
-    _check_files(files, arguments["files"])
+    _check_delegated_files(files, arguments["files"])
     listed = "\n".join(f"- {path}" for path in arguments["files"])
     return f"{arguments['task']}\n\nFiles to read:\n\n{listed or '(find them yourself)'}"
 
 
-def read_answer(tree: Files) -> str:
+def read_delegated_answer(tree: Files) -> str:
     """Return a helper's last message; empty if that is no answer."""
     conversation = Conversation(tree.subfolder(CONVERSATION))
     last = conversation.message(len(conversation) - 1)
@@ -77,7 +77,7 @@ def read_answer(tree: Files) -> str:
     return str(answer or "").strip()
 
 
-def _check_files(files: Files, paths: list[str]) -> None:
+def _check_delegated_files(files: Files, paths: list[str]) -> None:
     try:
         missing = [path for path in paths if files.entry(path) is None]
     except PathRefused as refused:

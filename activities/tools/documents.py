@@ -19,15 +19,15 @@ from activities.documents import (
     ReadingResult,
     name_unread_pages,
     parse_pages,
-    read_bounded,
+    read_document_bounded,
     render_pages,
 )
-from activities.documents.inputs import quality_beside, text_beside
+from activities.documents.inputs import input_document_quality_name, input_document_text_name
 from activities.text import tokens
-from activities.text.plain import as_json
+from activities.text.plain import as_readable_json
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from activities.toolkit.ownership import DOCUMENT_NOTICE, write_refusal
+from activities.toolkit.ownership import DOCUMENT_NOTICE, owned_path_refusal
 from activities.toolkit.registry import tool
 from activities.web import FOLDER as FETCHED
 
@@ -53,11 +53,13 @@ def extract_document_text(
     first, last = _page_range(pages, all_pages)
     shown = [page for page in all_pages if first <= page.number <= last]
     if not shown:
-        raise ToolError(f"{path} has the pages {_page_span(all_pages)}; there is none in {pages}.")
+        raise ToolError(
+            f"{path} has the pages {page_span_text(all_pages)}; there is none in {pages}."
+        )
     what = "page" if len(shown) == 1 else "pages"
     doubts = f" {reading.quality}" if reading.quality else name_unread_pages(shown)
     return (
-        f"{path}, {what} {_page_span(shown)} of {all_pages[-1].number}.{doubts} "
+        f"{path}, {what} {page_span_text(shown)} of {all_pages[-1].number}.{doubts} "
         f"{DOCUMENT_NOTICE}\n{render_pages(shown)}"
     )
 
@@ -80,22 +82,24 @@ def chunk_document(
     if shared >= size:
         raise ToolError(f"overlap ({shared}) must be smaller than max_tokens ({size}).")
     path = document_of(context, path)
-    folder = f"chunks/{result_folder(path)}"
+    folder = f"chunks/{document_result_folder(path)}"
     if context.files.entry(folder):
         context.files = context.files.delete(folder)
     manifest = []
     pages = document_pages(context, path)
-    for number, (text, numbers) in enumerate(_split_chunks(pages, size, shared), 1):
+    for number, (text, numbers) in enumerate(split_document_chunks(pages, size, shared), 1):
         context.heartbeat()
         name = f"{folder}/chunk_{number:03d}.md"
         context.files = context.files.write(name, text.encode())
         manifest.append({"path": name, "pages": numbers, "tokens": tokens.count_tokens(text)})
     content = {"document": path, "max_tokens": size, "overlap": shared, "chunks": manifest}
-    context.files = context.files.write(f"{folder}/manifest.json", as_json(content).encode())
+    context.files = context.files.write(
+        f"{folder}/manifest.json", as_readable_json(content).encode()
+    )
     return f"Wrote {len(manifest)} chunks and {folder}/manifest.json.{name_unread_pages(pages)}"
 
 
-def result_folder(path: str) -> str:
+def document_result_folder(path: str) -> str:
     """Return the folder name for a document's results; unique across folders."""
     parts = parts_of(path)
     return "/".join(parts[1:] if parts[0] == "documents" else parts)
@@ -121,21 +125,22 @@ def document_reading(context: ToolContext, path: str) -> ReadingResult:
 
 def read_document_in(files: Files, path: str, heartbeat: Callable[[], None]) -> ReadingResult:
     """Like `document_reading`, for any tree of files."""
-    name = document_in(files, path)
+    name = find_document_of_text(files, path)
     data = files.read(name)
-    beside = text_beside(name)
+    beside = input_document_text_name(name)
     try:
         # Only inputs have trusted text beside them; elsewhere the agent could forge what it cites.
-        if _covers_input(name) and files.entry(beside):
+        if _is_document_write_protected(name) and files.entry(beside):
             return ReadingResult(
-                parse_pages(files.read(beside).decode()), quality=_kept_quality(files, name)
+                parse_pages(files.read(beside).decode()),
+                quality=_stored_document_quality(files, name),
             )
-        return read_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
+        return read_document_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
 
 
-def input_paths(files: Files) -> list[str]:
+def input_document_paths(files: Files) -> list[str]:
     """Return the paths of the job's input documents, without those it fetched itself."""
     if files.entry("documents") is None:
         return []
@@ -144,12 +149,14 @@ def input_paths(files: Files) -> list[str]:
         for entry in files.walk("documents")
         if entry.kind == "file" and not entry.path.startswith(f"{FETCHED}/")
     ]
-    beside = {quality_beside(path) for path in paths}
-    return [path for path in paths if path not in beside and document_in(files, path) == path]
+    beside = {input_document_quality_name(path) for path in paths}
+    return [
+        path for path in paths if path not in beside and find_document_of_text(files, path) == path
+    ]
 
 
-def _kept_quality(files: Files, name: str) -> Quality:
-    path = quality_beside(name)
+def _stored_document_quality(files: Files, name: str) -> Quality:
+    path = input_document_quality_name(name)
     return Quality() if files.entry(path) is None else Quality.from_json(files.read(path).decode())
 
 
@@ -158,21 +165,21 @@ def document_of(context: ToolContext, path: str) -> str:
 
     That text has all pages in one file, so it would count as a document of one page.
     """
-    return document_in(context.files, path)
+    return find_document_of_text(context.files, path)
 
 
-def document_in(files: Files, path: str) -> str:
+def find_document_of_text(files: Files, path: str) -> str:
     """Like `document_of`, for any tree of files."""
     name = "/".join(parts_of(path))
-    document = name.removesuffix(text_beside(""))
-    if document == name or not _covers_input(document) or files.entry(name) is None:
+    document = name.removesuffix(input_document_text_name(""))
+    if document == name or not _is_document_write_protected(document) or files.entry(name) is None:
         return name
     meant = files.entry(document)
     return document if meant and meant.kind == "file" else name
 
 
-def _covers_input(name: str) -> bool:
-    return write_refusal(name, "strategic") is not None
+def _is_document_write_protected(name: str) -> bool:
+    return owned_path_refusal(name, "strategic") is not None
 
 
 def _page_range(pages: str | None, available: list[Page]) -> tuple[int, int]:
@@ -185,20 +192,20 @@ def _page_range(pages: str | None, available: list[Page]) -> tuple[int, int]:
     return first, int(match.group(2) or first)
 
 
-def _page_span(pages: list[Page]) -> str:
+def page_span_text(pages: list[Page]) -> str:
     if not pages:
         return "none"
     first, last = pages[0].number, pages[-1].number
     return f"{first}" if first == last else f"{first}-{last}"
 
 
-def _split_chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:
+def split_document_chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:
     """Return texts of at most `size` tokens, each with its page numbers."""
     pieces = [
         (piece, page.number)
         for page in pages
         for paragraph in re.split(r"\n\s*\n", page.text)
-        for piece in _split_paragraph(paragraph, size)
+        for piece in _split_chunk_paragraph(paragraph, size)
     ]
     chunks: list[tuple[str, list[int]]] = []
     pending: deque[tuple[str, int, int]] = deque()
@@ -206,18 +213,18 @@ def _split_chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, 
     for piece, number in pieces:
         count = tokens.count_tokens(piece) + 2
         if total + count > size:
-            chunks.append(_join_pieces(pending))
+            chunks.append(_join_chunk_pieces(pending))
             room = min(shared, size - count)
             while total > room:
                 total -= pending.popleft()[2]
         pending.append((piece, number, count))
         total += count
     if pending:
-        chunks.append(_join_pieces(pending))
+        chunks.append(_join_chunk_pieces(pending))
     return chunks
 
 
-def _split_paragraph(paragraph: str, size: int) -> list[str]:
+def _split_chunk_paragraph(paragraph: str, size: int) -> list[str]:
     """Halve a paragraph until each piece fits into a chunk; between words where possible, since
     Chinese or a table of figures may have no spaces."""
     text = paragraph.strip()
@@ -230,8 +237,8 @@ def _split_paragraph(paragraph: str, size: int) -> list[str]:
     middle = len(text) // 2
     cut = text.rfind(" ", 1, middle + 1)
     cut = cut if cut > middle // 2 else middle
-    return _split_paragraph(text[:cut], size) + _split_paragraph(text[cut:], size)
+    return _split_chunk_paragraph(text[:cut], size) + _split_chunk_paragraph(text[cut:], size)
 
 
-def _join_pieces(pieces: deque[tuple[str, int, int]]) -> tuple[str, list[int]]:
+def _join_chunk_pieces(pieces: deque[tuple[str, int, int]]) -> tuple[str, list[int]]:
     return "\n\n".join(piece for piece, _, _ in pieces) + "\n", sorted({n for _, n, _ in pieces})

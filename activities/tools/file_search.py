@@ -45,10 +45,10 @@ def search_files(
     `path` leads there.
     """
     if mode == "semantic":
-        return _by_meaning(context, query, path)
+        return _search_files_by_meaning(context, query, path)
     if mode == "text" and "\n" in query:
         raise ToolError("query has several lines, and lines are searched one by one. Give one.")
-    pattern = _compile_query(query, mode)
+    pattern = _compile_file_query(query, mode)
     hits: list[str] = []
     total = 0
     for entry in _files_under(context, path):
@@ -69,7 +69,7 @@ def search_files(
     return "\n".join(hits) or _no_match(path, query)
 
 
-def _compile_query(query: str, mode: str) -> re2._Regexp[str]:
+def _compile_file_query(query: str, mode: str) -> re2._Regexp[str]:
     try:
         if mode == "text":
             return compile_pattern(re2.escape(query), any_case=True)
@@ -93,7 +93,7 @@ def _file_lines(context: ToolContext, entry: FileEntry) -> list[str]:
         return []
 
 
-def _by_meaning(context: ToolContext, query: str, path: str) -> str:
+def _search_files_by_meaning(context: ToolContext, query: str, path: str) -> str:
     entry = context.files.entry(context.files.resolve_links(path))
     if entry is None:
         raise FileMissing(path)
@@ -110,12 +110,14 @@ def _by_meaning(context: ToolContext, query: str, path: str) -> str:
         embeddings=context.config.embeddings,
         heartbeat=context.heartbeat,
     )
-    shown = [f"{hit.path}:{hit.line}: {_passage_excerpt(hit.text, query)}" for hit in results.hits]
+    shown = [
+        f"{hit.path}:{hit.line}: {_file_passage_excerpt(hit.text, query)}" for hit in results.hits
+    ]
     note = f"[{results.note}]" if results.note else ""
     return "\n".join(part for part in (*(shown or [_no_match(path, query)]), note) if part)
 
 
-def _passage_excerpt(text: str, query: str) -> str:
+def _file_passage_excerpt(text: str, query: str) -> str:
     """Return a passage on one line; if long, the part around the first word of the query."""
     line = " ".join(text.split())
     folded = line.lower()

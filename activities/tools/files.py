@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.checkpoints import FileEntry, Files
-from activities.checkpoints.errors import quote_path
+from activities.checkpoints.errors import quote_path_in_error
 from activities.job.workspace_summary import workspace_summary
 from activities.text.plain import split_lines
 from activities.toolkit.context import ToolContext
@@ -40,7 +40,7 @@ def read_file(
     Shows `limit` lines from line `offset`. The header says how many lines there are; read on
     with a larger offset, and with a larger column in a line too long to be shown whole.
     """
-    lines = split_lines(_read_text(context.files, path))
+    lines = split_lines(_read_file_text(context.files, path))
     context.note_read(path)
     if offset > max(len(lines), 1):
         raise ToolError(f"{path} has {len(lines)} lines; offset {offset} is past its end.")
@@ -62,7 +62,7 @@ def write_file(context: ToolContext, path: Path, content: str) -> str:
 
     Folders on the way are made.
     """
-    _write_text(context, path, content)
+    _write_file_text(context, path, content)
     return f"Wrote {len(content):,} characters to {path}."
 
 
@@ -73,8 +73,8 @@ def append_file(context: ToolContext, path: Path, content: str) -> str:
     Nothing is put between what was there and the new text: begin with a line break if one is
     wanted.
     """
-    before = _read_text(context.files, path) if context.files.entry(path) else ""
-    _write_text(context, path, before + content)
+    before = _read_file_text(context.files, path) if context.files.entry(path) else ""
+    _write_file_text(context, path, before + content)
     return f"Appended {len(content):,} characters to {path}, now {len(before) + len(content):,}."
 
 
@@ -92,18 +92,20 @@ def edit_file(
     file changed since it was last read; the answer then shows the lines as they are. A file with
     CRLF line ends keeps them.
     """
-    text = _read_text(context.files, path)
-    if (read := context.reads.entry(path)) and read.id != _existing_entry(context.files, path).id:
+    text = _read_file_text(context.files, path)
+    if (read := context.reads.entry(path)) and read.id != _existing_file_entry(
+        context.files, path
+    ).id:
         context.note_read(path)
         raise ToolError(
             f"{path} changed since it was last read, nothing was edited. It is now:\n"
-            f"{_lines_around(text, old)}"
+            f"{_file_lines_around(text, old)}"
         )
-    old, new = _with_ends(text, old, new)
+    old, new = _match_file_line_ends(text, old, new)
     count = text.count(old)
     if count == 0:
         raise ToolError(
-            f"{path} does not contain that text. It is now:\n{_lines_around(text, old)}"
+            f"{path} does not contain that text. It is now:\n{_file_lines_around(text, old)}"
         )
     if old == new:
         raise ToolError(f"old and new are the same text: nothing would change in {path}.")
@@ -120,7 +122,7 @@ def edit_file(
             f"{path} would have {size:,} characters; a file may have {context.files.limit:,}. "
             "Replace less."
         )
-    _write_text(context, path, text.replace(old, new))
+    _write_file_text(context, path, text.replace(old, new))
     return f"Replaced {count} passage{'s' if count > 1 else ''} in {path}."
 
 
@@ -145,12 +147,12 @@ def list_files(
         entries = context.files.children(path)
     else:
         top = context.files.resolve_links(path)
-        entries = [e for e in context.files.walk(path) if _matches_pattern(e.path, pattern, top)]
+        entries = [e for e in context.files.walk(path) if _is_file_listed(e.path, pattern, top)]
     if not entries:
         return f"Nothing in {path or 'the workspace'}" + (
             f" matches {pattern}." if pattern else "."
         )
-    lines = [_entry_line(entry) for entry in entries[:MAX_LISTED]]
+    lines = [_listed_file_line(entry) for entry in entries[:MAX_LISTED]]
     if len(entries) > MAX_LISTED:
         lines.append(
             f"[TRUNCATED {len(entries) - MAX_LISTED} more; list a folder or use a pattern]"
@@ -158,7 +160,7 @@ def list_files(
     return "\n".join(lines)
 
 
-def _matches_pattern(path: str, pattern: str, folder: str) -> bool:
+def _is_file_listed(path: str, pattern: str, folder: str) -> bool:
     # In shells `**/` also matches no folder at all.
     patterns = {pattern, pattern.replace("**/", "")}
     names = {path, path.removeprefix(f"{folder}/")}
@@ -170,7 +172,7 @@ def move_file(context: ToolContext, old: Path, new: Path) -> str:
     """Move or rename a file or folder; refused when the target exists."""
     moved = context.files.entry(old)
     if moved and moved.kind != "folder":
-        _check_names_file(new)
+        _check_written_file_path(new)
     if context.files.entry(new):
         raise ToolError(f"{new} exists. Choose another name or delete it first.")
     context.files = context.files.move(old, new)
@@ -195,26 +197,26 @@ def generate_workspace_summary(context: ToolContext) -> str:
         context.config.shell.volatile,
         repository=context.repository,
     )
-    _write_text(context, "workspace_summary.md", text)
+    _write_file_text(context, "workspace_summary.md", text)
     return f"Wrote {len(text):,} characters to workspace_summary.md."
 
 
-def _write_text(context: ToolContext, path: str, content: str) -> None:
-    _check_names_file(path)
+def _write_file_text(context: ToolContext, path: str, content: str) -> None:
+    _check_written_file_path(path)
     context.files = context.files.write(path, content.encode())
     context.note_read(path)
 
 
-def _check_names_file(path: str) -> None:
+def _check_written_file_path(path: str) -> None:
     """Raise ToolError if the path names a folder where a file is to be written."""
     if path.endswith(("/", "/.")):
         raise ToolError(
-            f"{quote_path(path)} names a folder. Give the file's name too; folders on the "
+            f"{quote_path_in_error(path)} names a folder. Give the file's name too; folders on the "
             "way are made."
         )
 
 
-def _read_text(files: Files, path: str) -> str:
+def _read_file_text(files: Files, path: str) -> str:
     data = files.read(path)
     try:
         return data.decode()
@@ -225,20 +227,20 @@ def _read_text(files: Files, path: str) -> str:
         ) from None
 
 
-def _existing_entry(files: Files, path: str) -> FileEntry:
+def _existing_file_entry(files: Files, path: str) -> FileEntry:
     entry = files.entry(path)
     if entry is None:
         raise ToolError(f"{path} does not exist.")
     return entry
 
 
-def _entry_line(entry: FileEntry) -> str:
+def _listed_file_line(entry: FileEntry) -> str:
     if entry.kind == "folder":
         return f"{entry.path}/"
     return f"{entry.path}  {entry.size:,}" + (" (link)" if entry.kind == "link" else "")
 
 
-def _with_ends(text: str, old: str, new: str) -> tuple[str, str]:
+def _match_file_line_ends(text: str, old: str, new: str) -> tuple[str, str]:
     """Return `old` and `new` with the line ends of a CRLF text, since read_file hides them."""
     ends = text.count("\r\n")
     # If `old` has a carriage return, the model chose the line ends itself.
@@ -248,7 +250,7 @@ def _with_ends(text: str, old: str, new: str) -> tuple[str, str]:
     return old, new
 
 
-def _lines_around(text: str, passage: str) -> str:
+def _file_lines_around(text: str, passage: str) -> str:
     """Return numbered lines around the first line of `passage`, else from the start of the text."""
     lines = split_lines(text)
     first = passage.strip().split("\n")[0].strip()

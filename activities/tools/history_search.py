@@ -52,7 +52,7 @@ def search_history(
         raise ToolError("search_history: the query has no words. Name what you look for.")
     present = context.state.phase.number
     matches: list[HistoryMatch] = []
-    for number, conversation in _phase_conversations(context):
+    for number, conversation in _history_conversations(context):
         context.heartbeat()
         if phase is None or number == phase:
             matches += _search_conversation(conversation, number, words)
@@ -65,7 +65,7 @@ def search_history(
     return "\n".join(lines)
 
 
-def _phase_conversations(context: ToolContext) -> Iterator[tuple[int, Conversation]]:
+def _history_conversations(context: ToolContext) -> Iterator[tuple[int, Conversation]]:
     yield context.state.phase.number, context.conversation
     for entry in reversed(context.history.children()):
         yield int(entry.path), Conversation(context.history.subfolder(entry.path))
@@ -81,28 +81,28 @@ def _search_conversation(
         texts = [str(message.get("content") or "")]
         for call in message.get("tool_calls", []):
             function = call["function"]
-            step = _step_number(call["id"])
+            step = _history_step_number(call["id"])
             called[call["id"]] = function["name"]
             if function["name"] != SEARCH_TOOL:
                 texts.append(f"{function['name']}({function['arguments']})")
         text = "\n".join(part for part in texts if part)
         if called.get(message.get("tool_call_id", "")) == SEARCH_TOOL:
             continue
-        if number < 2 or not (hits := _word_positions(text, words)):
+        if number < 2 or not (hits := _history_word_positions(text, words)):
             # Skip the opening messages: search_files finds the files they are made from.
             continue
         if message["role"] == "tool":
-            step = _step_number(message["tool_call_id"])
+            step = _history_step_number(message["tool_call_id"])
             what = f"result of {called.get(message['tool_call_id'], 'a tool')}"
         else:
             what = "your reply"
         label = f"phase {phase} · step {step} · {what}"
         yield HistoryMatch(
-            len(hits), phase, number, label, _excerpt_around(text, min(hits.values()))
+            len(hits), phase, number, label, _history_excerpt(text, min(hits.values()))
         )
 
 
-def _word_positions(text: str, words: set[str]) -> dict[str, int]:
+def _history_word_positions(text: str, words: set[str]) -> dict[str, int]:
     """Map each word that occurs to the position of its first occurrence."""
     folded = text.casefold()
     positions = {word: position for word in words if (position := folded.find(word)) >= 0}
@@ -113,11 +113,11 @@ def _word_positions(text: str, words: set[str]) -> dict[str, int]:
     return positions
 
 
-def _excerpt_around(text: str, position: int) -> str:
+def _history_excerpt(text: str, position: int) -> str:
     start, end = max(0, position - BEFORE), position + AFTER
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
-def _step_number(call_id: str) -> int:
+def _history_step_number(call_id: str) -> int:
     match = _STEP.match(call_id)
     return int(match.group(1)) if match else 0

@@ -17,10 +17,10 @@ from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import SetupFailed, layer_folders
-from activities.commands.variables import hide_variables_in_changes
+from activities.commands.variables import hide_command_variables
 from activities.job.result_cache import ResultCache
 from activities.projects.remote import open_remote_project
-from activities.projects.working_copy import GitPlace, readable_git
+from activities.projects.working_copy import WorkingCopyOrigin, working_copy_git
 from activities.text.plain import cut_middle
 from activities.toolkit import effects
 from activities.toolkit.context import ToolContext
@@ -77,7 +77,7 @@ def run_command(
             activity_id=context.activity_id,
             attempt=context.attempt,
             # If the worker was killed during setup, the command has not begun.
-            prepare=partial(_build_layer, context) if config.setup else None,
+            prepare=partial(_build_command_layer, context) if config.setup else None,
         )
     else:
         text, context.files = run()
@@ -86,7 +86,7 @@ def run_command(
     return text
 
 
-def _build_layer(context: ToolContext) -> Mapping[str, Path]:
+def _build_command_layer(context: ToolContext) -> Mapping[str, Path]:
     """Build the setup layer if needed; return its folders by the paths that commands see."""
     shell = context.config.shell
     try:
@@ -100,7 +100,7 @@ def _build_layer(context: ToolContext) -> Mapping[str, Path]:
         raise DependencyUnavailable(str(error)) from error
 
 
-def _fetch_history(context: ToolContext, place: GitPlace | None) -> None:
+def _fetch_history_for_command(context: ToolContext, place: WorkingCopyOrigin | None) -> None:
     """Bring the history that commands may read to a host that took the job over."""
     remote = context.config.workspace.remote
     if place is not None and remote:
@@ -111,15 +111,15 @@ def _fetch_history(context: ToolContext, place: GitPlace | None) -> None:
 
 def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
     before = context.files
-    layer = _build_layer(context)
+    layer = _build_command_layer(context)
     try:
         with private_folder(before, context.root, context.job) as private:
             shell = context.config.shell
             confined = shell.sandbox == "bubblewrap"
-            place = GitPlace.from_links(context.project_link, context.repository)
-            _fetch_history(context, place)
+            place = WorkingCopyOrigin.from_links(context.project_link, context.repository)
+            _fetch_history_for_command(context, place)
             with (
-                readable_git(context.root, place, private.path, confined=confined) as shown,
+                working_copy_git(context.root, place, private.path, confined=confined) as shown,
                 cache_folder(context.root, context.job, shell, "commands") as cache,
             ):
                 folders = {**(shown or {}), **layer}
@@ -129,7 +129,7 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
             after, notes = private.read_back(), private.notes
     except sandbox.SandboxUnavailable as error:
         raise DependencyUnavailable(str(error)) from error
-    after, hidden = hide_variables_in_changes(context.config.shell, before, after)
+    after, hidden = hide_command_variables(context.config.shell, before, after)
     if hidden:
         notes = [*notes, f"Credentials became [redacted] in: {first_few(hidden, MAX_NAMED)}"]
     if ended.refused:
@@ -138,7 +138,7 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
     if put_back:
         back = first_few(put_back, MAX_NAMED)
         notes = [*notes, f"Put back as they were, since they are not yours to write: {back}"]
-    after, path = _with_output(context, after, ended)
+    after, path = _store_command_output(context, after, ended)
     entry = {
         "step": context.state.step,
         "phase": context.state.phase.number,
@@ -151,10 +151,10 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
     }
     log = after.read(LOG) if after.entry(LOG) else b""
     after = after.write(LOG, log + json.dumps(entry, ensure_ascii=False).encode() + b"\n")
-    return _result_text(ended, path, notes), after
+    return _command_result_text(ended, path, notes), after
 
 
-def _with_output(
+def _store_command_output(
     context: ToolContext, files: Files, ended: sandbox.CommandResult
 ) -> tuple[Files, str]:
     """Return the files, and the path of the output if it is too long to show."""
@@ -166,7 +166,7 @@ def _with_output(
     return files.write(path, ended.output.encode()), path
 
 
-def _result_text(ended: sandbox.CommandResult, path: str, notes: list[str]) -> str:
+def _command_result_text(ended: sandbox.CommandResult, path: str, notes: list[str]) -> str:
     head = f"Ended: {ended.trouble}." if ended.trouble else f"Exit code {ended.exit_code}."
     text = ended.output
     if path:

@@ -28,12 +28,12 @@ from activities.job.done_when import NO_COMMANDS, check_done_when, unmet_conditi
 from activities.job.plan_file import (
     PlanPhase,
     TodosFile,
+    parse_agent_todo_file,
     parse_plan,
-    parse_todo_file,
     plan_boxes,
     with_ticked_plan,
 )
-from activities.toolkit.agent_tools import has_tool
+from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
@@ -50,11 +50,11 @@ FORMS = (
 """`DONE_WHEN` in fewer tokens, for the model's tools."""
 
 
-def _checked_condition(condition: DoneWhen | None) -> DoneWhen | None:
+def _check_todo_condition(condition: DoneWhen | None) -> DoneWhen | None:
     return condition and check_done_when(condition)
 
 
-def _check_form(value: object) -> object:
+def _check_todo_condition_form(value: object) -> object:
     if value is None or isinstance(value, dict | DoneWhen):
         return value
     raise ValueError(f"expected an object of the form {DONE_WHEN}")
@@ -65,7 +65,7 @@ MAX_UNRESOLVED_BYTES = 500_000
 MAX_NAMED = 30
 
 
-def _fitting_entries(entries: list[str] | None) -> list[str] | None:
+def _check_unresolved_size(entries: list[str] | None) -> list[str] | None:
     size = len(json.dumps(entries, ensure_ascii=False).encode(errors="replace"))
     if size > MAX_UNRESOLVED_BYTES:
         raise ValueError(
@@ -85,8 +85,8 @@ class NewTodo(BaseModel):
     items: list[str] = Field(default_factory=list, description="Ids of the scope items it covers.")
     done_when: Annotated[
         DoneWhen | None,
-        AfterValidator(_checked_condition),
-        BeforeValidator(_check_form),
+        AfterValidator(_check_todo_condition),
+        BeforeValidator(_check_todo_condition_form),
         WithJsonSchema({"type": "object"}),
     ] = Field(None, description=f"What the system checks before it counts: {FORMS}.")
 
@@ -153,19 +153,19 @@ def todo_write(
     ]
     content = {"phase": phase, "description": description, "todos": entries}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-    if wrong := "; ".join(_list_problems(context, parse_todo_file(text.encode()))):
+    if wrong := "; ".join(_todo_list_problems(context, parse_agent_todo_file(text.encode()))):
         raise ToolError(f"The list is not accepted: {wrong}. Write it anew.")
     context.files = context.files.write("todos.yaml", text.encode())
     return f"Wrote {len(todos)} todo{'s' * (len(todos) != 1)} for {phase!r} to todos.yaml."
 
 
-def _list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
+def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
     """Yield everything the gate would refuse in the list."""
     if handed.error:
         yield handed.error
         return
     limits, todos = context.config.limits, handed.todos
-    plan = _plan_phases(context)
+    plan = _todo_plan_phases(context)
     least = fewest_todos(context.state.phase.purpose, len(plan) or 2, limits.min_todos)
     if handed.count < least:
         yield (
@@ -185,7 +185,7 @@ def _list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
     if any(todo.content is None for todo in todos):
         yield "each content is a text with words"
     commands = any(todo.done_when and todo.done_when.command for todo in todos)
-    if commands and not has_tool(context.config, "run_command"):
+    if commands and not agent_has_tool(context.config, "run_command"):
         yield f"done_when: {NO_COMMANDS}"
     known = {item.id for item in context.state.scope}
     if not any(item.original for item in context.state.scope):
@@ -198,7 +198,7 @@ def _list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
         )
 
 
-def _plan_phases(context: ToolContext) -> list[PlanPhase]:
+def _todo_plan_phases(context: ToolContext) -> list[PlanPhase]:
     with suppress(FilesError, PathRefused):
         return parse_plan(context.files.read("plan.md").decode(errors="replace"))
     return []
@@ -239,7 +239,7 @@ def job_complete(
             description="What is left open: an entry for each open scope item (by id) and each "
             'open phase ("Phase 2"), with the reason.',
         ),
-        AfterValidator(_fitting_entries),
+        AfterValidator(_check_unresolved_size),
     ] = None,
 ) -> str:
     """End the job with its result.

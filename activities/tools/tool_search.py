@@ -51,7 +51,11 @@ def search_tools(
     pool = offer_tools(context.config, kind, unused=context.state.unused_tools).deferred
     if not pool:
         return "Every tool of this phase is offered already; there is nothing to search for."
-    matching = _by_pattern(pool, query) if mode == "regex" else _by_words(pool, query)
+    matching = (
+        _search_tools_by_pattern(pool, query)
+        if mode == "regex"
+        else _search_tools_by_words(pool, query)
+    )
     if not matching:
         return (
             f"None of the {len(pool)} tools to be found in this phase matches {query[:100]!r}. Try "
@@ -84,7 +88,7 @@ def _tool_page(entry: Tool) -> str:
     return f'{page[:PAGE_CHARACTERS]}\n[TRUNCATED read_file("tools/{entry.name}.md") shows all]'
 
 
-def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
+def _search_tools_by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
     """Return tools that match the pattern: by name first, then by summary, then by the rest."""
     try:
         compiled = compile_pattern(pattern, any_case=True, memory=PATTERN_BYTES)
@@ -94,7 +98,7 @@ def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
     return list(dict.fromkeys(ranked))
 
 
-def _by_words(pool: list[Tool], query: str) -> list[Tool]:
+def _search_tools_by_words(pool: list[Tool], query: str) -> list[Tool]:
     """Return matching tools, best first by BM25; if the query lists tool names, those tools."""
     by_name = {entry.name: entry for entry in pool}
     names = list(dict.fromkeys(query.replace(",", " ").split()))
@@ -107,13 +111,13 @@ def _by_words(pool: list[Tool], query: str) -> list[Tool]:
             "CREATE VIRTUAL TABLE tools USING "
             "fts5(name, line, rest, tokenize='porter unicode61 remove_diacritics 2')"
         )
-        base.executemany("INSERT INTO tools VALUES (?, ?, ?)", map(_index_row, pool))
+        base.executemany("INSERT INTO tools VALUES (?, ?, ?)", map(_tool_index_row, pool))
         # Whole words by their stems first, then prefixes, for abbreviations.
-        ranked = [*_matching_rows(base, words, ""), *_matching_rows(base, words, "*")]
+        ranked = [*_matching_tool_rows(base, words, ""), *_matching_tool_rows(base, words, "*")]
     return [pool[row - 1] for row in dict.fromkeys(ranked)]
 
 
-def _matching_rows(base: sqlite3.Connection, words: list[str], ending: str) -> list[int]:
+def _matching_tool_rows(base: sqlite3.Connection, words: list[str], ending: str) -> list[int]:
     """Return matching row numbers, best first. Quoted words cannot act as query operators."""
     fts_query = " OR ".join(f'"{word}"{ending}' for word in words if len(word) > 2 or not ending)
     if not fts_query:
@@ -125,7 +129,7 @@ def _matching_rows(base: sqlite3.Connection, words: list[str], ending: str) -> l
     return [row for (row,) in cursor]
 
 
-def _index_row(entry: Tool) -> tuple[str, str, str]:
+def _tool_index_row(entry: Tool) -> tuple[str, str, str]:
     name, line, rest = _search_parts(entry)
     return f"{name} {_HUMP.sub(' ', name)}", line, rest
 

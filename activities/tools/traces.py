@@ -9,13 +9,13 @@ from pydantic import Field
 from activities.stores import traces as rows
 from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
-from activities.stores.outbox import StoreWriter, register_maker, write_or_defer
-from activities.text.plain import title_line
+from activities.stores.outbox import OutboxWriter, register_outbox_maker, write_or_defer
+from activities.text.plain import text_title_line
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from activities.traces.trace_search import TraceReader, find_traces
-from activities.traces.trace_text import DetailLevel, redact_trace, render_trace
+from activities.traces.trace_search import TraceSearchScope, find_traces
+from activities.traces.trace_text import DetailLevel, redact_trace_text, render_trace
 from protocol.state import DeferredWrite
 from protocol.traces import MOST_CHARACTERS
 
@@ -25,8 +25,8 @@ RequiredText = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 OptionalText = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 
-@register_maker(KIND)
-def _write_trace(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
+@register_outbox_maker(KIND)
+def _write_tool_trace(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     writer.store.run(lambda connection: rows.keep_traces(connection, [entry.data]))
     return []
 
@@ -45,7 +45,7 @@ def store_trace(
         "project": context.project_id,
         "job": context.job,
         "agent": context.config.name,
-        "task": title_line(context.files.read("instructions.md").decode(errors="replace")),
+        "task": text_title_line(context.files.read("instructions.md").decode(errors="replace")),
         "phase": state.phase.number,
         "step": state.step,
         "at": context.time_ms // 1000,
@@ -61,9 +61,11 @@ def store_trace(
         "stage": "",
         "checkpoint": context.commit,
     }
-    entry = DeferredWrite(kind=KIND, key=context.key, at=context.time_ms, data=redact_trace(data))
+    entry = DeferredWrite(
+        kind=KIND, key=context.key, at=context.time_ms, data=redact_trace_text(data)
+    )
     try:
-        remarks = write_or_defer(StoreWriter.for_call(context), entry)
+        remarks = write_or_defer(OutboxWriter.for_call(context), entry)
     except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
     return "\n".join(["Recorded.", *remarks])
@@ -79,7 +81,7 @@ def query_traces(
 
     Levels: `metadata` names 20, `summary` tells of 8, `full` shows 3 whole.
     """
-    reader = TraceReader(context.job, context.config.name, context.project_id)
+    reader = TraceSearchScope(context.job, context.config.name, context.project_id)
     try:
         embeddings = context.config.embeddings
         matches = find_traces(context.root, reader, query, SHOWN[level], embeddings=embeddings)
@@ -103,7 +105,7 @@ def get_trace(
 ) -> str:
     """Show one trace that query_traces named."""
     number = int(id.removeprefix("T"))
-    reader = TraceReader(context.job, context.config.name, context.project_id)
+    reader = TraceSearchScope(context.job, context.config.name, context.project_id)
     store = RelationalStore(context.root)
     try:
         row = store.read(lambda connection: rows.find_trace(connection, number))

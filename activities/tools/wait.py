@@ -44,13 +44,13 @@ def requested_time(raw_arguments: str, longest: int) -> tuple[int, int | None] |
     except ToolError:
         return None
     return (
-        (arguments["seconds"], _epoch_seconds(arguments["until"]))
+        (arguments["seconds"], _parse_wait_time(arguments["until"]))
         if arguments["seconds"] <= longest
         else None
     )
 
 
-def _epoch_seconds(text: str) -> int | None:
+def _parse_wait_time(text: str) -> int | None:
     """Return a time as epoch seconds; None if the text is not a time."""
     try:
         parsed = datetime.fromisoformat(text.strip())

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities import web
-from activities.documents.inputs import text_beside
+from activities.documents.inputs import input_document_text_name
 from activities.text.plain import replace_surrogates
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
@@ -53,7 +53,7 @@ def web_search(
         for line in (f"{number}. {hit.title or 'without a title'}", hit.url, hit.snippet)
         if line
     ]
-    return f"{len(hits)} results. {WEB_NOTICE}\n{_quote_lines(lines)}"
+    return f"{len(hits)} results. {WEB_NOTICE}\n{_quote_web_lines(lines)}"
 
 
 @tool(
@@ -89,38 +89,39 @@ def fetch_page(
     day = datetime.fromtimestamp(context.time_ms / 1000, UTC).date().isoformat()
     return (
         f"Fetched {fetched.url} on {day}{moved}.\n"
-        f"Wrote {len(fetched.data):,} bytes to {source.path} {_text_written(source, context)}"
+        f"Wrote {len(fetched.data):,} bytes to {source.path} "
+        f"{_describe_web_text_file(source, context)}"
         f"{f' {source.quality}' if source.quality else ''}\n"
         f"{WEB_NOTICE} It "
-        f"begins:\n{_quote_lines([f'Title: {source.title}'] if source.title else [])}"
-        f"{_quote_lines(_first_lines(lines))}{_link_lines(source.links, source.path)}"
+        f"begins:\n{_quote_web_lines([f'Title: {source.title}'] if source.title else [])}"
+        f"{_quote_web_lines(_first_web_lines(lines))}{_web_link_lines(source.links, source.path)}"
     )
 
 
-def _text_written(source: PageSource, context: ToolContext) -> str:
+def _describe_web_text_file(source: PageSource, context: ToolContext) -> str:
     count = f"{len(source.pages)} page{'s' if len(source.pages) > 1 else ''}"
     size = sum(len(page.text) for page in source.pages)
     how_much = f"({count}, {size:,} characters)"
-    beside = text_beside(source.path)
+    beside = input_document_text_name(source.path)
     written = context.files.entry(beside) is not None
     return f"and its text {how_much} to {beside}." if written else f"{how_much}."
 
 
-def _link_lines(links: dict[str, str], path: str) -> str:
+def _web_link_lines(links: dict[str, str], path: str) -> str:
     if not links:
         return ""
     shown = [f"{words or 'no words'}: {url}" for url, words in links.items()][:SHOWN_LINKS]
     more = len(links) - len(shown)
     rest = f"[TRUNCATED {more} more, in {path}]\n" if more else ""
-    return f"It links to:\n{_quote_lines(shown)}{rest}"
+    return f"It links to:\n{_quote_web_lines(shown)}{rest}"
 
 
-def _first_lines(lines: list[str]) -> list[str]:
+def _first_web_lines(lines: list[str]) -> list[str]:
     shown = "\n".join(line[:300] for line in lines[:SHOWN_LINES])
     return shown[:SHOWN_CHARACTERS].splitlines()
 
 
-def _quote_lines(lines: list[str]) -> str:
+def _quote_web_lines(lines: list[str]) -> str:
     """Mark each line as quoted, so that none can pass for the end of the quotation."""
     texts = (" ".join(replace_surrogates(line).split()) for line in lines)
     return "".join(f"> {''.join(c for c in line if c.isprintable())}\n" for line in texts)

@@ -9,14 +9,14 @@ from sqlalchemy import Row
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import job_id
+from activities.job.activity_context import activity_job_id
 from activities.job.plan_file import parse_plan
 from activities.job.snapshot import Snapshot
 from activities.search.hybrid_search import DEPTH
 from activities.stores import traces as rows
 from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreUnavailableError
-from activities.traces.trace_search import TraceReader, find_traces
+from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import render_trace
 
 MAX_RECALLED = 3
@@ -36,23 +36,23 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
     config, store = snapshot.config, RelationalStore(root)
     if snapshot.state.phase.kind != "strategic" or not store.may_hold_data:
         return []
-    reader = trace_reader(snapshot)
+    reader = recall_search_scope(snapshot)
     try:
         traces = find_traces(
             root,
             reader,
-            _situation_text(snapshot, issue),
+            _recall_query_text(snapshot, issue),
             DEPTH,
             embeddings=config.embeddings,
             is_wanted=lambda row: row.job != reader.job and _is_lesson(row),
             seconds=STORE_SECONDS,
         )
         # Show repeated refusals once; one that occurred only once is no lesson for other jobs.
-        alike = Counter(map(_trace_texts, traces))
+        alike = Counter(map(_recalled_trace_texts, traces))
         once: dict[tuple[str, ...], Row[Any]] = {}
         for row in traces:
-            if row.type != "violation" or alike[_trace_texts(row)] >= MIN_REPEATS:
-                once.setdefault(_trace_texts(row), row)
+            if row.type != "violation" or alike[_recalled_trace_texts(row)] >= MIN_REPEATS:
+                once.setdefault(_recalled_trace_texts(row), row)
         traces = list(once.values())[:MAX_RECALLED]
         if traces:
             store.run(lambda c: rows.count_retrieved_traces(c, [row.id for row in traces]))
@@ -70,17 +70,17 @@ def _is_lesson(row: Row[Any]) -> bool:
     return bool(row.type != "decision" or row.source == "agent")
 
 
-def _trace_texts(row: Row[Any]) -> tuple[str, ...]:
+def _recalled_trace_texts(row: Row[Any]) -> tuple[str, ...]:
     return row.type, row.guard, row.tool, row.what_happened, row.why, row.what_was_correct
 
 
-def trace_reader(snapshot: Snapshot) -> TraceReader:
+def recall_search_scope(snapshot: Snapshot) -> TraceSearchScope:
     """Return the job as a reader of traces."""
     project = snapshot.link.id if snapshot.link else ""
-    return TraceReader(job_id(), snapshot.config.name, project)
+    return TraceSearchScope(activity_job_id(), snapshot.config.name, project)
 
 
-def _situation_text(snapshot: Snapshot, issue: str) -> str:
+def _recall_query_text(snapshot: Snapshot, issue: str) -> str:
     ahead = next(
         (phase for phase in parse_plan(snapshot.read_text("plan.md")) if phase.is_open), None
     )

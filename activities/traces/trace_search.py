@@ -21,7 +21,7 @@ from activities.search.embedding import EmbeddingsFailed, Matrix, choose_embedde
 from activities.search.hybrid_search import DEPTH, fts_query, fuse_rankings
 from activities.stores import traces as rows
 from activities.stores.engine import SECONDS, RelationalStore
-from activities.traces.trace_text import search_text
+from activities.traces.trace_text import searchable_trace_text
 from config.schema.agent_sections import Embeddings
 
 EMBEDDED_AT_A_TIME = 256
@@ -38,7 +38,7 @@ _making = threading.Lock()
 
 
 @dataclass(frozen=True)
-class TraceReader:
+class TraceSearchScope:
     """Who searches; limits which traces are visible."""
 
     job: str
@@ -80,7 +80,7 @@ class TraceIndex:
         new = [row for row in entries if row.id not in self.rows]
         self.base.executemany(
             "INSERT INTO words (rowid, text) VALUES (?, ?)",
-            [(row.id, search_text(row)) for row in new],
+            [(row.id, searchable_trace_text(row)) for row in new],
         )
         # Update known rows too, since their scope may have changed.
         self.rows.update((row.id, row) for row in entries)
@@ -120,7 +120,7 @@ class TraceIndex:
 
 def find_traces(
     root: Root,
-    reader: TraceReader,
+    reader: TraceSearchScope,
     query: str,
     limit: int,
     *,
@@ -152,16 +152,16 @@ def find_traces(
     # Before taking the lock, so that others need not wait for the endpoint.
     embedded = _embed_query(store, reader, query, embeddings) if embeddings else None
     with index.lock:
-        _update_index(store, index, seconds)
+        _update_trace_index(store, index, seconds)
         rankings = [index.rank_by_words(query, is_candidate, most)]
         if embedded:
             model, vector = embedded
-            _update_vectors(store, index, model)
+            _update_trace_vectors(store, index, model)
             rankings.append(index.rank_by_meaning(vector, is_candidate, most))
         return [index.rows[id] for id in fuse_rankings(rankings)[:limit]]
 
 
-def _update_index(store: RelationalStore, index: TraceIndex, seconds: float) -> None:
+def _update_trace_index(store: RelationalStore, index: TraceIndex, seconds: float) -> None:
     """Add new traces; rebuild if traces were removed or the store was replaced."""
     entries, count = store.read(
         lambda c: (rows.newer_traces(c, index.newest), rows.count_traces(c)), seconds=seconds
@@ -174,7 +174,7 @@ def _update_index(store: RelationalStore, index: TraceIndex, seconds: float) -> 
 
 
 def _embed_query(
-    store: RelationalStore, reader: TraceReader, query: str, embeddings: Embeddings
+    store: RelationalStore, reader: TraceSearchScope, query: str, embeddings: Embeddings
 ) -> tuple[str, Matrix] | None:
     """Return the model's name and the query's vector; None without embeddings.
 
@@ -198,9 +198,9 @@ def _embed_query(
             break
         batch = lacking[start : start + client.batch]
         try:
-            halves = embed_texts(client, [search_text(row) for row in batch], len(vector)).astype(
-                "<f2"
-            )
+            halves = embed_texts(
+                client, [searchable_trace_text(row) for row in batch], len(vector)
+            ).astype("<f2")
         except EmbeddingsFailed:
             break
         vectors = {row.id: half.tobytes() for row, half in zip(batch, halves, strict=True)}
@@ -208,7 +208,7 @@ def _embed_query(
     return model, vector
 
 
-def _update_vectors(store: RelationalStore, index: TraceIndex, model: str) -> None:
+def _update_trace_vectors(store: RelationalStore, index: TraceIndex, model: str) -> None:
     if index.model != model:
         index.model, index.vectors = model, {}
     for id, data in store.read(

@@ -22,17 +22,17 @@ def render_trace(row: Row[Any], level: DetailLevel) -> str:
     trial = " (on trial)" if row.stage else ""
     head = " ".join(part for part in (f"T{row.id} {row.type}", by, row.tool) if part) + trial
     if level == "metadata":
-        return _cut_to_tokens(head, MAX_TOKENS["metadata"])
+        return _cut_trace_line(head, MAX_TOKENS["metadata"])
     if level == "summary":
         lines = (
             row.what_happened,
             _labelled_trace_part("why", row.why),
             _labelled_trace_part("correct", row.what_was_correct),
         )
-        line = f"{_cut_to_tokens(head, MAX_TOKENS['metadata'])}: {'; '.join(filter(None, lines))}"
-        return _cut_to_tokens(line, MAX_TOKENS["summary"])
+        line = f"{_cut_trace_line(head, MAX_TOKENS['metadata'])}: {'; '.join(filter(None, lines))}"
+        return _cut_trace_line(line, MAX_TOKENS["summary"])
     parts = (
-        _fold_line(head),
+        _fold_trace_line(head),
         _labelled_trace_part("what happened", row.what_happened),
         _labelled_trace_part("what was correct", row.what_was_correct),
         _labelled_trace_part("why", row.why),
@@ -45,7 +45,7 @@ def render_trace(row: Row[Any], level: DetailLevel) -> str:
     return "\n".join(filter(None, parts))
 
 
-def search_text(row: Row[Any]) -> str:
+def searchable_trace_text(row: Row[Any]) -> str:
     """Return the text by which a trace is found."""
     return "\n".join(
         (row.task, row.todo, row.what_happened, row.what_was_correct, row.why, row.guard, row.tool,
@@ -54,17 +54,17 @@ def search_text(row: Row[Any]) -> str:
 
 
 def _labelled_trace_part(name: str, text: str) -> str:
-    return f"{name}: {_fold_line(text)}" if text else ""
+    return f"{name}: {_fold_trace_line(text)}" if text else ""
 
 
-def _fold_line(text: str) -> str:
+def _fold_trace_line(text: str) -> str:
     """Put text on one line, so that it cannot look like another trace or a heading."""
     return " ".join(text.split())
 
 
-def _cut_to_tokens(line: str, tokens: int) -> str:
+def _cut_trace_line(line: str, tokens: int) -> str:
     """Cut the line to the number of tokens."""
-    line = _fold_line(line)
+    line = _fold_trace_line(line)
     if count_tokens(line) <= tokens:
         return line
     low, high = 0, min(len(line), tokens * 12)
@@ -76,6 +76,6 @@ def _cut_to_tokens(line: str, tokens: int) -> str:
     return f"{line[:low].rstrip()}…"
 
 
-def redact_trace(row: dict[str, Any]) -> dict[str, Any]:
+def redact_trace_text(row: dict[str, Any]) -> dict[str, Any]:
     """Return the row with credentials in its texts redacted."""
     return row | {name: redact(row[name]) for name in PROSE}

@@ -3,7 +3,7 @@
 from activities.runtime.addresses import resolve_host
 from activities.web.addresses import PageRefused, Resolve
 from activities.web.page_fetch import FetchedPage, fetch_page
-from activities.web.page_sources import FOLDER, name_stem, read_source, sources_from
+from activities.web.page_sources import FOLDER, page_source_stem, read_source, sources_from
 from activities.web.search_providers import SearchUnavailable, search_web
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "Resolve",
     "SearchUnavailable",
     "fetch_page",
-    "name_stem",
+    "page_source_stem",
     "read_source",
     "resolve_host",
     "search_web",

@@ -29,7 +29,7 @@ class PageRefused(Refusal):
     """A page that is not fetched; the message says why and what to do instead."""
 
 
-def parse_address(address: str, base: httpx2.URL | None = None) -> httpx2.URL:
+def parse_page_address(address: str, base: httpx2.URL | None = None) -> httpx2.URL:
     """Return the address without its fragment, if it is one that can be fetched.
 
     Raises:
@@ -60,7 +60,7 @@ def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str
     """Return the addresses to connect to: all of the host's, provided none is refused.
 
     Args:
-        url: From `parse_address`.
+        url: From `parse_page_address`.
         addresses: The host's IP addresses.
         web: What the operator allows.
 
@@ -71,7 +71,7 @@ def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str
     named = host.rstrip(".") in web.allow_private
     for text in addresses:
         address = ip_address(text)
-        if named or _is_allowed(address, web):
+        if named or _is_page_address_allowed(address, web):
             continue
         if not is_public(address):
             meant = "" if text == host else f" ({text})"
@@ -85,14 +85,16 @@ def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str
     return addresses
 
 
-def _is_allowed(address: Address, web: Web) -> bool:
+def _is_page_address_allowed(address: Address, web: Web) -> bool:
     # The kernel connects a mapped address to the IPv4 host, so that one must be allowed.
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
-    return any(address in ip_network(entry) for entry in web.allow_private if _is_range(entry))
+    return any(
+        address in ip_network(entry) for entry in web.allow_private if _is_address_range(entry)
+    )
 
 
-def _is_range(entry: str) -> bool:
+def _is_address_range(entry: str) -> bool:
     try:
         ip_network(entry)
     except ValueError:

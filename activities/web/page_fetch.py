@@ -19,7 +19,7 @@ from activities.web.addresses import (
     PageRefused,
     Resolve,
     check_addresses,
-    parse_address,
+    parse_page_address,
 )
 from config.schema.web import Web
 from protocol.text import one_line
@@ -78,20 +78,20 @@ def fetch_page(
 async def _follow_redirects(
     address: str, web: Web, resolver: Resolve, trust: ssl.SSLContext | None
 ) -> FetchedPage:
-    requested = url = parse_address(address)
+    requested = url = parse_page_address(address)
     trust = trust or httpx2.create_ssl_context()
     try:
         # One limit for everything: a server that drips a byte a second never times out.
         async with asyncio.timeout(web.page_seconds):
             for _ in range(MAX_REDIRECTS + 1):
                 answer = await _get_page(
-                    url, await _resolve_addresses(url, web, resolver), web, trust
+                    url, await _resolve_page_host(url, web, resolver), web, trust
                 )
                 if isinstance(answer, _Page):
                     return FetchedPage(
                         str(requested), str(url), answer.media_type, answer.charset, answer.data
                     )
-                url = parse_address(answer, url)
+                url = parse_page_address(answer, url)
     except TimeoutError:
         raise PageRefused(
             f"{url}: took more than {web.page_seconds} s and was given up. Try another source."
@@ -108,11 +108,11 @@ class _Page:
     data: bytes
 
 
-async def _resolve_addresses(url: httpx2.URL, web: Web, resolver: Resolve) -> list[str]:
+async def _resolve_page_host(url: httpx2.URL, web: Web, resolver: Resolve) -> list[str]:
     host = url.raw_host.decode()
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
-        resolved = await _in_thread(lambda: resolver(host, port))
+        resolved = await _run_page_lookup_in_thread(lambda: resolver(host, port))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
@@ -124,7 +124,7 @@ async def _resolve_addresses(url: httpx2.URL, web: Web, resolver: Resolve) -> li
     return check_addresses(url, resolved, web)[:MAX_ADDRESSES]
 
 
-async def _in_thread(work: Callable[[], T]) -> T:
+async def _run_page_lookup_in_thread(work: Callable[[], T]) -> T:
     """Run the function in a thread and abandon it on cancellation.
 
     A resolver may hang for minutes, and asyncio waits for threads of its own executor.
@@ -162,7 +162,7 @@ async def _get_page(
             return await _get_from(url, address, web, trust)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if place == len(addresses):
-                reason = _one_line(error)
+                reason = _page_fetch_error_line(error)
                 raise PageRefused(
                     f"{url}: no connection ({reason}). Try again later or take another source."
                 ) from None
@@ -173,7 +173,7 @@ async def _get_page(
             ) from None
         except (httpx2.HTTPError, DamagedBody) as error:
             raise PageRefused(
-                f"{url}: the answer broke off or is damaged ({_one_line(error)})."
+                f"{url}: the answer broke off or is damaged ({_page_fetch_error_line(error)})."
             ) from None
     raise PageRefused(f"{url.raw_host.decode()}: no such host. Check the address.")
 
@@ -230,5 +230,5 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
         return _Page(media, response.charset_encoding, bytes(data))
 
 
-def _one_line(error: Exception) -> str:
+def _page_fetch_error_line(error: Exception) -> str:
     return one_line(str(error), 200) or type(error).__name__

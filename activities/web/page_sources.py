@@ -9,7 +9,7 @@ Only `fetch_page` writes there, so a quote from these files was on the page:
     <name>.source.json   origin: url (as requested), final_url (after redirects), title,
                          type, pages, bytes, sha256 of <name>
 
-`<name>` is `<name_stem(url)>.<pdf|docx|html|md|json|xml|txt>`, from the requested address without
+`<name>` is `<page_source_stem(url)>.<pdf|docx|html|md|json|xml|txt>`, from the requested address without
 its fragment. Fetching the address again replaces the files.
 """
 
@@ -27,11 +27,11 @@ from urllib.parse import urldefrag, urljoin
 import httpx2
 
 from activities.checkpoints import Files
-from activities.documents import DocumentError, Page, Quality, read_bounded, render_pages
+from activities.documents import DocumentError, Page, Quality, read_document_bounded, render_pages
 from activities.documents.encoding import decode_by_encoding_label, is_utf8
 from activities.documents.inputs import put_input_document
-from activities.documents.text import detect_kind
-from activities.text.plain import as_json
+from activities.documents.text import detect_document_kind
+from activities.text.plain import as_readable_json
 from activities.web.addresses import PageRefused
 from activities.web.page_fetch import FetchedPage
 
@@ -85,7 +85,7 @@ class PageSource:
             "bytes": len(self.fetched.data),
             "sha256": hashlib.sha256(self.fetched.data).hexdigest(),
         }
-        return files.write(f"{self.path}{SOURCE_ENDING}", as_json(about).encode())
+        return files.write(f"{self.path}{SOURCE_ENDING}", as_readable_json(about).encode())
 
 
 def read_source(fetched: FetchedPage, heartbeat: Callable[[], None] | None = None) -> PageSource:
@@ -94,40 +94,43 @@ def read_source(fetched: FetchedPage, heartbeat: Callable[[], None] | None = Non
     Raises:
         PageRefused: Its text cannot be read.
     """
-    stem, ending = name_stem(fetched.url), _file_ending(fetched)
-    data = _in_utf8(fetched)
+    stem, ending = page_source_stem(fetched.url), _page_source_ending(fetched)
+    data = _page_source_in_utf8(fetched)
     try:
-        kind = detect_kind(f"page.{ending}", data)
+        kind = detect_document_kind(f"page.{ending}", data)
         # The content decides the kind rather than the declared type.
         name = f"{stem}.{kind if kind != 'text' else ending}"
-        reading = read_bounded(name, data, heartbeat=heartbeat)
+        reading = read_document_bounded(name, data, heartbeat=heartbeat)
     except DocumentError as error:
         reason = str(error).partition(": ")[2] or str(error)
         raise PageRefused(f"{fetched.url}: {reason}. Or take another source.") from None
-    title = _html_title(data) if name.endswith(".html") else ""
+    title = _page_source_title(data) if name.endswith(".html") else ""
     links = _absolute_links(reading.pages, fetched.final_url)
     return PageSource(name, title, links, reading.pages, reading.quality, fetched)
 
 
 def sources_from(files: Files, url: str) -> list[str]:
     """Return paths of pages fetched from an address, or redirected to it."""
-    address = _plain_url(url)
+    address = _plain_page_source_url(url)
     if files.entry(FOLDER) is None:
         return []
     paths = []
     for entry in files.children(FOLDER):
         if entry.path.endswith(SOURCE_ENDING):
             about = json.loads(files.read_entry(entry))
-            if address in (_plain_url(about["url"]), _plain_url(about["final_url"])):
+            if address in (
+                _plain_page_source_url(about["url"]),
+                _plain_page_source_url(about["final_url"]),
+            ):
                 paths.append(entry.path.removesuffix(SOURCE_ENDING))
     return paths
 
 
-def _plain_url(url: str) -> str:
+def _plain_page_source_url(url: str) -> str:
     return urldefrag(url).url.rstrip("/")
 
 
-def name_stem(url: str) -> str:
+def page_source_stem(url: str) -> str:
     """Return a page's file name without ending: readable, and different for any two addresses.
 
     Args:
@@ -141,7 +144,7 @@ def name_stem(url: str) -> str:
     return f"{words[:80].strip('.-')}-{digest}"
 
 
-def _file_ending(fetched: FetchedPage) -> str:
+def _page_source_ending(fetched: FetchedPage) -> str:
     if (known := _ENDINGS.get(fetched.media_type)) is not None:
         return known
     if fetched.media_type.endswith("+json"):
@@ -152,7 +155,7 @@ def _file_ending(fetched: FetchedPage) -> str:
     return "md" if named in (".md", ".markdown") else "txt"
 
 
-def _in_utf8(fetched: FetchedPage) -> bytes:
+def _page_source_in_utf8(fetched: FetchedPage) -> bytes:
     """Return the page in UTF-8, since its content may not name the encoding the server declared."""
     if not fetched.charset or not fetched.media_type.startswith(("text/", "application/xhtml")):
         return fetched.data
@@ -161,7 +164,7 @@ def _in_utf8(fetched: FetchedPage) -> bytes:
     return decode_by_encoding_label(fetched.data, fetched.charset).encode()
 
 
-def _html_title(data: bytes) -> str:
+def _page_source_title(data: bytes) -> str:
     match = _TITLE.search(data[:200_000])
     if not match:
         return ""

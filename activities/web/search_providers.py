@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 
-from activities.redaction.credentials import api_key
+from activities.redaction.credentials import api_key_credential
 from activities.web.addresses import PageRefused
 from config.schema.web import Search, SearchKind
 from protocol.errors import Unavailable
@@ -66,7 +66,9 @@ def _searxng_request(settings: Search, query: str, key: str) -> SearchRequest:
         "/search",
         {"q": query, "format": "json"},
         headers,
-        lambda answer: [_parse_result(result, "content") for result in answer["results"]],
+        lambda answer: [
+            _parse_web_search_result(result, "content") for result in answer["results"]
+        ],
     )
 
 
@@ -78,7 +80,7 @@ def _brave_request(settings: Search, query: str, key: str) -> SearchRequest:
         {"X-Subscription-Token": key, "Accept": "application/json"},
         # A response without results lacks this part.
         lambda answer: [
-            _parse_result(result, "description")
+            _parse_web_search_result(result, "description")
             for result in answer.get("web", {"results": []})["results"]
         ],
     )
@@ -97,7 +99,7 @@ def search_web(settings: Search, query: str) -> list[SearchResult]:
     key = ""
     if settings.api_key_variable:
         with suppress(ValueError):
-            key = api_key(settings.api_key_variable)
+            key = api_key_credential(settings.api_key_variable)
         if not key:
             raise SearchUnavailable(
                 f"web_search needs the key of {settings.kind}: set "
@@ -106,7 +108,9 @@ def search_web(settings: Search, query: str) -> list[SearchResult]:
             )
     request = PROVIDERS[settings.kind](settings, query, key)
     try:
-        status, body = asyncio.run(_fetch_answer(f"{settings.address}{request.path}", request))
+        status, body = asyncio.run(
+            _fetch_web_search_answer(f"{settings.address}{request.path}", request)
+        )
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
         reason = one_line(str(error), 200) or f"no answer within {SECONDS} s"
         raise SearchUnavailable(
@@ -115,7 +119,7 @@ def search_web(settings: Search, query: str) -> list[SearchResult]:
             "web.search.url."
         ) from None
     if status != 200:
-        raise _status_error(settings, status)
+        raise _web_search_status_error(settings, status)
     try:
         hits = request.read_results(json.loads(body))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -127,7 +131,7 @@ def search_web(settings: Search, query: str) -> list[SearchResult]:
     return [hit for hit in hits if hit.url.startswith(("http://", "https://"))][: settings.results]
 
 
-async def _fetch_answer(address: str, request: SearchRequest) -> tuple[int, bytes]:
+async def _fetch_web_search_answer(address: str, request: SearchRequest) -> tuple[int, bytes]:
     data = bytearray()
     async with (
         asyncio.timeout(SECONDS),
@@ -141,7 +145,7 @@ async def _fetch_answer(address: str, request: SearchRequest) -> tuple[int, byte
         return response.status_code, bytes(data)
 
 
-def _status_error(settings: Search, status: int) -> Exception:
+def _web_search_status_error(settings: Search, status: int) -> Exception:
     who = f"The search provider {settings.address} answered {status}"
     if status in _ACCESS:
         what = (
@@ -159,15 +163,15 @@ def _status_error(settings: Search, status: int) -> Exception:
     return SearchUnavailable(f"{who}: correct web.search.url.")
 
 
-def _parse_result(result: dict[str, Any], snippet: str) -> SearchResult:
+def _parse_web_search_result(result: dict[str, Any], snippet: str) -> SearchResult:
     return SearchResult(
-        _plain_text(result.get("title"), TITLE),
+        _web_search_result_text(result.get("title"), TITLE),
         # Leave out an address that is too long: a truncated one would lead elsewhere.
         url if len(url := str(result["url"])) <= ADDRESS and url.isprintable() else "",
-        _plain_text(result.get(snippet), SNIPPET),
+        _web_search_result_text(result.get(snippet), SNIPPET),
     )
 
 
-def _plain_text(text: object, most: int) -> str:
+def _web_search_result_text(text: object, most: int) -> str:
     words = " ".join(html.unescape(_TAG.sub("", str(text or ""))).split())
     return words if len(words) <= most else f"{words[: most - 1]}…"

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 from benchmarks.compare.adapters import ADAPTERS
-from benchmarks.compare.driver import Plan, measure_plan
-from benchmarks.compare.page import page_markdown, write_page
+from benchmarks.compare.driver import Plan, measure_comparison
+from benchmarks.compare.page import comparison_page_markdown, write_page
 
 
 def main() -> None:
@@ -23,12 +23,12 @@ def main() -> None:
     options.add_argument("--write", type=Path, help="put the tables into this page")
     arguments = options.parse_args()
     plan = Plan(arguments.only, arguments.steps, arguments.seeds, arguments.rate, arguments.cap)
-    figures = asyncio.run(measure_plan(plan))
+    figures = asyncio.run(measure_comparison(plan))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     if arguments.write:
         write_page(arguments.write, figures)
-    print(page_markdown(figures))
+    print(comparison_page_markdown(figures))
 
 
 if __name__ == "__main__":

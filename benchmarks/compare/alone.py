@@ -13,26 +13,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare.task import Outcome, Task, begin_task, quiet_telemetry
+from benchmarks.compare.task import Outcome, Task, begin_adapter_task, disable_adapter_telemetry
 
 
 async def run_adapter(name: str, task: Task) -> Outcome:
     """Run the adapter and return the outcome with the files it wrote."""
     adapter: Any = importlib.import_module(f"benchmarks.compare.adapters.{name}")
     outcome: Outcome = await adapter.run(task)
-    files = outcome.made if outcome.made is not None else _read_written_files(task.files)
+    files = outcome.made if outcome.made is not None else _read_adapter_run_files(task.files)
     return Outcome(**{**asdict(outcome), "made": files})
 
 
-def _read_written_files(files: Path) -> dict[str, str]:
+def _read_adapter_run_files(files: Path) -> dict[str, str]:
     paths = sorted(path for path in files.rglob("*") if path.is_file())
     return {str(path.relative_to(files)): path.read_text() for path in paths}
 
 
 def main() -> None:
-    quiet_telemetry()
+    disable_adapter_telemetry()
     task = Task(**json.loads(sys.argv[2]))
-    begin_task(task)
+    begin_adapter_task(task)
     outcome = asyncio.run(run_adapter(sys.argv[1], task))
     print(json.dumps(asdict(outcome)), flush=True)
 

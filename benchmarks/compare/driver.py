@@ -47,7 +47,7 @@ class Plan:
     cap: float
 
 
-class Bench:
+class ComparisonBench:
     """A scratch folder, and the endpoint that all adapters use.
 
     Args:
@@ -67,15 +67,18 @@ class Bench:
 
     async def steps(self, name: str) -> dict[str, Any]:
         """Do a long run by default settings; repeat without the runner's limit if that ended it."""
-        first = await self._steps(name, lifted=False)
+        first = await self._measure_adapter_steps(name, lifted=False)
         if not ADAPTERS[name].limited or first.ended != "stopped":
             return {"steps": asdict(first)}
-        return {"as_it_comes": asdict(first), "steps": asdict(await self._steps(name, lifted=True))}
+        return {
+            "as_it_comes": asdict(first),
+            "steps": asdict(await self._measure_adapter_steps(name, lifted=True)),
+        }
 
-    async def _steps(self, name: str, *, lifted: bool) -> figures.Steps:
+    async def _measure_adapter_steps(self, name: str, *, lifted: bool) -> figures.Steps:
         model = f"steps-{self._plan.steps}-{name}{'-lifted' if lifted else ''}"
-        outcome = await self._alone(name, model, STEPS_PROMPT, lifted=lifted)
-        return figures.figures_by_step(outcome, figures.call_arrivals(self.log, model))
+        outcome = await self._run_adapter_process(name, model, STEPS_PROMPT, lifted=lifted)
+        return figures.figures_by_step(outcome, figures.call_arrival_figures(self.log, model))
 
     async def drift(self, name: str) -> dict[str, Any]:
         """Do the drifting model's runs."""
@@ -84,15 +87,15 @@ class Bench:
         async def one(seed: int) -> tuple[Outcome, int]:
             model = f"drift-{self._plan.rate}-{name}-{seed}"
             async with gate:
-                outcome = await self._alone(
+                outcome = await self._run_adapter_process(
                     name, model, f"Make all items. Seed {seed}.", lifted=True, items=ITEMS
                 )
-            return outcome, len(figures.call_arrivals(self.log, model))
+            return outcome, len(figures.call_arrival_figures(self.log, model))
 
         seeds = range(1, self._plan.seeds + 1)
-        return asdict(figures.drift_figures(await asyncio.gather(*map(one, seeds))))
+        return asdict(figures.drift_comparison_figures(await asyncio.gather(*map(one, seeds))))
 
-    async def _alone(
+    async def _run_adapter_process(
         self, name: str, model: str, prompt: str, *, lifted: bool, items: int = 0
     ) -> Outcome:
         cap = DRIFT_CAP if items else self._plan.cap
@@ -130,7 +133,7 @@ class Bench:
         return Outcome(**json.loads(lines[-1]))
 
 
-async def measure_plan(plan: Plan) -> dict[str, Any]:
+async def measure_comparison(plan: Plan) -> dict[str, Any]:
     """Measure everything in the plan."""
     results: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -139,12 +142,12 @@ async def measure_plan(plan: Plan) -> dict[str, Any]:
         "asked": asdict(plan),
         "runners": {},
     }
-    before = await _measure_bare_engine()
+    before = await _measure_comparison_unit()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         async with _start_endpoint(Path(folder)) as base_url:
-            bench = Bench(Path(folder), base_url, plan)
+            bench = ComparisonBench(Path(folder), base_url, plan)
             for name in plan.names:
-                if missing := _missing_package(name):
+                if missing := _missing_adapter_package(name):
                     results["runners"][name] = {"missing": missing}
                     print(f"{name}: {missing} is not installed", file=sys.stderr)
                     continue
@@ -154,18 +157,18 @@ async def measure_plan(plan: Plan) -> dict[str, Any]:
                     measured["drift"] = await bench.drift(name)
                 measured["versions"] = {each: version(each) for each in ADAPTERS[name].packages}
                 results["runners"][name] = measured
-    results["bare_ms"] = mean([before, await _measure_bare_engine()])
+    results["bare_ms"] = mean([before, await _measure_comparison_unit()])
     return results
 
 
-async def _measure_bare_engine() -> float:
+async def _measure_comparison_unit() -> float:
     """Return the unit in milliseconds: two Temporal activities that do nothing."""
     async with development_server(ui=False) as running:
         await run_bare_engine(running.client, 10, local=False)
         return (await run_bare_engine(running.client, 60, local=False)).mean
 
 
-def _missing_package(name: str) -> str | None:
+def _missing_adapter_package(name: str) -> str | None:
     """Return the first of the adapter's packages that is not installed."""
     for package in ADAPTERS[name].packages:
         try:

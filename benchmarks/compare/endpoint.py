@@ -46,7 +46,7 @@ class Stepping:
     def __call__(self, request: Request) -> Reply:
         tools = {tool["function"]["name"] for tool in request.get("tools") or ()}
         if not tools or "todo_complete" in tools:
-            return self._planned(request)
+            return self._reply_to_longhaul(request)
         last = next(
             (message for message in reversed(request["messages"]) if message.get("tool_calls")),
             None,
@@ -60,7 +60,7 @@ class Stepping:
         content = f"{count + 1} ".ljust(SIZE - 1, ".") + "\n"
         return wire.call("write_file", path=f"output/file_{count + 1:04d}.md", content=content)
 
-    def _planned(self, request: Request) -> Reply:
+    def _reply_to_longhaul(self, request: Request) -> Reply:
         """Reply to Longhaul: as many phases as needed, the files of each spread over its todos."""
         phases = max(1, round(self.steps / PHASE))
         files = round(self.steps / phases)
@@ -70,11 +70,11 @@ class Stepping:
         phase = int(header.group(1)) // 2 if header else 0
         return Reply(
             reply.content,
-            [_place_in_phase_folder(name, arguments, phase) for name, arguments in reply.calls],
+            [_fake_call_in_phase_folder(name, arguments, phase) for name, arguments in reply.calls],
         )
 
 
-def _place_in_phase_folder(name: str, arguments: Any, phase: int) -> tuple[str, Any]:
+def _fake_call_in_phase_folder(name: str, arguments: Any, phase: int) -> tuple[str, Any]:
     """Put the files of `ZeroCost`, which overwrites them, into a folder per phase."""
     if name == "write_file" and arguments["path"] != "plan.md":
         number = int(arguments["content"].partition(" ")[0])
@@ -99,7 +99,7 @@ class Behaviours:
             model = self.models.get(name)
             if model is None:
                 model = self.models[name] = _made_call(name)
-        return adapt_answer(request, model)
+        return adapt_fake_answer(request, model)
 
 
 def _made_call(name: str) -> Model:
@@ -110,17 +110,22 @@ def _made_call(name: str) -> Model:
     return Stepping(int(value))
 
 
-def adapt_answer(request: Request, model: Model) -> wire.Answer:
+def adapt_fake_answer(request: Request, model: Model) -> wire.Answer:
     """Return the model's answer, adapted to the tools it is offered.
 
     Deep Agents have their own `write_file`, whose path argument is `file_path` and whose result
     begins with `Updated file`. A hosted model reads that from the tool's description; this one
     cannot.
     """
-    if not any("file_path" in _tool_parameters(tool) for tool in request.get("tools") or ()):
+    if not any(
+        "file_path" in _fake_endpoint_tool_parameters(tool) for tool in request.get("tools") or ()
+    ):
         return model(request)
     answer = model(
-        {**request, "messages": [_message_heard(message) for message in request["messages"]]}
+        {
+            **request,
+            "messages": [_message_for_fake_model(message) for message in request["messages"]],
+        }
     )
     if isinstance(answer, Reply):
         calls = [
@@ -136,14 +141,14 @@ def adapt_answer(request: Request, model: Model) -> wire.Answer:
     return answer
 
 
-def _tool_parameters(tool: dict[str, Any]) -> Any:
+def _fake_endpoint_tool_parameters(tool: dict[str, Any]) -> Any:
     function = tool.get("function", {})
     if function.get("name") != "write_file":
         return ()
     return function.get("parameters", {}).get("properties", {})
 
 
-def _message_heard(message: dict[str, Any]) -> dict[str, Any]:
+def _message_for_fake_model(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     if message.get("role") == "tool" and isinstance(content, str):
         return {**message, "content": content.replace(*_TOLD, 1)}

@@ -53,7 +53,7 @@ class Drifted:
     """How the runs ended, and how often."""
 
 
-def call_arrivals(log: Path, model: str) -> list[tuple[float, int]]:
+def call_arrival_figures(log: Path, model: str) -> list[tuple[float, int]]:
     """Return arrival time in seconds and size in bytes of each call of this model."""
     if not log.exists():
         return []
@@ -64,7 +64,7 @@ def call_arrivals(log: Path, model: str) -> list[tuple[float, int]]:
 def figures_by_step(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Steps:
     took = [(after - before) * 1000 for (before, _), (after, _) in pairwise(calls)]
     tenth = max(1, len(took) // 10)
-    first, last = _recorded_slopes(outcome.recorded)
+    first, last = _recorded_slope_figures(outcome.recorded)
     recorded = outcome.recorded[-1][1] if outcome.recorded else 0
     return Steps(
         ended=outcome.ended,
@@ -83,20 +83,22 @@ def figures_by_step(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Ste
     )
 
 
-def _recorded_slopes(recorded: Sequence[tuple[int, int]]) -> tuple[float, float]:
+def _recorded_slope_figures(recorded: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """Return recorded bytes per step in the first and in the last tenth."""
     marks = sorted(dict(recorded).items())
     if len(marks) < 2:
         return 0.0, 0.0
     tenth = max(1, (len(marks) - 1) // 10)
-    return _recorded_slope(marks[0], marks[tenth]), _recorded_slope(marks[-1 - tenth], marks[-1])
+    return _recorded_slope_figure(marks[0], marks[tenth]), _recorded_slope_figure(
+        marks[-1 - tenth], marks[-1]
+    )
 
 
-def _recorded_slope(low: tuple[int, int], high: tuple[int, int]) -> float:
+def _recorded_slope_figure(low: tuple[int, int], high: tuple[int, int]) -> float:
     return (high[1] - low[1]) / (high[0] - low[0])
 
 
-def drift_figures(runs: Sequence[tuple[Outcome, int]]) -> Drifted:
+def drift_comparison_figures(runs: Sequence[tuple[Outcome, int]]) -> Drifted:
     """Summarise outcomes, each with its number of model calls."""
     counts = [_count_right_items(outcome.made or {}) for outcome, _ in runs]
     return Drifted(

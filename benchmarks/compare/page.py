@@ -22,12 +22,12 @@ def write_page(page: Path, figures: dict[str, Any]) -> None:
     if not MARKED.search(text):
         raise ValueError(f"{page} has no <!-- measured --> and <!-- end -->; add them")
     updated = MARKED.sub(
-        lambda match: match.group(1) + page_markdown(figures) + match.group(2), text
+        lambda match: match.group(1) + comparison_page_markdown(figures) + match.group(2), text
     )
     page.write_text(updated, encoding="utf-8")
 
 
-def page_markdown(figures: dict[str, Any]) -> str:
+def comparison_page_markdown(figures: dict[str, Any]) -> str:
     """Render three tables: steps, drift, and versions with notes."""
     plan = figures["asked"]
     lines = [
@@ -36,25 +36,31 @@ def page_markdown(figures: dict[str, Any]) -> str:
         f"activities of Temporal that do nothing): {figures['bare_ms']:.1f} ms. Server: "
         f"`{figures['server']}`.",
         "",
-        *_page_table(
+        *_comparison_page_table(
             _STEPS,
-            [_steps_row(name, measured, figures) for name, measured in _measured_adapters(figures)],
+            [
+                _steps_row(name, measured, figures)
+                for name, measured in _adapters_on_comparison_page(figures)
+            ],
         ),
     ]
     if plan["seeds"]:
-        rows = [_drift_row(name, measured) for name, measured in _measured_adapters(figures)]
+        rows = [
+            _comparison_drift_row(name, measured)
+            for name, measured in _adapters_on_comparison_page(figures)
+        ]
         lines += [
             "",
             f"A model that drifts at {plan['rate']:.0%} of its calls, {ITEMS} items, "
             f"{plan['seeds']} seeds:",
             "",
-            *_page_table(_DRIFT, rows),
+            *_comparison_page_table(_DRIFT, rows),
         ]
     rows = [
         [ADAPTERS[name].title, _versions_row(measured), ADAPTERS[name].note]
-        for name, measured in _measured_adapters(figures)
+        for name, measured in _adapters_on_comparison_page(figures)
     ]
-    lines += ["", *_page_table(["", "versions", "how it is used"], rows)]
+    lines += ["", *_comparison_page_table(["", "versions", "how it is used"], rows)]
     lines += [
         f"\nNot measured: {ADAPTERS[name].title}, for want of `{measured['missing']}`."
         for name, measured in figures["runners"].items()
@@ -76,7 +82,7 @@ _STEPS = [
 _DRIFT = ["", "items made, mean", "least", "made all", "model calls", "ended"]
 
 
-def _measured_adapters(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _adapters_on_comparison_page(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [
         (name, measured)
         for name, measured in figures["runners"].items()
@@ -92,17 +98,18 @@ def _steps_row(name: str, runner: dict[str, Any], figures: dict[str, Any]) -> li
         ADAPTERS[name].title,
         f"{steps['first_ms']:.0f} · {steps['last_ms']:.0f}",
         f"{steps['first_ms'] / unit:.2f} · {steps['last_ms'] / unit:.2f}",
-        f"{_page_size(steps['bytes_first'])} · {_page_size(steps['bytes_last'])}"
+        f"{_comparison_size_text(steps['bytes_first'])} · "
+        f"{_comparison_size_text(steps['bytes_last'])}"
         if records
         else "nothing",
-        _page_size(steps["bytes_all"]) if records else "nothing",
-        _page_size(steps["prompt_last"]),
-        _describe_reach(as_it_comes, expected) if as_it_comes else "no limit met",
-        _describe_reach(steps, expected),
+        _comparison_size_text(steps["bytes_all"]) if records else "nothing",
+        _comparison_size_text(steps["prompt_last"]),
+        _comparison_reach_text(as_it_comes, expected) if as_it_comes else "no limit met",
+        _comparison_reach_text(steps, expected),
     ]
 
 
-def _describe_reach(steps: dict[str, Any], steps_wanted: int) -> str:
+def _comparison_reach_text(steps: dict[str, Any], steps_wanted: int) -> str:
     """Describe where a run ended, and why."""
     calls = f"{steps['calls']:,} calls"
     if steps["ended"] == "finished":
@@ -113,7 +120,7 @@ def _describe_reach(steps: dict[str, Any], steps_wanted: int) -> str:
     return f"{calls}: {_page_cell(steps['error'])}"
 
 
-def _drift_row(name: str, figures: dict[str, Any]) -> list[str]:
+def _comparison_drift_row(name: str, figures: dict[str, Any]) -> list[str]:
     drift = figures["drift"]
     ends = ", ".join(f"{_page_cell(end)} {count}" for end, count in drift["ends"].items())
     return [
@@ -136,12 +143,12 @@ def _page_cell(text: str) -> str:
     return f"`{short[:120]}`" if short else "no reason given"
 
 
-def _page_size(size: float) -> str:
+def _comparison_size_text(size: float) -> str:
     if size < 1000:
         return f"{size:.0f} B"
     return f"{size / 1000:.1f} KB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
 
 
-def _page_table(head: list[str], rows: list[list[str]]) -> list[str]:
+def _comparison_page_table(head: list[str], rows: list[list[str]]) -> list[str]:
     cells = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(row) + " |" for row in cells]

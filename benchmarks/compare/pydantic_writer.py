@@ -28,6 +28,6 @@ def writer_agent(
     )
 
 
-def writer_limits(task: Task) -> UsageLimits | None:
+def pydantic_writer_limits(task: Task) -> UsageLimits | None:
     """Return lifted limits; None keeps the default of 50 requests per run."""
     return UsageLimits(request_limit=None) if task.lifted else None

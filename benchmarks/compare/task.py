@@ -58,7 +58,7 @@ class Outcome:
     """Files by path, if they are not in the task's folder."""
 
 
-def write_file(files: Path, path: str, content: str) -> str:
+def write_adapter_file(files: Path, path: str, content: str) -> str:
     """The tool, with the same behaviour for every runner without its own file tools."""
     target = files / path.lstrip("/")
     if not target.resolve().is_relative_to(files.resolve()):
@@ -68,7 +68,7 @@ def write_file(files: Path, path: str, content: str) -> str:
     return f"Wrote {len(content):,} characters to {path}."
 
 
-def failed_outcome(error: BaseException) -> Outcome:
+def failed_adapter_outcome(error: BaseException) -> Outcome:
     """Return the outcome of a run that the error ended, with its innermost cause."""
     while error.__cause__ is not None:
         error = error.__cause__
@@ -76,7 +76,7 @@ def failed_outcome(error: BaseException) -> Outcome:
     return Outcome("stopped", f"{kind}: {error}"[:300])
 
 
-class Gauge:
+class AdapterGauge:
     """Records the size of a SQLite database at intervals during a run."""
 
     def __init__(self, database: Path, every: int) -> None:
@@ -101,13 +101,13 @@ class Gauge:
         self.recorded.append((self._calls, pages * size))
 
 
-def task_tool(task: Task, gauge: Gauge | None = None) -> Callable[[str, str], str]:
+def task_tool(task: Task, gauge: AdapterGauge | None = None) -> Callable[[str, str], str]:
     """Return `write_file` for this task's folder, with its name and docstring for the model."""
 
     def bound(path: str, content: str) -> str:
         if gauge is not None:
             gauge.called()
-        return write_file(task.files, path, content)
+        return write_adapter_file(task.files, path, content)
 
     bound.__name__ = "write_file"
     bound.__doc__ = TOOL
@@ -117,16 +117,16 @@ def task_tool(task: Task, gauge: Gauge | None = None) -> Callable[[str, str], st
 _current: list[Task] = []
 
 
-def begin_task(task: Task) -> None:
+def begin_adapter_task(task: Task) -> None:
     """Set the task of this process, for runners whose agents are created on import."""
     _current[:] = [task]
 
 
-def current_task() -> Task:
+def current_adapter_task() -> Task:
     return _current[0]
 
 
-def quiet_telemetry() -> None:
+def disable_adapter_telemetry() -> None:
     """Disable telemetry and tracing of all runners."""
     os.environ |= {
         "OPENAI_AGENTS_DISABLE_TRACING": "1",

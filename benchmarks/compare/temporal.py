@@ -9,7 +9,7 @@ from typing import Any
 
 from temporalio.client import Client, Plugin, WorkflowFailureError, WorkflowHandle
 
-from benchmarks.compare.task import Outcome, Task, failed_outcome
+from benchmarks.compare.task import Outcome, Task, failed_adapter_outcome
 from benchmarks.histories import workflow_histories
 from engine.development import development_server
 
@@ -20,13 +20,13 @@ FAILING = 5
 
 
 @asynccontextmanager
-async def connect_temporal(plugins: Sequence[Plugin]) -> AsyncIterator[Client]:
+async def serve_temporal_for_adapter(plugins: Sequence[Plugin]) -> AsyncIterator[Client]:
     """Start a server and yield a client with these plugins."""
     async with development_server(ui=False) as running:
         yield await Client.connect(running.address, plugins=plugins)
 
 
-async def workflow_outcome(
+async def adapter_workflow_outcome(
     client: Client, handle: WorkflowHandle[Any, Any], task: Task, model: str
 ) -> Outcome:
     """Wait for the workflow's end and return its outcome.
@@ -40,16 +40,16 @@ async def workflow_outcome(
     outcome = Outcome("finished")
     try:
         async with asyncio.timeout(task.cap):
-            await _await_result(handle)
+            await _await_adapter_workflow(handle)
     except TaskFails as error:
-        outcome = Outcome("stopped", f"{await _last_task_failure(handle)}{error}")
+        outcome = Outcome("stopped", f"{await _adapter_workflow_task_failure(handle)}{error}")
         await handle.terminate()
     except TimeoutError:
         outcome = Outcome("time")
         await handle.terminate()
     except WorkflowFailureError as error:
-        outcome = failed_outcome(error)
-    recorded, runs = await measure_history(client, handle.id, model)
+        outcome = failed_adapter_outcome(error)
+    recorded, runs = await measure_adapter_history(client, handle.id, model)
     return Outcome(outcome.ended, outcome.error, recorded, runs=runs)
 
 
@@ -57,7 +57,7 @@ class TaskFails(Exception):
     """The workflow has not ended, but its task fails and is retried for ever."""
 
 
-async def _await_result(handle: WorkflowHandle[Any, Any]) -> None:
+async def _await_adapter_workflow(handle: WorkflowHandle[Any, Any]) -> None:
     """Wait for the result. Raises TaskFails."""
     waiting = asyncio.ensure_future(handle.result())
     failing = 0
@@ -72,7 +72,7 @@ async def _await_result(handle: WorkflowHandle[Any, Any]) -> None:
         waiting.cancel()
 
 
-async def _last_task_failure(handle: WorkflowHandle[Any, Any]) -> str:
+async def _adapter_workflow_task_failure(handle: WorkflowHandle[Any, Any]) -> str:
     """Return type and text of the error in the last failed workflow task."""
     for event in reversed((await handle.fetch_history()).events):
         failure = event.workflow_task_failed_event_attributes.failure
@@ -81,7 +81,7 @@ async def _last_task_failure(handle: WorkflowHandle[Any, Any]) -> str:
     return "unknown"
 
 
-async def measure_history(
+async def measure_adapter_history(
     client: Client, workflow: str, model: str
 ) -> tuple[list[tuple[int, int]], int]:
     """Return bytes of history by model calls over all runs of the chain, and the number of runs."""

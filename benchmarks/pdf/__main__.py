@@ -23,7 +23,7 @@ from activities.documents import Page
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
 from benchmarks.pdf.engines import ENGINES
-from benchmarks.pdf.fetch import Sample, fetch, listed_samples
+from benchmarks.pdf.fetch import CorpusSample, corpus_samples, fetch
 from benchmarks.pdf.likeness import Likeness, likeness
 
 _MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -54,11 +54,11 @@ def main() -> None:
     options.add_argument("--write", type=Path, help="put the tables into this page")
     arguments = options.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    rows = [sample for sample in listed_samples() if arguments.only in sample.name]
+    rows = [sample for sample in corpus_samples() if arguments.only in sample.name]
     figures = {
-        engine: measure_engine(engine, rows, arguments.folder) for engine in arguments.engines
+        engine: measure_pdf_engine(engine, rows, arguments.folder) for engine in arguments.engines
     }
-    text = f"{_engine_summary(figures)}\n\n{_each(rows, figures.get(OWN, []))}"
+    text = f"{_pdf_engine_summary(figures)}\n\n{_each_pdf_table(rows, figures.get(OWN, []))}"
     if arguments.write:
         page = arguments.write.read_text()
         arguments.write.write_text(
@@ -68,8 +68,8 @@ def main() -> None:
         print(text)
 
 
-def measure_engine(
-    engine: str, rows: Iterable[Sample], folder: Path
+def measure_pdf_engine(
+    engine: str, rows: Iterable[CorpusSample], folder: Path
 ) -> list[tuple[Likeness | None, Result]]:
     """Compare what the engine reads with the reference, for each PDF."""
     results = []
@@ -88,7 +88,7 @@ def _read_with_engine(engine: str, path: Path, folder: Path) -> Result:
     cached = folder / "texts" / f"{engine}+{path.parent.name}+{path.name}.json"
     if cached.exists() and engine != OWN:
         return Result(**json.loads(cached.read_text()))
-    begun = _child_processor_seconds()
+    begun = _pdf_engine_cpu_seconds()
     command = [sys.executable, "-m", "benchmarks.pdf.engines", engine, str(path)]
     try:
         process = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
@@ -96,19 +96,19 @@ def _read_with_engine(engine: str, path: Path, folder: Path) -> Result:
         pages = json.loads(process.stdout) if process.returncode == 0 else None
     except subprocess.TimeoutExpired:
         pages, failed = None, f"more than {SECONDS} s"
-    result = Result(pages, _child_processor_seconds() - begun, "" if pages is not None else failed)
+    result = Result(pages, _pdf_engine_cpu_seconds() - begun, "" if pages is not None else failed)
     cached.parent.mkdir(exist_ok=True)
     cached.write_text(json.dumps(result.__dict__))
     return result
 
 
-def _child_processor_seconds() -> float:
+def _pdf_engine_cpu_seconds() -> float:
     """Return CPU seconds of ended children, which other load on the machine does not affect."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def _engine_summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) -> str:
+def _pdf_engine_summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) -> str:
     lines = [
         "| engine | words, mean | PDFs below 98 % | neighbours, mean | run together in 1,000 "
         "| failed | seconds, all |",
@@ -126,7 +126,7 @@ def _engine_summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) ->
     return "\n".join(lines)
 
 
-def _each(rows: list[Sample], results: list[tuple[Likeness | None, Result]]) -> str:
+def _each_pdf_table(rows: list[CorpusSample], results: list[tuple[Likeness | None, Result]]) -> str:
     lines = [
         "| PDF | kind | words | there | neighbours | seconds | what Longhaul says of it |",
         "|---|---|---|---|---|---|---|",

@@ -23,9 +23,9 @@ def pdftotext(path: Path) -> list[str]:
 
 
 def longhaul(path: Path) -> list[str]:
-    from activities.documents import extract_pages  # noqa: PLC0415
+    from activities.documents import read_document_pages  # noqa: PLC0415
 
-    return [page.text for page in extract_pages(path.name, path.read_bytes())]
+    return [page.text for page in read_document_pages(path.name, path.read_bytes())]
 
 
 def pypdf(path: Path) -> list[str]:

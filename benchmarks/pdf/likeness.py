@@ -41,21 +41,22 @@ def likeness(reference: list[str], pages: list[str]) -> Likeness:
     right, ours = page_words(reference), page_words(pages)
     known = set(right)
     glued = sum(
-        word not in known and len(word) > 7 and _is_glued_word(word, known) for word in ours
+        word not in known and len(word) > 7 and _is_compared_word_glued(word, known)
+        for word in ours
     )
     return Likeness(
         words=len(right),
-        share=_share_of_words(Counter(right), Counter(ours)),
-        order=_share_of_words(Counter(pairwise(right)), Counter(pairwise(ours))),
+        share=_likeness_word_share(Counter(right), Counter(ours)),
+        order=_likeness_word_share(Counter(pairwise(right)), Counter(pairwise(ours))),
         run_together=1000 * glued / max(len(ours), 1),
     )
 
 
-def _share_of_words(right: Counter, ours: Counter) -> float:  # type: ignore[type-arg]
+def _likeness_word_share(right: Counter, ours: Counter) -> float:  # type: ignore[type-arg]
     return (right & ours).total() / max(right.total(), 1)
 
 
-def _is_glued_word(word: str, known: set[str]) -> bool:
+def _is_compared_word_glued(word: str, known: set[str]) -> bool:
     """Return whether the word is a sequence of known words, each of at least two letters."""
     best: list[int | None] = [0] + [None] * len(word)
     for end in range(1, len(word) + 1):

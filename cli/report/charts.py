@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cli.report.data import Bar, Habit, PhaseLine, Repeats, Wait
-from cli.trial_summary import ConfigurationSummary
+from cli.trial_summary import TrialConfigurationSummary
 
 WIDTH = 960
 LEFT, RIGHT, TOP = 64, 8, 8
@@ -127,7 +127,7 @@ class ShareChart:
     height: float
 
 
-def share_chart(configurations: Sequence[ConfigurationSummary]) -> ShareChart:
+def share_chart(configurations: Sequence[TrialConfigurationSummary]) -> ShareChart:
     """Chart the share of runs completed by each configuration, with its interval."""
     start, wide = 2.5 * LEFT, WIDTH - 2.5 * LEFT - 4 * RIGHT
 
@@ -151,7 +151,7 @@ def share_chart(configurations: Sequence[ConfigurationSummary]) -> ShareChart:
     return ShareChart(rows, below, floor, floor + 24)
 
 
-def tokens(bars: Sequence[Bar]) -> Chart:
+def token_chart(bars: Sequence[Bar]) -> Chart:
     """Chart tokens by step: cached prompt, uncached prompt and reply."""
     return _step_chart(
         bars,
@@ -163,17 +163,17 @@ def tokens(bars: Sequence[Bar]) -> Chart:
     )
 
 
-def cost(bars: Sequence[Bar]) -> Chart:
+def cost_chart(bars: Sequence[Bar]) -> Chart:
     """Chart cost by step."""
     return _step_chart(bars, [("fresh", [bar.cost for bar in bars])])
 
 
-def prompts(bars: Sequence[Bar]) -> Chart:
+def prompt_chart(bars: Sequence[Bar]) -> Chart:
     """Chart the largest prompt of each bar."""
     return _step_chart(bars, [("fresh", [bar.largest_prompt for bar in bars])])
 
 
-def repeats(habit: Habit) -> Chart:
+def repeat_chart(habit: Habit) -> Chart:
     """Chart how often each job repeated a mistake: refusals, and above them trial matches."""
     jobs = habit.jobs
     layers: Layers = [

@@ -13,7 +13,7 @@ from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.steps.gate_facts import is_explained
 from activities.tools.shell import LOG
-from cli.checkpoint_reader import read_steps
+from cli.checkpoint_reader import read_checkpoint_steps
 from cli.report.command_runs import failing_commands
 from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
 from config.schema.agent_sections import Verifier
@@ -93,7 +93,7 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
         UserError: The commit is not in this store.
         CheckpointMissing: A part of it is not in this store.
     """
-    log = _job_commits(full_log := read_steps(store, commit))
+    log = _checkpoint_log_since_fork(full_log := read_checkpoint_steps(store, commit))
     newest = Snapshot.load(store, commit)
     starts = set(store.tags().values())
     starts_of_phases = [
@@ -107,24 +107,26 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
         agent=newest.config.name,
         project=newest.link.id if newest.link else "",
         phase_starts=[
-            _phase_start(store, entry, known) for entry in starts_of_phases[-MOST_PHASES:]
+            _phase_start_facts(store, entry, known) for entry in starts_of_phases[-MOST_PHASES:]
         ],
         omitted_phases=max(0, len(starts_of_phases) - MOST_PHASES),
         first_at=log[0].timestamp,
         last_at=log[-1].timestamp,
         replies=sum(" · reply: " in entry.message for entry in log),
-        pages=_archive_pages(newest.files),
-        result=_read_result(newest),
+        pages=_archive_page_facts(newest.files),
+        result=_checkpoint_result(newest),
         files=newest.files,
         verifiers=newest.config.verifiers,
         failing=failing_commands(newest.read_text(LOG)),
-        plan=_plan_lines(newest.read_text("plan.md")),
+        plan=_checkpoint_plan_lines(newest.read_text("plan.md")),
         open_plan_phases=[(f"Phase {phase.number}", phase.name) for phase in plan if phase.is_open],
         breaks_off=log[0] is full_log[0] and store.lacks_parent(log[0].id),
     )
 
 
-def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> list[Deliverable]:
+def list_checkpoint_deliverables(
+    facts: CheckpointFacts, result: dict[str, Any] | None
+) -> list[Deliverable]:
     """Inspect the declared deliverables; for a running job, the files in `output/`."""
     if result and result.get("deliverables"):
         paths = [str(path) for path in result["deliverables"]]
@@ -134,10 +136,10 @@ def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> 
         paths = [
             entry.path for entry in entries if entry.kind == "file" and entry.path != COMPLETION
         ]
-    return [_inspect_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
+    return [_checkpoint_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
 
 
-def unexplained_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
+def unexplained_work_at_checkpoint(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
     """Return what was open when a job completed and is not explained in `unresolved`."""
     entries = [str(entry) for entry in result.get("unresolved") or []]
     phases = [
@@ -152,30 +154,30 @@ def unexplained_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str
     ]
     missing = [
         f"{deliverable.path}: {deliverable.problem}"
-        for deliverable in list_deliverables(facts, result)
+        for deliverable in list_checkpoint_deliverables(facts, result)
         if deliverable.problem
     ]
     return [*phases, *items, *missing]
 
 
-def _job_commits(log: list[LogEntry]) -> list[LogEntry]:
+def _checkpoint_log_since_fork(log: list[LogEntry]) -> list[LogEntry]:
     """Return the log from the start of a fork on; earlier steps belong to another job."""
     begins = [place for place, entry in enumerate(log) if entry.message.startswith(FORKED)]
     return log[begins[-1] :] if begins else log
 
 
-def _phase_start(
+def _phase_start_facts(
     store: Checkpoints, entry: LogEntry, known: dict[str, frozenset[str]]
 ) -> PhaseStart:
     snapshot = Snapshot.load(store, entry.id)
     plan_entry = snapshot.files.entry("plan.md")
     key = plan_entry.id if plan_entry and plan_entry.kind == "file" else ""
     if key not in known:
-        known[key] = _plan_lines(snapshot.read_text("plan.md")) if key else frozenset()
+        known[key] = _checkpoint_plan_lines(snapshot.read_text("plan.md")) if key else frozenset()
     return PhaseStart(snapshot.state.phase, entry.timestamp, known[key])
 
 
-def _plan_lines(plan: str) -> frozenset[str]:
+def _checkpoint_plan_lines(plan: str) -> frozenset[str]:
     # Redact before splitting: a cut or lower-cased credential would not be recognised.
     phases = parse_plan(redact(plan))
     names = [f"phase {phase.name}" for phase in phases]
@@ -183,7 +185,7 @@ def _plan_lines(plan: str) -> frozenset[str]:
     return frozenset(one_line(text, 200) for text in [*names, *boxes])
 
 
-def _archive_pages(files: Files) -> dict[int, ArchivePage]:
+def _archive_page_facts(files: Files) -> dict[int, ArchivePage]:
     """Return archive pages by phase number, without those of phases that have not ended."""
     pages: dict[int, ArchivePage] = {}
     if files.entry("archive") is None:
@@ -217,14 +219,14 @@ def _archive_pages(files: Files) -> dict[int, ArchivePage]:
     return pages
 
 
-def _read_result(snapshot: Snapshot) -> JobResult | None:
+def _checkpoint_result(snapshot: Snapshot) -> JobResult | None:
     try:
         return JobResult.model_validate_json(snapshot.read_text(COMPLETION))
     except ValueError:
         return None
 
 
-def _inspect_deliverable(files: Files, path: str) -> Deliverable:
+def _checkpoint_deliverable(files: Files, path: str) -> Deliverable:
     try:
         entry = files.entry(path)
         if entry is None:

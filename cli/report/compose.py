@@ -25,8 +25,8 @@ from cli.report.data import (
     Scope,
 )
 from cli.report.evidence import list_proofs
-from cli.report.sanitize import safe_data, safe_line, safe_text
-from cli.report.tally import Tally, fold_steps, group_refusals
+from cli.report.sanitize import sanitize_data, sanitize_line, sanitize_text
+from cli.report.tally import Tally, fold_steps, tally_refusals
 from protocol import scope as ledger
 from protocol.requests import Usage
 from protocol.state import ScopeItem
@@ -41,7 +41,7 @@ BROKEN = (
 NO_WORKER = "No worker answered: the last state on record is shown, nudges are not known."
 
 
-def compose_report(
+def compose_job_report(
     job_id: str,
     job_view: JobView | None,
     tally: Tally | None,
@@ -64,15 +64,19 @@ def compose_report(
     result = status.get("result") or (facts.result.model_dump() if facts.result else {})
     counted = tally if complete else None
     refusals = tally.refusals if tally else []
-    head = _job_head(job_id, job_view, facts, result, now, link)
-    phases = [_phase_line(began, facts, tally) for began in facts.phase_starts]
+    head = _report_head(job_id, job_view, facts, result, now, link)
+    phases = [_report_phase_line(began, facts, tally) for began in facts.phase_starts]
     _close_phases(phases, head, facts)
-    figures = _job_figures(status, result, counted, facts, head)
+    figures = _report_figures(status, result, counted, facts, head)
     if counted:
         # The status of a fork continues the original job's count.
         figures.steps = len(counted.steps)
         refusals = _count_refusals(figures, refusals)
-    still_open = checkpoints.unexplained_work(facts, result) if head.status == "completed" else []
+    still_open = (
+        checkpoints.unexplained_work_at_checkpoint(facts, result)
+        if head.status == "completed"
+        else []
+    )
     figures.completions_accepted = int(head.status == "completed")
     figures.completions_let_through = int(bool(still_open))
     # After a rewind or in a fork, the job's step numbers do not begin with 1.
@@ -83,26 +87,29 @@ def compose_report(
         phases=phases,
         waits=tally.waits if tally else [],
         steps=_shift_steps(fold_steps(tally.steps, BARS), shift) if tally else [],
-        refusals=_shift_steps(group_refusals(refusals), shift),
-        scope=_scope_table(facts.state.scope),
+        refusals=_shift_steps(tally_refusals(refusals), shift),
+        scope=_reported_scope(facts.state.scope),
         evidence=list_proofs(facts, tally if complete else None, head.status)[-MOST_LISTED:],
-        deliverables=_list_deliverables(facts, result),
-        unresolved=[safe_line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
-        people=[_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
-        decisions=[_approval_decision(each) for each in status.get("approvals") or []][
+        deliverables=_reported_deliverables(facts, result),
+        unresolved=[
+            sanitize_line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]
+        ],
+        people=[_reported_act(each) for each in status.get("people") or []][-MOST_LISTED:],
+        decisions=[_reported_approval(each) for each in status.get("approvals") or []][
             -MOST_LISTED:
         ],
-        remarks_of_people=[safe_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
+        remarks_of_people=[sanitize_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
         notices=[
-            safe_line(notice) for notice in (job_view.notices if job_view else [])[-MOST_LISTED:]
+            sanitize_line(notice)
+            for notice in (job_view.notices if job_view else [])[-MOST_LISTED:]
         ],
-        traces=[safe_data(trace) for trace in traces[:MOST_LISTED]],
+        traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
         patterns=_find_patterns(head, figures, phases, facts, result, still_open, refusals, traces),
         remarks=_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
     )
 
 
-def _job_head(
+def _report_head(
     job_id: str,
     job_view: JobView | None,
     facts: CheckpointFacts,
@@ -114,20 +121,20 @@ def _job_head(
     waiting = (job_view.waiting if job_view else None) or {}
     ended = job_view.ended if job_view else datetime.fromtimestamp(facts.last_at, UTC)
     return Head(
-        id=safe_line(job_id),
-        title=safe_line(status.get("title")),
-        agent=safe_line(status.get("agent") or facts.agent, 100),
-        model=safe_line(status.get("model") or facts.model, 100),
-        status=safe_line(
+        id=sanitize_line(job_id),
+        title=sanitize_line(status.get("title")),
+        agent=sanitize_line(status.get("agent") or facts.agent, 100),
+        model=sanitize_line(status.get("model") or facts.model, 100),
+        status=sanitize_line(
             job_view.status_word if job_view else result.get("status") or "closed", 40
         ),
-        error=safe_text(status.get("error"), 1000),
-        waiting=safe_line(waiting.get("reason"), 40),
-        message=safe_text(waiting.get("message"), 1000),
-        remedy=safe_text(waiting.get("remedy"), 1000),
-        summary=safe_text(result.get("summary")),
+        error=sanitize_text(status.get("error"), 1000),
+        waiting=sanitize_line(waiting.get("reason"), 40),
+        message=sanitize_text(waiting.get("message"), 1000),
+        remedy=sanitize_text(waiting.get("remedy"), 1000),
+        summary=sanitize_text(result.get("summary")),
         confidence=result.get("confidence"),
-        notes=safe_text(result.get("notes")),
+        notes=sanitize_text(result.get("notes")),
         started=job_view.started if job_view else datetime.fromtimestamp(facts.first_at, UTC),
         ended=ended,
         read=now,
@@ -135,19 +142,19 @@ def _job_head(
     )
 
 
-def _list_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list[Deliverable]:
+def _reported_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list[Deliverable]:
     return [
         deliverable.model_copy(
             update={
-                "path": safe_line(deliverable.path),
-                "problem": safe_line(deliverable.problem),
+                "path": sanitize_line(deliverable.path),
+                "problem": sanitize_line(deliverable.problem),
             }
         )
-        for deliverable in checkpoints.list_deliverables(facts, result)
+        for deliverable in checkpoints.list_checkpoint_deliverables(facts, result)
     ]
 
 
-def _phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally | None) -> PhaseLine:
+def _report_phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally | None) -> PhaseLine:
     phase, page = start.phase, facts.pages.get(start.phase.number)
     spent = tally.phases.get(phase.number) if tally else None
     used = spent.usage if spent else Usage()
@@ -157,11 +164,11 @@ def _phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally | None) 
         number=phase.number,
         kind=phase.kind,
         purpose=phase.purpose,
-        name=safe_line(phase.name, 120),
-        outcome=safe_line(page.outcome, 40) if page else "running",
+        name=sanitize_line(phase.name, 120),
+        outcome=sanitize_line(page.outcome, 40) if page else "running",
         undone=page.undone if page else False,
-        issue=safe_line(page.issue) if page else "",
-        by=safe_line(page.by, 100) if page else "",
+        issue=sanitize_line(page.issue) if page else "",
+        by=sanitize_line(page.by, 100) if page else "",
         todos=page.todos if page else phase.progress[1],
         todos_done=page.done if page else phase.progress[0],
         todos_not_needed=page.not_needed if page else 0,
@@ -191,7 +198,7 @@ def _close_phases(phases: list[PhaseLine], head: Head, facts: CheckpointFacts) -
         last.ended = max(last.started, end)
 
 
-def _job_figures(
+def _report_figures(
     status: dict[str, Any],
     result: dict[str, Any],
     tally: Tally | None,
@@ -257,62 +264,64 @@ def _find_patterns(
     """Look for the known patterns, with quoted text made safe to show."""
     plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
     shown = [
-        patterns.premature_completion(still_open, figures.completions_refused),
-        patterns.planning_only(phases),
-        patterns.swinging_plans([*plans, (facts.state.phase.number, facts.plan)]),
-        patterns.repeated_refusals(refusals),
-        patterns.self_assessment(
+        patterns.premature_completion_pattern(still_open, figures.completions_refused),
+        patterns.planning_only_pattern(phases),
+        patterns.swinging_plans_pattern([*plans, (facts.state.phase.number, facts.plan)]),
+        patterns.repeated_refusals_pattern(refusals),
+        patterns.self_assessment_pattern(
             head.confidence,
             len(result.get("unresolved") or []),
             figures.completions_refused or 0,
             facts.failing,
             closed=bool(result),
         ),
-        patterns.unretrieved_traces(traces),
-        patterns.generic_reflections(traces),
+        patterns.unretrieved_traces_pattern(traces),
+        patterns.generic_reflections_pattern(traces),
     ]
     return [
-        pattern.model_copy(update={"details": [safe_line(detail) for detail in pattern.details]})
+        pattern.model_copy(
+            update={"details": [sanitize_line(detail) for detail in pattern.details]}
+        )
         for pattern in shown
     ]
 
 
-def _approval_decision(approval: dict[str, Any]) -> Decision:
+def _reported_approval(approval: dict[str, Any]) -> Decision:
     decided = approval.get("decided")
     who = "nobody in time" if approval.get("expired") else approval.get("by")
     return Decision(
-        tool=safe_line(approval.get("tool"), 80),
-        guard=safe_line(approval.get("guard"), 80),
+        tool=sanitize_line(approval.get("tool"), 80),
+        guard=sanitize_line(approval.get("guard"), 80),
         approved=bool(approval.get("approved")),
-        by=safe_line(who, 100),
+        by=sanitize_line(who, 100),
         at=datetime.fromtimestamp(decided, UTC) if decided else None,
-        reason=safe_line(approval.get("reason")),
+        reason=sanitize_line(approval.get("reason")),
     )
 
 
-def _person_act(act: dict[str, Any]) -> Act:
+def _reported_act(act: dict[str, Any]) -> Act:
     did = f"{act.get('did')} ({act['id']})" if act.get("id") else act.get("did")
     return Act(
         at=datetime.fromtimestamp(act["at"], UTC) if act.get("at") else None,
-        by=safe_line(act.get("by"), 100),
+        by=sanitize_line(act.get("by"), 100),
         phase=int(act.get("phase") or 0),
-        did=safe_line(did),
-        detail=safe_line(act.get("detail")),
-        refused=safe_line(act.get("refused")),
+        did=sanitize_line(did),
+        detail=sanitize_line(act.get("detail")),
+        refused=sanitize_line(act.get("refused")),
     )
 
 
-def _scope_table(items: list[ScopeItem]) -> Scope:
+def _reported_scope(items: list[ScopeItem]) -> Scope:
     first = sorted(items, key=lambda item: item.status == "completed")
     return Scope(
         **ledger.scope_counts(items),
         items=[
             Item(
-                id=safe_line(item.id, 40),
-                text=safe_line(item.text),
+                id=sanitize_line(item.id, 40),
+                text=sanitize_line(item.text),
                 status=item.status,
                 source=item.source,
-                reason=safe_line(item.reason),
+                reason=sanitize_line(item.reason),
             )
             for item in first[:MOST_LISTED]
         ],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cli.report.checkpoints import CheckpointFacts
 from cli.report.data import Proof
-from cli.report.sanitize import safe_line
+from cli.report.sanitize import sanitize_line
 from cli.report.tally import Passed, Tally
 from protocol.state import Phase
 
@@ -31,25 +31,25 @@ def list_proofs(facts: CheckpointFacts, tally: Tally | None, status: str) -> lis
         running = began.phase.number == facts.state.phase.number
         phase = facts.state.phase if running else began.phase
         done = page.completed if page else frozenset(t.id for t in phase.todos if t.done)
-        proofs += _todo_proofs(phase, done)
+        proofs += _todo_claim_proofs(phase, done)
         ended = bool(page and page.outcome == "completed") or (running and status == "completed")
         if tally and ended:
-            proofs += _ending_proofs(phase, facts, tally.passed, ends_job=running)
+            proofs += _ending_claim_proofs(phase, facts, tally.passed, ends_job=running)
     return proofs
 
 
-def _todo_proofs(phase: Phase, done: frozenset[int]) -> Iterator[Proof]:
+def _todo_claim_proofs(phase: Phase, done: frozenset[int]) -> Iterator[Proof]:
     for todo in phase.todos:
         if todo.done_when and todo.id in done:
             yield Proof(
                 phase=phase.number,
-                claim=safe_line(f"todo {todo.id}: {todo.content}"),
-                held=safe_line(todo.done_when.line),
+                claim=sanitize_line(f"todo {todo.id}: {todo.content}"),
+                held=sanitize_line(todo.done_when.line),
                 by="done_when",
             )
 
 
-def _ending_proofs(
+def _ending_claim_proofs(
     phase: Phase, facts: CheckpointFacts, passed: list[Passed], *, ends_job: bool
 ) -> Iterator[Proof]:
     """Return those who accepted an end at their last check, as proofs."""
@@ -62,7 +62,7 @@ def _ending_proofs(
                 yield Proof(
                     phase=phase.number,
                     claim=claim,
-                    held=safe_line(f"{verifier.name}: `{verifier.command}` ended with 0"),
+                    held=sanitize_line(f"{verifier.name}: `{verifier.command}` ended with 0"),
                     by="verifier",
                 )
     if "judge" in last:

@@ -37,14 +37,14 @@ def deciding_program(command: str) -> str:
     if not parts[-1]:
         parts.pop()
     while parts:
-        if (name := _program_name(parts.pop())) and name not in DISPLAY_PROGRAMS:
+        if (name := _program_of_simple_command(parts.pop())) and name not in DISPLAY_PROGRAMS:
             return name
         if not parts or joined[len(parts) - 1] != "&&":
             break
     return ""
 
 
-def _program_name(words: list[str]) -> str:
+def _program_of_simple_command(words: list[str]) -> str:
     """Return the program that a simple command starts, skipping variables and brackets."""
     for word in words:
         if not re.fullmatch(r"\w+=.*|[({)}]+|!", word, re.DOTALL):

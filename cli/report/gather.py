@@ -20,23 +20,23 @@ from cli.jobs import TRIAL, JobView, view_job
 from cli.output import UserError
 from cli.report import checkpoints
 from cli.report.checkpoints import CheckpointFacts
-from cli.report.compose import compose_report
+from cli.report.compose import compose_job_report
 from cli.report.data import MOST_JOBS, Habit, Output, ProjectReport, Report, UnitLine
-from cli.report.history import find_runs, read_events
+from cli.report.history import find_history_runs, read_history_events
 from cli.report.recurrence import find_habits
-from cli.report.sanitize import safe_line, safe_text
+from cli.report.sanitize import sanitize_line, sanitize_text
 from cli.report.tally import Tally
 from cli.report.trial import TrialReport, gather_trial_report
 from config.learned_guards import LearnedGuards
 from config.schema.agent import ConfigError
-from engine.connection import answering_ui_link, workspaces_root
+from engine.connection import answering_web_ui_link, workspaces_root
 
 T = TypeVar("T")
 MOST_ENDED = 200
 """Completed jobs that are compared."""
 
 
-class StoreReader:
+class ReportStoreReader:
     """Reads this environment's store; not retried after a failure, since each try takes time."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class StoreReader:
 
     def traces(self, job_id: str) -> list[dict[str, Any]]:
         """Return a job's traces; empty if they cannot be read."""
-        return self._read_store(lambda root: _trace_rows(root, job_id))
+        return self._gather_from_store(lambda root: _gather_trace_rows(root, job_id))
 
     def habits(self, project: str, agent: str = "", job_id: str = "") -> list[Habit]:
         """Return recurring mistakes; empty if they cannot be read.
@@ -55,21 +55,24 @@ class StoreReader:
             agent: Agent whose jobs are compared; empty for all.
             job_id: The job the report is about, if it is about one.
         """
-        return self._read_store(lambda root: _stored_habits(root, project, agent, job_id))
+        return self._gather_from_store(
+            lambda root: _gather_stored_habits(root, project, agent, job_id)
+        )
 
-    def _read_store(self, work: Callable[[Root], list[T]]) -> list[T]:
+    def _gather_from_store(self, work: Callable[[Root], list[T]]) -> list[T]:
         if self.remarks:
             return []
         try:
             return work(Root.open(workspaces_root(), create=False))
         except (StoreUnavailableError, RootError, ConfigError) as error:
             self.remarks.append(
-                f"Not all traces, and mistakes found from them, could be read: {safe_line(error)}"
+                "Not all traces, and mistakes found from them, could be read: "
+                f"{sanitize_line(error)}"
             )
             return []
 
 
-def _trace_rows(root: Root, job_id: str) -> list[dict[str, Any]]:
+def _gather_trace_rows(root: Root, job_id: str) -> list[dict[str, Any]]:
     return [
         {
             "time": f"{datetime.fromtimestamp(row.at, UTC):%Y-%m-%d %H:%M}",
@@ -89,11 +92,13 @@ def _trace_rows(root: Root, job_id: str) -> list[dict[str, Any]]:
     ]
 
 
-def _stored_habits(root: Root, project: str, agent: str, job_id: str) -> list[Habit]:
+def _gather_stored_habits(root: Root, project: str, agent: str, job_id: str) -> list[Habit]:
     def is_compared(entry: Any) -> bool:
         return entry.project == project and agent in ("", entry.agent)
 
-    trace_rows = [row for row in RelationalStore(root).read(rows.list_traces) if is_compared(row)]
+    trace_rows = [
+        row for row in RelationalStore(root).read(rows.list_stored_traces) if is_compared(row)
+    ]
     if not trace_rows:
         return []
     learned = [entry for entry in LearnedGuards(root.path).newest_revisions() if is_compared(entry)]
@@ -112,53 +117,59 @@ async def gather_report(client: Client, job_id: str) -> Report | ProjectReport |
     Raises:
         UserError: There is no such job, or its checkpoints are not in this environment.
     """
-    store = StoreReader()
+    store = ReportStoreReader()
     try:
         job_view = await view_job(client, job_id)
     except UserError as unknown:
         # Temporal deletes closed workflows after its retention period; the checkpoints stay.
         try:
-            facts = _read_facts(job_id, None)
+            facts = _gather_checkpoint_facts(job_id, None)
         except UserError:
             raise unknown from None
-        report = compose_report(
+        report = compose_job_report(
             job_id, None, None, facts, store.traces(job_id), now=datetime.now(UTC)
         )
-        return _with_habits(report, facts, store)
+        return _add_gathered_habits(report, facts, store)
     if job_view.kind == TRIAL:
         return await gather_trial_report(client, job_view)
     if job_view.status.get("project"):
-        if not _project_jobs(job_view.status):
+        if not _gather_project_job_ids(job_view.status):
             raise UserError(
                 f"{job_id} is a project, and nothing names its jobs but a worker; start one, or "
                 "report the jobs one by one"
             )
-        return await _project_report(client, job_view, store)
-    facts = _read_facts(job_view.id, job_view)
-    return _with_habits(await _job_report(client, job_view, facts, store), facts, store)
+        return await _gather_project_report(client, job_view, store)
+    facts = _gather_checkpoint_facts(job_view.id, job_view)
+    return _add_gathered_habits(
+        await _gather_job_report(client, job_view, facts, store), facts, store
+    )
 
 
-def _with_habits(report: Report, facts: CheckpointFacts, store: StoreReader) -> Report:
+def _add_gathered_habits(
+    report: Report, facts: CheckpointFacts, store: ReportStoreReader
+) -> Report:
     """Add recurring mistakes over all jobs of the same agent."""
     report.habits = store.habits(facts.project, facts.agent, report.job.id)
     report.remarks += store.remarks
     return report
 
 
-async def _job_report(
-    client: Client, job_view: JobView, facts: CheckpointFacts, store: StoreReader
+async def _gather_job_report(
+    client: Client, job_view: JobView, facts: CheckpointFacts, store: ReportStoreReader
 ) -> Report:
-    tally, complete = await _tally_history(client, job_view)
-    link = await answering_ui_link(job_view.id, client.namespace)
+    tally, complete = await _gather_history_tally(client, job_view)
+    link = await answering_web_ui_link(job_view.id, client.namespace)
     now, traces = datetime.now(UTC), store.traces(job_view.id)
-    return compose_report(
+    return compose_job_report(
         job_view.id, job_view, tally, facts, traces, now=now, complete=complete, link=link
     )
 
 
-async def _project_report(client: Client, job_view: JobView, store: StoreReader) -> ProjectReport:
+async def _gather_project_report(
+    client: Client, job_view: JobView, store: ReportStoreReader
+) -> ProjectReport:
     """Report on each job of a project; a remark names each job that cannot be read."""
-    ids, units = _project_jobs(job_view.status), _project_units(job_view.status)
+    ids, units = _gather_project_job_ids(job_view.status), _gather_project_units(job_view.status)
     reports, remarks = [], []
     if not job_view.live:
         remarks.append("No worker answered: only jobs that worked on a unit are known.")
@@ -167,62 +178,64 @@ async def _project_report(client: Client, job_view: JobView, store: StoreReader)
     for job_id in ids[-MOST_JOBS:]:
         try:
             child_view = await view_job(client, job_id)
-            facts = _read_facts(child_view.id, child_view)
-            reports.append(await _job_report(client, child_view, facts, store))
+            facts = _gather_checkpoint_facts(child_view.id, child_view)
+            reports.append(await _gather_job_report(client, child_view, facts, store))
         except UserError as missing:
-            remarks.append(safe_line(missing))
+            remarks.append(sanitize_line(missing))
     again = store.habits(job_view.id)
     return ProjectReport(
-        id=safe_line(job_view.id),
-        title=safe_line(job_view.status.get("title")),
-        status=safe_line(job_view.status_word, 40),
-        units=[_unit_line(unit) for unit in units],
-        waits=[safe_line(text) for text in project_view.project_wait_lines(job_view.status)],
+        id=sanitize_line(job_view.id),
+        title=sanitize_line(job_view.status.get("title")),
+        status=sanitize_line(job_view.status_word, 40),
+        units=[_gather_unit_line(unit) for unit in units],
+        waits=[sanitize_line(text) for text in project_view.render_project_waits(job_view.status)],
         jobs=reports,
         habits=again,
         remarks=[*remarks, *store.remarks],
     )
 
 
-def _project_units(status: dict[str, Any]) -> list[dict[str, Any]]:
+def _gather_project_units(status: dict[str, Any]) -> list[dict[str, Any]]:
     """Features, groups or stages, as the project answers, else as its result has them."""
     return status.get("units") or (status.get("result") or {}).get("units") or []
 
 
-def _project_jobs(status: dict[str, Any]) -> list[str]:
+def _gather_project_job_ids(status: dict[str, Any]) -> list[str]:
     """Ids of a project's jobs, in order; without a worker those that its result names."""
     jobs = [*(status.get("jobs") or []), *(status.get("running") or [])]
-    jobs = jobs or [job for unit in _project_units(status) for job in unit.get("history") or []]
+    jobs = jobs or [
+        job for unit in _gather_project_units(status) for job in unit.get("history") or []
+    ]
     return list(dict.fromkeys(str(job["job"]) for job in jobs))
 
 
-def _unit_line(unit: dict[str, Any]) -> UnitLine:
-    story = project_view.project_unit_story({**unit, "evidence": []})
+def _gather_unit_line(unit: dict[str, Any]) -> UnitLine:
+    story = project_view.render_project_unit_story({**unit, "evidence": []})
     runs = [
         Output(
-            line=safe_line(project_view.project_proof_line(run), 1000),
-            end=safe_text(run.get("end"), 1000),
+            line=sanitize_line(project_view.project_proof_line(run), 1000),
+            end=sanitize_text(run.get("end"), 1000),
             cut=bool(run.get("cut")),
         )
         for run in unit.get("evidence") or []
     ]
     return UnitLine(
-        id=safe_line(unit["id"]),
-        title=safe_line(unit["title"]),
-        status=safe_line(unit["status"], 40),
+        id=sanitize_line(unit["id"]),
+        title=sanitize_line(unit["title"]),
+        status=sanitize_line(unit["status"], 40),
         attempts=unit["attempts"],
-        story=[safe_line(text, 1000) for text in story],
+        story=[sanitize_line(text, 1000) for text in story],
         runs=runs,
     )
 
 
-def _read_facts(job_id: str, job_view: JobView | None) -> CheckpointFacts:
+def _gather_checkpoint_facts(job_id: str, job_view: JobView | None) -> CheckpointFacts:
     places = (
-        checkpoint_reader.places_from_status(job_view.status)
+        checkpoint_reader.checkpoint_places_from_status(job_view.status)
         if job_view
-        else checkpoint_reader.JobPlaces(None, {})
+        else checkpoint_reader.CheckpointPlaces(None, {})
     )
-    store = checkpoint_reader.open_repository(job_id, places)
+    store = checkpoint_reader.open_checkpoints_for_reading(job_id, places)
     try:
         return checkpoints.read_checkpoints(
             store, checkpoint_reader.checkpoint_commit_at(places, store, None)
@@ -233,12 +246,12 @@ def _read_facts(job_id: str, job_view: JobView | None) -> CheckpointFacts:
         ) from None
 
 
-async def _tally_history(client: Client, job_view: JobView) -> tuple[Tally, bool]:
+async def _gather_history_tally(client: Client, job_view: JobView) -> tuple[Tally, bool]:
     """Return sums over the job's history, and whether the history was complete."""
     tally = Tally()
-    run_chain = await find_runs(client, job_view.id, job_view.run_id)
+    run_chain = await find_history_runs(client, job_view.id, job_view.run_id)
     try:
-        async for event in read_events(client, job_view.id, run_chain.runs):
+        async for event in read_history_events(client, job_view.id, run_chain.runs):
             tally.add_event(event)
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:

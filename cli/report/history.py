@@ -53,7 +53,7 @@ class RunChain:
     """Whether it reaches back to the first run: the server deletes closed runs after a while."""
 
 
-async def find_runs(client: Client, job_id: str, newest: str) -> RunChain:
+async def find_history_runs(client: Client, job_id: str, newest: str) -> RunChain:
     """Return the runs that led to the newest one, without runs abandoned by a reset."""
     runs: list[str] = []
     before = newest
@@ -70,15 +70,17 @@ async def find_runs(client: Client, job_id: str, newest: str) -> RunChain:
     return RunChain(runs[::-1], complete=not before)
 
 
-async def read_events(client: Client, job_id: str, runs: list[str]) -> AsyncIterator[JobEvent]:
+async def read_history_events(
+    client: Client, job_id: str, runs: list[str]
+) -> AsyncIterator[JobEvent]:
     """Yield the events of these runs in order."""
     for run in runs:
         events = client.get_workflow_handle(job_id, run_id=run).fetch_history_events()
-        async for event in parse_events(events, client.data_converter):
+        async for event in parse_history_events(events, client.data_converter):
             yield event
 
 
-async def parse_events(
+async def parse_history_events(
     events: AsyncIterable[HistoryEvent], converter: DataConverter
 ) -> AsyncIterator[JobEvent]:
     """Yield the relevant events of one run."""
@@ -89,7 +91,7 @@ async def parse_events(
         match event.WhichOneof("attributes"):
             case "activity_task_scheduled_event_attributes":
                 name = event.activity_task_scheduled_event_attributes.activity_type.name
-                scheduled[event.event_id] = (name, await _step_summary(event, converter))
+                scheduled[event.event_id] = (name, await _history_step_summary(event, converter))
             case "activity_task_started_event_attributes":
                 started = event.activity_task_started_event_attributes
                 attempts[started.scheduled_event_id] = started.attempt
@@ -98,17 +100,21 @@ async def parse_events(
                 # A reset copies events of the earlier run, including the matching schedule events.
                 name, story = scheduled.pop(ended.scheduled_event_id, ("", ""))
                 attempt = attempts.pop(ended.scheduled_event_id, 1)
-                result = await _decode_value(list(ended.result.payloads), converter)
+                result = await _decode_history_value(list(ended.result.payloads), converter)
                 yield ActivityResult(time, name, story, result, attempt)
             case "marker_recorded_event_attributes":
                 marker = event.marker_recorded_event_attributes
                 if marker.marker_name != LOCAL_ACTIVITY or "result" not in marker.details:
                     continue
-                about = await _decode_value(list(marker.details["data"].payloads), converter)
-                result = await _decode_value(list(marker.details["result"].payloads), converter)
+                about = await _decode_history_value(
+                    list(marker.details["data"].payloads), converter
+                )
+                result = await _decode_history_value(
+                    list(marker.details["result"].payloads), converter
+                )
                 name, attempt = str(about.get("activity_type")), int(about.get("attempt") or 1)
                 yield ActivityResult(
-                    time, name, await _step_summary(event, converter), result, attempt
+                    time, name, await _history_step_summary(event, converter), result, attempt
                 )
             case "workflow_properties_modified_event_attributes":
                 memo = event.workflow_properties_modified_event_attributes.upserted_memo
@@ -117,14 +123,16 @@ async def parse_events(
                     yield StatusChange(time, str(status))
 
 
-async def _step_summary(event: HistoryEvent, converter: DataConverter) -> str:
+async def _history_step_summary(event: HistoryEvent, converter: DataConverter) -> str:
     if not event.user_metadata.HasField("summary"):
         return ""
     [text] = await converter.decode([event.user_metadata.summary])
     return str(text)
 
 
-async def _decode_value(payloads: list[Payload], converter: DataConverter) -> dict[str, Any]:
+async def _decode_history_value(
+    payloads: list[Payload], converter: DataConverter
+) -> dict[str, Any]:
     if not payloads:
         return {}
     [value] = await converter.decode(payloads[:1])

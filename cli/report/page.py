@@ -29,11 +29,11 @@ def render_page(report: Report | ProjectReport | TrialReport) -> str:
         title = f"{report.title or report.id} · {report.id}"
         return _render_template("trial.html.j2", title, trial=report)
     if isinstance(report, Report):
-        return _render_reports([report], report.job.title or report.job.id, report.job.id)
-    return _render_reports(report.jobs, report.title or report.id, report.id, report)
+        return _render_report_page([report], report.job.title or report.job.id, report.job.id)
+    return _render_report_page(report.jobs, report.title or report.id, report.id, report)
 
 
-def _render_reports(
+def _render_report_page(
     reports: list[Report], title: str, name: str, project: ProjectReport | None = None
 ) -> str:
     return _render_template(
@@ -56,14 +56,14 @@ def _render_template(template: str, title: str, **content: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "when": _format_page_time,
+        "when": _format_report_time,
         "size": charts.chart_size,
-        "share": _format_page_share,
+        "share": _format_report_share,
     }
     forms = {
         "duration": charts.chart_duration,
-        "number": _format_page_number,
-        "money": _format_page_money,
+        "number": _format_report_number,
+        "money": _format_report_money,
     }
     environment.filters |= forms
     return environment.get_template(template).render(
@@ -78,19 +78,19 @@ def _render_template(template: str, title: str, **content: Any) -> str:
     )
 
 
-def _format_page_time(moment: datetime | None) -> str:
+def _format_report_time(moment: datetime | None) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if moment else "–"  # noqa: RUF001
 
 
-def _format_page_number(value: float | None) -> str:
+def _format_report_number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.15g}"  # noqa: RUF001
 
 
-def _format_page_money(value: float) -> str:
+def _format_report_money(value: float) -> str:
     if not value:
         return "0"
     return f"{value:,.4f}" if value < 1 else f"{value:,.2f}"
 
 
-def _format_page_share(value: float | None) -> str:
+def _format_report_share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"  # noqa: RUF001

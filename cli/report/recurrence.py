@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 from activities.learning.patterns import Pattern, extract_patterns
 from cli.report.data import MOST_COMPARED, MOST_HABITS, Habit, Repeats
-from cli.report.sanitize import safe_line
+from cli.report.sanitize import sanitize_line
 from config.learned_guards import LearnedRevision
 
 OFTEN = 2
@@ -38,7 +38,7 @@ def find_habits(
     order = sorted({**newest, **ended}.items(), key=lambda item: (item[1], item[0]))
     jobs = [name for name, _ in order][-MOST_COMPARED:]
     patterns = extract_patterns(rows)
-    guards_by_pattern = [(pattern, _guards_from(pattern, learned)) for pattern in patterns]
+    guards_by_pattern = [(pattern, _guards_from_habit(pattern, learned)) for pattern in patterns]
     guard_names = {name for _, names in guards_by_pattern for name in names}
     habits = []
     for pattern, names in guards_by_pattern:
@@ -63,15 +63,15 @@ def _build_habit(
     job: str,
 ) -> Habit:
     return Habit(
-        agent=safe_line(pattern.agent, 100),
-        tool=safe_line(pattern.tool, 100),
-        by=safe_line(f"{pattern.source} {pattern.guard}".strip(), 100),
-        lesson=safe_line(pattern.lesson, 200),
+        agent=sanitize_line(pattern.agent, 100),
+        tool=sanitize_line(pattern.tool, 100),
+        by=sanitize_line(f"{pattern.source} {pattern.guard}".strip(), 100),
+        lesson=sanitize_line(pattern.lesson, 200),
         trend=pattern.trend,
-        guards=[f"{safe_line(guard.name, 100)} ({guard.stage})" for guard in guards],
+        guards=[f"{sanitize_line(guard.name, 100)} ({guard.stage})" for guard in guards],
         jobs=[
             Repeats(
-                job=safe_line(name, 100),
+                job=sanitize_line(name, 100),
                 refused=sum(row.job == name and not row.stage for row in rows),
                 tried=sum(row.job == name and bool(row.stage) for row in rows),
                 here=name == job,
@@ -81,7 +81,7 @@ def _build_habit(
     )
 
 
-def _guards_from(pattern: Pattern, learned: Sequence[LearnedRevision]) -> set[str]:
+def _guards_from_habit(pattern: Pattern, learned: Sequence[LearnedRevision]) -> set[str]:
     """Return names of guards whose evidence includes traces of the pattern."""
     numbers = {row.id for row in pattern.traces}
     named = {entry.name: " ".join(entry.evidence[1:]) for entry in learned if entry.guard}

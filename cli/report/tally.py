@@ -8,8 +8,8 @@ from datetime import datetime
 
 from cli.report.data import MOST_LISTED, Bar, RefusalLine, Wait
 from cli.report.history import ActivityResult, JobEvent
-from cli.report.refusals import Refusal, call_refusal, reply_refusal
-from cli.report.sanitize import safe_line
+from cli.report.refusals import Refusal, reported_call_refusal, reported_reply_refusal
+from cli.report.sanitize import sanitize_line
 from protocol.requests import Usage
 
 MOST_REASONS = 2000
@@ -72,12 +72,12 @@ class Tally:
             )
         if event.activity == "model_call":
             self._reply_guard = str(event.result.get("guard") or "")
-            used.sent_calls = len(event.result.get("calls") or []) + _dropped_calls(event)
+            used.sent_calls = len(event.result.get("calls") or []) + _tally_dropped_calls(event)
             self._add_step(used)
-            self._add_refusal(reply_refusal(event), spent)
+            self._add_refusal(reported_reply_refusal(event), spent)
         elif "ok" in event.result and not event.result.get("asks"):
-            refusal = call_refusal(event, self._reply_guard, self._ending_guard)
-            used = _settled_usage(event, refusal)
+            refusal = reported_call_refusal(event, self._reply_guard, self._ending_guard)
+            used = _tally_call_usage(event, refusal)
             self.questions += event.activity == "request_clarification" and bool(event.result["ok"])
             self._add_refusal(refusal, spent)
             self._ending_guard = ""
@@ -137,20 +137,20 @@ class Tally:
             spent.refusals += 1
         key = (refusal.kind, refusal.by, refusal.tool, refusal.mark)
         if key not in self.refused and len(self.refused) >= MOST_REASONS:
-            key = (refusal.kind, safe_line(refusal.by, 60), "", "")
+            key = (refusal.kind, sanitize_line(refusal.by, 60), "", "")
         step = self.steps[-1].last if self.steps else None
         row = self.refused.setdefault(
             key,
             RefusalLine(
                 kind=refusal.kind,
-                by=safe_line(refusal.by, 80),
-                tool=safe_line(refusal.tool, 80) if key[2] else "",
+                by=sanitize_line(refusal.by, 80),
+                tool=sanitize_line(refusal.tool, 80) if key[2] else "",
                 count=0,
                 first_step=step,
             ),
         )
         row.count += 1
-        row.reason, row.last_step = safe_line(refusal.reason), step
+        row.reason, row.last_step = sanitize_line(refusal.reason), step
 
     def _add_status(self, moment: datetime, status: str) -> None:
         word, _, reason = status.partition(": ")
@@ -159,22 +159,22 @@ class Tally:
             running.ended = moment
             running = None
         if word == "waiting" and running is None and len(self.waits) < MOST_WAITS:
-            self.waits.append(Wait(reason=safe_line(reason, 40), started=moment))
+            self.waits.append(Wait(reason=sanitize_line(reason, 40), started=moment))
 
 
-def _dropped_calls(result: ActivityResult) -> int:
+def _tally_dropped_calls(result: ActivityResult) -> int:
     """Return the number of calls beyond the limit per reply."""
     return int(result.result.get("dropped") or 0)
 
 
-def _settled_usage(result: ActivityResult, refusal: Refusal | None) -> Usage:
+def _tally_call_usage(result: ActivityResult, refusal: Refusal | None) -> Usage:
     """Return a call's usage, counted like the job itself counts it."""
     if refusal and refusal.kind != "tool error":
         return Usage(refused_calls=1)
     return Usage(tool_calls=1, failed_calls=int(not result.result["ok"]))
 
 
-def group_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
+def tally_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
     """Merge refusals by origin and tool, with the reason of the most frequent."""
     rows_by_key: dict[tuple[str, str, str], RefusalLine] = {}
     for row in rows:

@@ -9,24 +9,30 @@ from typing import Any, Literal
 from temporalio.client import Client
 
 from cli.jobs import JobView
-from cli.report.sanitize import safe_line, safe_text
+from cli.report.sanitize import sanitize_line, sanitize_text
 from cli.trial_summary import (
-    ConfigurationSummary,
+    TrialConfigurationSummary,
     compare_summaries,
-    fill_usages,
+    fill_trial_usages,
     summarise_runs,
 )
-from cli.trial_view import WORDS, count_line, ending_line, limit_lines, read_runs
-from engine.connection import answering_ui_link, job_ui_link
+from cli.trial_view import (
+    WORDS,
+    read_trial_runs,
+    trial_ending_line,
+    trial_limit_lines,
+    trial_run_counts,
+)
+from engine.connection import answering_web_ui_link, job_web_ui_link
 from protocol.requests import Usage
 from protocol.state import Data
-from protocol.trial import TrialRun, TrialStart, progress_line
+from protocol.trial import TrialRun, TrialStart, trial_progress_line
 
 UNKNOWN = "No worker answered, and the trial has not ended: its runs are not known."
 MOST_VALUE = 2000
 
 
-class ConfigurationLine(ConfigurationSummary):
+class ConfigurationLine(TrialConfigurationSummary):
     """A configuration and how its runs ended."""
 
     counts: str
@@ -87,14 +93,14 @@ class TrialReport(Data):
 
 async def gather_trial_report(client: Client, view: JobView) -> TrialReport:
     """Return the report of a trial, under way or over."""
-    runs = read_runs(view.status)
+    runs = read_trial_runs(view.status)
     remarks = [] if runs else [UNKNOWN]
     if view.live:
-        await fill_usages(client, runs)
+        await fill_trial_usages(client, runs)
     elif runs:
         remarks.append("No worker answered: what runs used that did not complete is not known.")
-    link = await answering_ui_link(view.id, client.namespace)
-    links = {run.job: job_ui_link(run.job, client.namespace) if link else None for run in runs}
+    link = await answering_web_ui_link(view.id, client.namespace)
+    links = {run.job: job_web_ui_link(run.job, client.namespace) if link else None for run in runs}
     return compose_trial_report(view, runs, remarks, link, links, now=datetime.now(UTC))
 
 
@@ -111,46 +117,47 @@ def compose_trial_report(
     data = view.status.get("start") or (view.status.get("result") or {}).get("start")
     start = TrialStart.model_validate(data) if data else None
     summaries = summarise_runs(runs)
-    if reached := ending_line(view.status):
+    if reached := trial_ending_line(view.status):
         remarks = [*remarks, f"{reached[0].upper()}{reached[1:]}."]
     status = {**view.status, "runs": [run.model_dump(mode="json") for run in runs]}
     return TrialReport(
-        id=safe_line(view.id),
-        title=safe_line(view.status.get("title")),
-        status=safe_line(view.status_word, 40),
-        progress=progress_line(runs) if runs else "",
-        begins=_describe_start(start),
+        id=sanitize_line(view.id),
+        title=sanitize_line(view.status.get("title")),
+        status=sanitize_line(view.status_word, 40),
+        progress=trial_progress_line(runs) if runs else "",
+        begins=_describe_trial_start(start),
         started=view.started,
         ended=view.ended,
         read=now,
         link=link,
-        instructions=safe_text(start.start.get("instructions")) if start else "",
+        instructions=sanitize_text(start.start.get("instructions")) if start else "",
         configurations=[
-            ConfigurationLine(**summary.model_dump(), counts=count_line(summary.by_status))
+            ConfigurationLine(**summary.model_dump(), counts=trial_run_counts(summary.by_status))
             for summary in summaries
         ],
         comparisons=compare_summaries(summaries),
-        changes=list_changes(start) if start else [],
-        limits=[*describe_limits(start), *limit_lines(status)] if start else [],
-        runs=[_run_line(run, links.get(run.job)) for run in runs],
+        changes=list_trial_changes(start) if start else [],
+        limits=[*describe_trial_limits(start), *trial_limit_lines(status)] if start else [],
+        runs=[_trial_run_line(run, links.get(run.job)) for run in runs],
         remarks=remarks,
     )
 
 
-def list_changes(start: TrialStart) -> list[Change]:
+def list_trial_changes(start: TrialStart) -> list[Change]:
     """Return the settings that not all configurations share, with each one's value."""
-    settings = [_flat_settings(start.job_start(name)) for name in start.configurations]
+    settings = [_flat_trial_settings(start.job_start(name)) for name in start.configurations]
     keys = dict.fromkeys(key for each in settings for key in each)
     return [
         Change(
-            key=safe_line(key), values=[safe_text(each.get(key), MOST_VALUE) for each in settings]
+            key=sanitize_line(key),
+            values=[sanitize_text(each.get(key), MOST_VALUE) for each in settings],
         )
         for key in keys
         if len({each.get(key) for each in settings}) > 1
     ]
 
 
-def describe_limits(start: TrialStart) -> list[str]:
+def describe_trial_limits(start: TrialStart) -> list[str]:
     """Return what bounds the trial, a line each."""
     return [
         f"{start.runs} {'run' if start.runs == 1 else 'runs'} of each configuration, "
@@ -159,7 +166,7 @@ def describe_limits(start: TrialStart) -> list[str]:
     ]
 
 
-def _flat_settings(job: dict[str, Any]) -> dict[str, str]:
+def _flat_trial_settings(job: dict[str, Any]) -> dict[str, str]:
     """Return a job's start as text by key; those under `set` by their own names."""
     flat = {"agent": str(job.get("agent") or "")}
     flat["instructions"] = str(job.get("instructions") or "")
@@ -170,22 +177,22 @@ def _flat_settings(job: dict[str, Any]) -> dict[str, str]:
     return flat
 
 
-def _describe_start(start: TrialStart | None) -> str:
+def _describe_trial_start(start: TrialStart | None) -> str:
     if start is None:
         return ""
     if fork := start.start.get("fork"):
         phase = fork.get("phase")
         place = f"the start of phase {phase}" if phase else "the end"
-        return safe_line(f"a fork from {place} of {fork.get('job')}")
-    return safe_line(f"a start of the agent {start.start.get('agent')}")
+        return sanitize_line(f"a fork from {place} of {fork.get('job')}")
+    return sanitize_line(f"a start of the agent {start.start.get('agent')}")
 
 
-def _run_line(run: TrialRun, link: str | None) -> RunLine:
+def _trial_run_line(run: TrialRun, link: str | None) -> RunLine:
     return RunLine(
-        job=safe_line(run.job),
+        job=sanitize_line(run.job),
         configuration=run.configuration,
         status=WORDS[run.status],
-        reason=safe_line(run.reason),
+        reason=sanitize_line(run.reason),
         waiting=run.waiting,
         seconds=run.seconds,
         phases=run.phases,

@@ -288,7 +288,7 @@ class Settings(Data):
     )
 
     @model_validator(mode="after")
-    def _chunks_advance(self) -> Self:
+    def _check_chunk_overlap(self) -> Self:
         if self.chunk_overlap >= self.chunk_tokens:
             raise ValueError(
                 f"chunk_overlap {self.chunk_overlap} is not under chunk_tokens {self.chunk_tokens}"

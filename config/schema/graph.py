@@ -44,7 +44,7 @@ class Property(Data):
 
     def find_problem(self, value: object) -> str:
         """Why this value is invalid, for a message; empty when it is valid."""
-        if not _has_type(self.type, value):
+        if not _has_graph_property_type(self.type, value):
             return f"found {short_error_value(value)}, expected {EXPECTED[self.type]}"
         if self.values and value not in self.values:
             return f"found {short_error_value(value)}, expected one of {', '.join(self.values)}"
@@ -57,7 +57,7 @@ class Property(Data):
         return ""
 
 
-class _SchemaKind(Data):
+class _GraphKind(Data):
     description: str = Field("", description="Meaning, for the model.")
     properties: dict[Name, Property] = Field(default_factory=dict, description="By name.")
 
@@ -74,7 +74,7 @@ class _SchemaKind(Data):
         return problems + ([] if partial else [f"{name}: it is required" for name in lacking])
 
 
-class NodeKind(_SchemaKind):
+class NodeKind(_GraphKind):
     key: Name = Field(description="The property that identifies a node.")
     known_by: list[Name] = Field(
         default_factory=list,
@@ -91,7 +91,7 @@ class NodeKind(_SchemaKind):
         return self
 
 
-class RelationKind(_SchemaKind):
+class RelationKind(_GraphKind):
     ends: list[tuple[str, str]] = Field(
         min_length=1, description="Allowed pairs of start and end nodes."
     )
@@ -121,7 +121,7 @@ class GraphSchema(Data):
         return ""
 
 
-def _has_type(kind: PropertyType, value: object) -> bool:
+def _has_graph_property_type(kind: PropertyType, value: object) -> bool:
     if kind == "list":
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if kind == "truth":

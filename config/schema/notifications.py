@@ -72,14 +72,14 @@ class Notify(Data):
 
     @field_validator("url")
     @classmethod
-    def _can_be_sent_to(cls, url: str | None) -> str | None:
+    def _check_notification_url(cls, url: str | None) -> str | None:
         if url is not None and (why := notification_address_fault(url)):
             # Errors of this type are reported without the value, which may be a credential.
             raise PydanticCustomError("credential", "{why}", {"why": why})
         return url
 
     @model_validator(mode="after")
-    def _has_an_address(self) -> Self:
+    def _check_notification_address(self) -> Self:
         if self.url is not None and self.url_variable is not None:
             raise ValueError("expected either url or url_variable")
         if self.headers and self.url is None and self.url_variable is None:

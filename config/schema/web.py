@@ -74,11 +74,11 @@ class Web(Data):
 
     @field_validator("allow_private")
     @classmethod
-    def _can_be_compared(cls, entries: list[str]) -> list[str]:
-        return [_host_or_range(entry) for entry in entries]
+    def _normalize_private_hosts(cls, entries: list[str]) -> list[str]:
+        return [_normalize_private_web_host(entry) for entry in entries]
 
 
-def _host_or_range(entry: str) -> str:
+def _normalize_private_web_host(entry: str) -> str:
     try:
         return str(ip_network(entry))
     except ValueError:

@@ -40,23 +40,23 @@ def collector_addresses() -> list[str]:
     return sorted(addresses)
 
 
-def client_plugins() -> list[Plugin]:
+def export_client_plugins() -> list[Plugin]:
     """Return plugins with which a client and its workers export; empty without an endpoint.
 
     Raises:
         SetupError: The extra is not installed, or another protocol is configured.
     """
     plugins: list[Plugin] = (
-        load_pipeline().temporal_plugins() if exports_traces() or exports_metrics() else []
+        load_export_pipeline().temporal_plugins() if exports_traces() or exports_metrics() else []
     )
     return plugins
 
 
-def load_pipeline() -> Any:
+def load_export_pipeline() -> Any:
     """Load the module `engine.otel.pipeline`, which imports OpenTelemetry.
 
     Raises:
-        SetupError: See `client_plugins`.
+        SetupError: See `export_client_plugins`.
     """
     for name in (
         PROTOCOL,
@@ -81,16 +81,16 @@ def load_pipeline() -> Any:
 
 
 @contextmanager
-def trace_start(kind: str, job: str) -> Iterator[None]:
+def trace_start_if_exported(kind: str, job: str) -> Iterator[None]:
     """Wrap the start of a job in the first span of its trace."""
     if not exports_traces():
         yield
         return
-    with load_pipeline().start_span(kind, job):
+    with load_export_pipeline().start_span(kind, job):
         yield
 
 
-def flush_exports() -> None:
+def flush_optional_exports() -> None:
     """Send outstanding data before the process ends, for a few seconds at most."""
     if loaded := sys.modules.get(_PIPELINE):
         loaded.flush_exports()

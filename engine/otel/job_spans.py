@@ -35,7 +35,7 @@ from temporalio.worker import (
 )
 
 from engine.otel.failure_kinds import failure_kind
-from engine.otel.pipeline import SCOPE, span_export
+from engine.otel.pipeline import SCOPE, pipeline_span_export
 
 HEADER = "longhaul-trace"
 """Header of a continued run: start in nanoseconds since 1970, and the id of the parent span."""
@@ -85,12 +85,12 @@ class JobSpans(WorkflowInboundInterceptor):
         if operation:
             attributes["gen_ai.operation.name"] = operation
         # The input of a job that did not begin is unchecked.
-        if not error and (agent := _agent_name(input)):
+        if not error and (agent := _job_span_agent_name(input)):
             attributes["gen_ai.agent.name"] = attributes["longhaul.agent"] = agent
             name += f" {agent}"
         if error:
             attributes["error.type"] = error
-        out = span_export()
+        out = pipeline_span_export()
         span, parent = self.span, self.parent
         out.send(
             ReadableSpan(
@@ -123,7 +123,9 @@ def _job_span_context(above: SpanContext) -> SpanContext:
     run = UUID(workflow.info().first_execution_run_id).int
     trace_id = above.trace_id if above.is_valid else run
     around = set_span_in_context(NonRecordingSpan(above)) if above.is_valid else None
-    sampling = span_export().sampler.should_sample(around, trace_id, workflow.info().workflow_type)
+    sampling = pipeline_span_export().sampler.should_sample(
+        around, trace_id, workflow.info().workflow_type
+    )
     is_sampled = sampling.decision is Decision.RECORD_AND_SAMPLE
     return SpanContext(
         trace_id, run & _LOW, is_remote=True, trace_flags=TraceFlags(is_sampled),
@@ -131,7 +133,7 @@ def _job_span_context(above: SpanContext) -> SpanContext:
     )  # fmt: skip
 
 
-def _agent_name(input: ExecuteWorkflowInput) -> str:
+def _job_span_agent_name(input: ExecuteWorkflowInput) -> str:
     """Return the agent that the input of a start or a continued run names; empty if none."""
     start = input.args[0] if input.args else None
     agent = start.get("agent") if isinstance(start, dict) else None

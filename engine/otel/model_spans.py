@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from opentelemetry.metrics import Histogram
 from opentelemetry.trace import SpanKind
 
-from activities.runtime.tracing import ChatReply, ModelRequest, ReplyCallback
-from engine.otel.failure_kinds import failure_kind, mark_failed
-from engine.otel.pipeline import SCOPE, longhaul_tracer, meter_provider
+from activities.runtime.tracing import ModelRequest, ReplyCallback, TracedReply
+from engine.otel.failure_kinds import failure_kind, mark_span_failed
+from engine.otel.pipeline import SCOPE, meter_provider, pipeline_tracer
 
 if TYPE_CHECKING:
     pass
@@ -52,7 +52,7 @@ def model_call_span(
     if request.temperature is not None:
         attributes["gen_ai.request.temperature"] = request.temperature
     began = time.perf_counter()
-    with longhaul_tracer().start_as_current_span(
+    with pipeline_tracer().start_as_current_span(
         f"chat {request.model}",
         kind=SpanKind.CLIENT,
         attributes=attributes,
@@ -60,7 +60,7 @@ def model_call_span(
         set_status_on_exception=False,
     ) as span:
 
-        def record_reply(reply: ChatReply) -> None:
+        def record_reply(reply: TracedReply) -> None:
             usage = reply.usage
             common["gen_ai.response.model"] = (reply.answered_by or request.model)[
                 :MAX_NAME_CHARACTERS
@@ -79,20 +79,20 @@ def model_call_span(
                 ("input", usage.prompt_tokens),
                 ("output", usage.completion_tokens),
             ):
-                _token_histogram().record(tokens, {**common, "gen_ai.token.type": kind})
+                _model_call_token_histogram().record(tokens, {**common, "gen_ai.token.type": kind})
 
         try:
             yield record_reply
         except BaseException as error:
             common["error.type"] = failure_kind(error)
-            mark_failed(span, failure_kind(error))
+            mark_span_failed(span, failure_kind(error))
             raise
         finally:
-            _duration_histogram().record(time.perf_counter() - began, common)
+            _model_call_duration_histogram().record(time.perf_counter() - began, common)
 
 
 @cache
-def _token_histogram() -> Histogram:
+def _model_call_token_histogram() -> Histogram:
     return (
         meter_provider()
         .get_meter(SCOPE)
@@ -106,7 +106,7 @@ def _token_histogram() -> Histogram:
 
 
 @cache
-def _duration_histogram() -> Histogram:
+def _model_call_duration_histogram() -> Histogram:
     return (
         meter_provider()
         .get_meter(SCOPE)

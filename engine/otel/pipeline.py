@@ -58,7 +58,7 @@ class SpanExport:
     def __init__(self) -> None:
         generator = TemporalIdGenerator(RandomIdGenerator())
         self._provider = TracerProvider(
-            resource=_service_resource(), id_generator=generator, shutdown_on_exit=False
+            resource=_pipeline_service_resource(), id_generator=generator, shutdown_on_exit=False
         )
         self._processor = (
             BatchSpanProcessor(OTLPSpanExporter()) if exports.exports_traces() else None
@@ -87,13 +87,13 @@ class SpanExport:
 
 
 @cache
-def span_export() -> SpanExport:
+def pipeline_span_export() -> SpanExport:
     return SpanExport()
 
 
 @cache
-def longhaul_tracer() -> Tracer:
-    return span_export().tracers.get_tracer(SCOPE)
+def pipeline_tracer() -> Tracer:
+    return pipeline_span_export().tracers.get_tracer(SCOPE)
 
 
 @cache
@@ -102,7 +102,7 @@ def meter_provider() -> MeterProvider:
     readers = (
         [PeriodicExportingMetricReader(OTLPMetricExporter())] if exports.exports_metrics() else []
     )
-    return MeterProvider(readers, resource=_service_resource(), shutdown_on_exit=False)
+    return MeterProvider(readers, resource=_pipeline_service_resource(), shutdown_on_exit=False)
 
 
 def temporal_plugins() -> list[Plugin]:
@@ -113,13 +113,13 @@ def temporal_plugins() -> list[Plugin]:
     # Import late: the interceptor imports this module.
     from engine.otel.interceptor import TracingInterceptor  # noqa: PLC0415
 
-    span_export()
+    pipeline_span_export()
     return [OpenTelemetryPlugin(), SimplePlugin("longhaul", interceptors=[TracingInterceptor()])]
 
 
 @contextmanager
 def start_span(kind: str, job: str) -> Iterator[None]:
-    with longhaul_tracer().start_as_current_span(
+    with pipeline_tracer().start_as_current_span(
         f"start {kind}",
         kind=SpanKind.PRODUCER,
         attributes={"longhaul.job": job},
@@ -130,7 +130,7 @@ def start_span(kind: str, job: str) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def sdk_metrics() -> AsyncIterator[Runtime]:
+async def pipeline_metrics_runtime() -> AsyncIterator[Runtime]:
     """Yield a runtime whose metrics, including ours, are exported to OpenTelemetry."""
     buffer = MetricBuffer(UPDATES)
     runtime = Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=buffer))
@@ -143,8 +143,8 @@ def flush_exports() -> None:
     """Send outstanding data once; give up after a few seconds."""
 
     def shut_down_providers() -> None:
-        if span_export.cache_info().currsize:
-            span_export().shutdown()
+        if pipeline_span_export.cache_info().currsize:
+            pipeline_span_export().shutdown()
         if meter_provider.cache_info().currsize:
             meter_provider().shutdown()
 
@@ -153,7 +153,7 @@ def flush_exports() -> None:
     sending.join(LAST_SECONDS)
 
 
-def _service_resource() -> Resource:
+def _pipeline_service_resource() -> Resource:
     """Return the service's attributes from the environment; its default name is ours."""
     resource = Resource.create()
     if str(resource.attributes["service.name"]).startswith("unknown_service"):

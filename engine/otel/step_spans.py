@@ -11,8 +11,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.runtime.tracing import WATCHER, ModelRequest, ReplyCallback
 from engine.otel import model_spans
-from engine.otel.failure_kinds import failure_kind, mark_failed
-from engine.otel.pipeline import longhaul_tracer
+from engine.otel.failure_kinds import failure_kind, mark_span_failed
+from engine.otel.pipeline import pipeline_tracer
 from protocol.requests import ToolReply
 
 NOT_DONE = "refused"
@@ -25,24 +25,24 @@ class StepSpans(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
         place: dict[str, str | int] = {"longhaul.job": info.workflow_id or ""}
-        with longhaul_tracer().start_as_current_span(
+        with pipeline_tracer().start_as_current_span(
             info.activity_type,
             attributes={**place, "longhaul.attempt": info.attempt},
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
-            WATCHER.set(StepWatcher(span, place))
+            WATCHER.set(StepSpanWatcher(span, place))
             try:
                 result = await self.next.execute_activity(input)
             except BaseException as error:
-                mark_failed(span, failure_kind(error))
+                mark_span_failed(span, failure_kind(error))
                 raise
             if isinstance(result, ToolReply) and not result.ok and not result.asks:
-                mark_failed(span, NOT_DONE if result.guard else FAILED)
+                mark_span_failed(span, NOT_DONE if result.guard else FAILED)
             return result
 
 
-class StepWatcher:
+class StepSpanWatcher:
     """Watches one attempt of an activity; see `activities.runtime.tracing`."""
 
     def __init__(self, span: Span, place: dict[str, str | int]) -> None:

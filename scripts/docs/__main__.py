@@ -33,7 +33,7 @@ def documentation_pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def renew_page(text: str) -> str:
+def renew_documentation_page(text: str) -> str:
     """Return a page's text with its parts generated anew."""
     return _PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}{part[3]}", text)
 
@@ -42,7 +42,7 @@ def main() -> None:
     """Write every page whose generated parts are out of date."""
     for page in documentation_pages():
         text = page.read_text(encoding="utf-8")
-        if (new := renew_page(text)) != text:
+        if (new := renew_documentation_page(text)) != text:
             page.write_text(new, encoding="utf-8")
             print(page.relative_to(ROOT))
 

@@ -96,7 +96,7 @@ def _section_tables(
         lines = [*markdown_table(KEY, rows), ""] if rows else []
     for key, field in fields.items():
         inner = f"{name}.{key}".lstrip(".")
-        for suffix, kind in _sections_below(field):
+        for suffix, kind in _configuration_sections_below(field):
             below = (defaults.get(key) or {}) if not suffix else {}
             lines += [f"### `{inner}{suffix}`", ""]
             if not suffix and kind is not ModelConfig:
@@ -119,7 +119,7 @@ def _section_introduction(field: FieldInfo, default: object) -> list[str]:
     return [*lines, "Off unless the section is there; then:", ""] if optional else lines
 
 
-def _sections_below(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
+def _configuration_sections_below(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
     """Yield the sections below a key, with the suffix of their names."""
     if kind := _section_of_key(field):
         yield "", kind
@@ -159,14 +159,14 @@ def _key_rows(fields: dict[str, FieldInfo], defaults: dict[str, Any]) -> list[Ro
 def _accepted_values(field: FieldInfo) -> str:
     bounds = [
         f"{sign} {value:,}"
-        for constraint in [*field.metadata, *_type_annotations(field.annotation)]
+        for constraint in [*field.metadata, *_configuration_annotations(field.annotation)]
         for attribute, sign in (("ge", "≥"), ("gt", ">"), ("le", "≤"), ("lt", "<"))
         if (value := getattr(constraint, attribute, None)) is not None
     ]
     return " ".join([_type_name(field.annotation), ", ".join(bounds)]).strip()
 
 
-def _type_annotations(kind: Any) -> list[Any]:
+def _configuration_annotations(kind: Any) -> list[Any]:
     """Return the annotations of a type, or of the types in a union."""
     if get_origin(kind) is Annotated:
         return [
@@ -175,7 +175,9 @@ def _type_annotations(kind: Any) -> list[Any]:
             for annotation in getattr(info, "metadata", ())
         ]
     if get_origin(kind) in (Union, UnionType):
-        return [annotation for part in get_args(kind) for annotation in _type_annotations(part)]
+        return [
+            annotation for part in get_args(kind) for annotation in _configuration_annotations(part)
+        ]
     return []
 
 

@@ -16,7 +16,7 @@ from protocol.start import JobLimits
 from protocol.state import JobState, Phase, ScopeItem, Todo
 from scripts.docs.markdown import markdown_table
 from workflows.inbox import Inbox
-from workflows.status import status_answer
+from workflows.status import job_status_answer
 
 MEANING = {
     "agent": "The agent that does the job. Only a fork may leave it out.",
@@ -74,7 +74,7 @@ def status_example() -> str:
         usage=Usage(model_calls=9, tool_calls=11, prompt_tokens=41210, completion_tokens=1733),
         phases={1: "a91b44…", 2: "c03d1f…"},
     )
-    text = json.dumps(status_answer(job, Inbox()), ensure_ascii=False, indent=2)
+    text = json.dumps(job_status_answer(job, Inbox()), ensure_ascii=False, indent=2)
     return f"```json\n{text}\n```\n"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.job.conversation import call_id
+from activities.job.conversation import conversation_call_id
 from activities.job.snapshot import Snapshot
 from activities.steps.gate_facts import facts_activity
 from activities.steps.tool_call import tool_activities
@@ -110,7 +110,7 @@ class Standing:
         snapshot.state.step = self.step
         held = [
             {
-                "id": call_id(self.step, place),
+                "id": conversation_call_id(self.step, place),
                 "type": "function",
                 "function": {"name": name, "arguments": raw},
             }

@@ -11,10 +11,10 @@ import pytest
 from benchmarks.compare import figures
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.alone import run_adapter
-from benchmarks.compare.driver import Plan, measure_plan
+from benchmarks.compare.driver import Plan, measure_comparison
 from benchmarks.compare.endpoint import Behaviours, Endpoint
-from benchmarks.compare.page import page_markdown, write_page
-from benchmarks.compare.task import Gauge, Outcome, Task, failed_outcome, task_tool
+from benchmarks.compare.page import comparison_page_markdown, write_page
+from benchmarks.compare.task import AdapterGauge, Outcome, Task, failed_adapter_outcome, task_tool
 from benchmarks.drifting import drifting_file_content, drifting_file_path
 from rehearsal import Reply
 from tests.soak import SOAK
@@ -29,7 +29,7 @@ DEEP = {
 @pytest.mark.skipif(not SOAK, reason="make soak")
 async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
     plan = Plan(["plain", "longhaul", "dbos"], steps=12, seeds=0, rate=0.2, cap=60)
-    found = await measure_plan(plan)
+    found = await measure_comparison(plan)
     plain, job = found["runners"]["plain"], found["runners"]["longhaul"]
     assert found["runners"]["dbos"] == {"missing": "dbos"}
     for one in (plain, job):
@@ -42,7 +42,7 @@ async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
     assert job["steps"]["calls"] > 13
     assert plain["steps"]["bytes_all"] == 0
     assert 300 < job["steps"]["bytes_last"] < 10_000
-    page = page_markdown(found)
+    page = comparison_page_markdown(found)
     assert "| Longhaul |" in page
     assert "the end: 12 files, 13 calls" in page
     assert "Not measured: DBOS with SQLite, for want of `dbos`." in page
@@ -53,8 +53,8 @@ async def test_a_drifting_model_ends_a_plain_loop(tmp_path: Path) -> None:
     with Endpoint(Behaviours(), calls_log=log) as endpoint:
         task = Task(endpoint.base_url, "drift-0.2-plain-1", "Seed 1.", str(tmp_path), 60)
         outcome = await run_adapter("plain", task)
-    calls = figures.call_arrivals(log, task.model)
-    drift = figures.drift_figures([(outcome, len(calls))])
+    calls = figures.call_arrival_figures(log, task.model)
+    drift = figures.drift_comparison_figures([(outcome, len(calls))])
     assert outcome.ended == "finished"
     assert 0 < drift.made < 60
     assert drift.calls == len(calls) > drift.made
@@ -80,7 +80,7 @@ def test_a_run_without_a_call_has_figures_too() -> None:
 def test_items_count_only_with_what_they_should_hold() -> None:
     made = {drifting_file_path(1): drifting_file_content(1), drifting_file_path(2): "done"}
     runs = [(Outcome("stopped", "Boom: no", made=made), 3), (Outcome("time", made={}), 5)]
-    drift = figures.drift_figures(runs)
+    drift = figures.drift_comparison_figures(runs)
     assert (drift.made, drift.least, drift.whole, drift.calls) == (0.5, 0, 0, 4)
     assert drift.ends == {"Boom": 1, "time": 1}
 
@@ -112,7 +112,7 @@ def test_the_tool_stays_in_its_folder(tmp_path: Path) -> None:
 
 def test_a_gauge_sees_what_is_still_in_the_log(tmp_path: Path) -> None:
     database = tmp_path / "store.sqlite"
-    gauge = Gauge(database, every=2)
+    gauge = AdapterGauge(database, every=2)
     with closing(sqlite3.connect(database)) as open_:
         open_.execute("PRAGMA journal_mode=WAL")
         open_.execute("CREATE TABLE kept (value TEXT)")
@@ -132,7 +132,7 @@ def test_the_innermost_cause_names_what_stopped_a_run() -> None:
         except ValueError as cause:
             raise RuntimeError("the run failed") from cause
     except RuntimeError as error:
-        assert failed_outcome(error).error == "ValueError: too large"
+        assert failed_adapter_outcome(error).error == "ValueError: too large"
 
 
 def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:

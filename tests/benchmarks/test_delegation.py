@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from activities.checkpoints import Root
-from benchmarks.delegation import read_documents_as_job
+from benchmarks.delegation import run_delegation_job
 from engine.development import DevelopmentServer
 
 FILES = 100
@@ -12,8 +12,8 @@ FILES = 100
 async def test_helpers_keep_the_largest_request_small(
     running: DevelopmentServer, root: Root
 ) -> None:
-    alone = await read_documents_as_job(running.client, root, FILES, delegates=False)
-    helped = await read_documents_as_job(running.client, root, FILES, delegates=True)
+    alone = await run_delegation_job(running.client, root, FILES, delegates=False)
+    helped = await run_delegation_job(running.client, root, FILES, delegates=True)
     assert helped.largest < alone.largest / 5
     assert helped.largest_of_helpers < alone.largest / 2
     assert helped.calls <= 2 * alone.calls

@@ -1,6 +1,6 @@
 """Which texts the comparison of PDF engines counts as equal, and which as run together."""
 
-from benchmarks.pdf.fetch import listed_samples
+from benchmarks.pdf.fetch import corpus_samples
 from benchmarks.pdf.likeness import likeness, page_words
 
 
@@ -24,6 +24,6 @@ def test_words_without_spaces_between_them_are_run_together():
 
 
 def test_the_corpus_names_each_pdf_once():
-    names = [sample.name for sample in listed_samples()]
+    names = [sample.name for sample in corpus_samples()]
     assert len(names) == len(set(names)) >= 40
-    assert {sample.package.partition(":")[0] for sample in listed_samples()} == {"deb", "pypi"}
+    assert {sample.package.partition(":")[0] for sample in corpus_samples()} == {"deb", "pypi"}

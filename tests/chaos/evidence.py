@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowExecution
 from activities.checkpoints import Root
 from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.requirements import requirement_store
-from activities.requirements.graph import GraphQuery, graph_folder, open_graph
+from activities.requirements.graph import GraphQuery, embedded_graph_folder, open_graph
 from activities.steps.store_traces import stored_traces
 from activities.stores.engine import RelationalStore
 from config.loader import load_agent
@@ -150,7 +150,7 @@ def _effects(root: Root, jobs: list[str]) -> Counter[str]:
         for row in store.run(partial(requirement_store.job_requirements, job=job)):
             found[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
         found.update(f"trace {job} {trace.what_happened}" for trace in stored_traces(root, job))
-    if graph_folder(root.path).exists():
+    if embedded_graph_folder(root.path).exists():
         with open_graph(root, load_agent("validator").graph_schema) as graph:
             for answer in graph.read(
                 GraphQuery("MATCH (r:Requirement) RETURN r.id ORDER BY r.id"),

@@ -158,7 +158,7 @@ def kept(engine, workspaces):
 
 
 def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
-    store = checkpoint_reader.open_repository(kept)
+    store = checkpoint_reader.open_checkpoints_for_reading(kept)
     told = json.loads(starter("show", kept, "--json").out)
     assert told["checkpoint"] == engine.status(kept)["checkpoint"]
     assert told["tree"] == store.tree_id(told["checkpoint"])
@@ -167,16 +167,22 @@ def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
     later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
     assert store.tree_id(later) != told["tree"]
     # Files that differ from run to run are not part of it.
-    again = checkpoint_reader.checkpoint_fields(kept, {"checkpoint": later})
+    again = checkpoint_reader.read_checkpoint_fields(kept, {"checkpoint": later})
     assert again == {"checkpoint": later, "tree": told["tree"]}
 
 
 def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, kept):
     closed = {"status": "completed", "result": {"checkpoint": "c", "tree": "t"}}
-    assert checkpoint_reader.checkpoint_fields(kept, closed) == {"checkpoint": "c", "tree": "t"}
-    store, newest = checkpoint_reader.open_repository(kept), engine.status(kept)["checkpoint"]
+    assert checkpoint_reader.read_checkpoint_fields(kept, closed) == {
+        "checkpoint": "c",
+        "tree": "t",
+    }
+    store, newest = (
+        checkpoint_reader.open_checkpoints_for_reading(kept),
+        engine.status(kept)["checkpoint"],
+    )
     store.tag("cancelled", newest)
-    found = checkpoint_reader.checkpoint_fields(kept, {"status": "cancelled"})
+    found = checkpoint_reader.read_checkpoint_fields(kept, {"status": "cancelled"})
     assert found == {"checkpoint": newest, "tree": store.tree_id(newest)}
 
 
@@ -184,7 +190,7 @@ def test_a_tree_that_is_not_here_is_told_as_none(engine, kept, starter):
     engine.job("far-away", set={"checkpoint": "0" * 40})
     told = json.loads(starter("show", "far-away", "--json").out)
     assert (told["checkpoint"], told["tree"]) == ("0" * 40, None)
-    assert checkpoint_reader.checkpoint_fields(kept, {"checkpoint": "0" * 40})["tree"] is None
+    assert checkpoint_reader.read_checkpoint_fields(kept, {"checkpoint": "0" * 40})["tree"] is None
 
 
 def test_files_lists_and_prints_any_checkpoint(kept, starter):
@@ -219,7 +225,7 @@ def test_log_tells_the_steps(kept, starter):
 
 
 def test_log_and_report_say_where_steps_before_are_damaged(kept, starter):
-    store = checkpoint_reader.open_repository(kept)
+    store = checkpoint_reader.open_checkpoints_for_reading(kept)
     assert "damaged" not in starter("log", kept).err
     [journal] = (store.path / "journal").iterdir()
     journal.write_bytes(
@@ -260,12 +266,12 @@ def test_a_job_that_no_worker_has_taken_has_not_begun(engine, starter, workspace
 
 
 def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
-    store = checkpoint_reader.open_repository(kept)
+    store = checkpoint_reader.open_checkpoints_for_reading(kept)
     newest = engine.status(kept)["checkpoint"]
-    first = checkpoint_reader.read_steps(store, newest)[0].id
+    first = checkpoint_reader.read_checkpoint_steps(store, newest)[0].id
     store.tag("phase/0001", first)
     store.tag("phase/0002", newest)
-    unknown = checkpoint_reader.JobPlaces(None, {})
+    unknown = checkpoint_reader.CheckpointPlaces(None, {})
     assert checkpoint_reader.checkpoint_commit_at(unknown, store, 1) == first
     assert checkpoint_reader.checkpoint_commit_at(unknown, store, None) == newest
 

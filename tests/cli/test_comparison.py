@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from cli.comparison import Share, compare_shares, fisher_probability, wilson_interval
+from cli.comparison import Share, compare_completion_shares, fisher_probability, wilson_interval
 
 
 @pytest.mark.parametrize(
@@ -44,33 +44,33 @@ def test_equal_shares_have_probability_one() -> None:
 
 
 def test_clear_difference_is_stated_with_its_direction() -> None:
-    [worse] = compare_shares({"now": Share(9, 10), "short": Share(1, 10)})
+    [worse] = compare_completion_shares({"now": Share(9, 10), "short": Share(1, 10)})
     assert "short completes less often (p = 0.001" in worse
-    [better] = compare_shares({"now": Share(1, 10), "long": Share(9, 10)})
+    [better] = compare_completion_shares({"now": Share(1, 10), "long": Share(9, 10)})
     assert "long completes more often" in better
 
 
 def test_difference_that_may_be_chance_is_not_stated() -> None:
-    [sentence] = compare_shares({"now": Share(5, 10), "new": Share(8, 10)})
+    [sentence] = compare_completion_shares({"now": Share(5, 10), "new": Share(8, 10)})
     assert "new completed 8 of 10, now 5 of 10: the difference may be chance" in sentence
     assert "does not show that they are equally good" in sentence
 
 
 def test_three_runs_each_cannot_show_any_difference() -> None:
-    [sentence] = compare_shares({"now": Share(3, 3), "new": Share(0, 3)})
+    [sentence] = compare_completion_shares({"now": Share(3, 3), "new": Share(0, 3)})
     assert "so few runs cannot show any difference (p = 0.100" in sentence
 
 
 def test_level_is_divided_among_the_comparisons() -> None:
     pair = {"now": Share(4, 4), "a": Share(0, 4)}
-    assert "a completes less often" in compare_shares(pair)[0]
-    sentences = compare_shares({**pair, "b": Share(4, 4)})
+    assert "a completes less often" in compare_completion_shares(pair)[0]
+    sentences = compare_completion_shares({**pair, "b": Share(4, 4)})
     assert "completes less often" not in sentences[0]
     assert len(sentences) == 2
 
 
 def test_configuration_without_ended_runs_is_not_compared() -> None:
-    [sentence] = compare_shares({"now": Share(2, 2), "new": Share(0, 0)})
+    [sentence] = compare_completion_shares({"now": Share(2, 2), "new": Share(0, 0)})
     assert "nothing can be said" in sentence
 
 

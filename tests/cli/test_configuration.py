@@ -8,7 +8,7 @@ import pytest
 
 from activities.toolkit.registry import REGISTRY
 from cli.config_checks import check_configuration
-from cli.tool_listing import agent_tools
+from cli.tool_listing import agent_tool_listing
 from config.layers import SHIPPED
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.loader import agent_names
@@ -191,6 +191,6 @@ def test_tools_of_an_agent_are_told_by_kind_of_phase(offline):
 
 
 def test_guards_of_others_are_not_an_agents_own():
-    of_tester = [tool for tools in agent_tools("tester").kinds.values() for tool in tools]
+    of_tester = [tool for tools in agent_tool_listing("tester").kinds.values() for tool in tools]
     assert all("tested-by-the-tester" not in tool.guards for tool in of_tester)
     assert any("secrets" in tool.guards for tool in of_tester)

@@ -108,7 +108,9 @@ def test_a_text_too_long_to_compare_is_not_compared(grown, workspaces):
     files = open_checkpoints(root, grown).files("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
     large = files.write("a.md", b"x\n" * MAX_BYTES)
     [one] = differences.list_differences(files, large, "")
-    assert "too large" in differences.unified_diff(files, large, one, ("a", "b"), all_lines=True)
+    assert "too large" in differences.render_difference(
+        files, large, one, ("a", "b"), all_lines=True
+    )
 
 
 def test_a_binary_file_for_programs_is_base64(grown, starter):

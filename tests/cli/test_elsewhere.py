@@ -12,12 +12,12 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.remote import push_refs
 from cli import checkpoint_reader
-from cli.checkpoint_reader import JobPlaces
+from cli.checkpoint_reader import CheckpointPlaces
 from tests.activities.standing import JOB, Standing
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> JobPlaces:
+def found(tmp_path: Path) -> CheckpointPlaces:
     """Return a job of another host, whose checkpoints are all in a remote."""
     path = tmp_path / "remote.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
@@ -27,7 +27,7 @@ def found(tmp_path: Path) -> JobPlaces:
     repository = standing.root.repository(JOB)
     url, moved = f"file://{path}", {"runs/run/elsewhere": standing.commit}
     push_refs(url, JOB, repository, PushStaging(repository).stage(), moved, {})
-    return JobPlaces(standing.commit, {2: began}, remote=url)
+    return CheckpointPlaces(standing.commit, {2: began}, remote=url)
 
 
 @pytest.fixture
@@ -37,11 +37,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
     return root
 
 
-def test_files_of_now_and_of_a_phase_are_there(here: Root, found: JobPlaces) -> None:
-    store = checkpoint_reader.open_repository(JOB, found)
+def test_files_of_now_and_of_a_phase_are_there(here: Root, found: CheckpointPlaces) -> None:
+    store = checkpoint_reader.open_checkpoints_for_reading(JOB, found)
     now, then = (checkpoint_reader.checkpoint_commit_at(found, store, phase) for phase in (None, 2))
     assert (
-        checkpoint_reader.read_path(checkpoint_reader.files_at_checkpoint(store, now), "notes/a.md")
+        checkpoint_reader.read_checkpoint_path(
+            checkpoint_reader.files_at_checkpoint(store, now), "notes/a.md"
+        )
         == b"tea\n"
     )
     paths = [entry.path for entry in checkpoint_reader.files_at_checkpoint(store, then).walk()]
@@ -49,23 +51,23 @@ def test_files_of_now_and_of_a_phase_are_there(here: Root, found: JobPlaces) -> 
 
 
 def test_what_the_remote_lacks_is_told(
-    here: Root, found: JobPlaces, capsys: pytest.CaptureFixture[str]
+    here: Root, found: CheckpointPlaces, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    later = JobPlaces("0" * 40, found.starts, remote=found.remote)
+    later = CheckpointPlaces("0" * 40, found.starts, remote=found.remote)
     begun = time.monotonic()
-    store = checkpoint_reader.open_repository(JOB, later)
+    store = checkpoint_reader.open_checkpoints_for_reading(JOB, later)
     assert time.monotonic() - begun > checkpoint_reader.PAUSE_SECONDS
     assert "1 of 2 checkpoints are neither here nor in the remote" in capsys.readouterr().err
     assert store.has_commit(found.starts[2])
 
 
 def test_what_is_here_is_shown_when_the_remote_is_away(
-    here: Root, found: JobPlaces, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    here: Root, found: CheckpointPlaces, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checkpoint_reader.open_repository(JOB, found)
+    checkpoint_reader.open_checkpoints_for_reading(JOB, found)
     (tmp_path / "remote.git").rename(tmp_path / "away")
-    later = JobPlaces("0" * 40, found.starts, remote=found.remote)
-    store = checkpoint_reader.open_repository(JOB, later)
+    later = CheckpointPlaces("0" * 40, found.starts, remote=found.remote)
+    store = checkpoint_reader.open_checkpoints_for_reading(JOB, later)
     assert "gives none" in capsys.readouterr().err
     assert checkpoint_reader.files_at_checkpoint(
         store, checkpoint_reader.checkpoint_commit_at(later, store, 2)

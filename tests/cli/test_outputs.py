@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cli.demo import _print_addresses
-from cli.output import print_json, show_any_character
+from cli.output import escape_unencodable_output, print_json
 from engine.development import DevelopmentServer
 from protocol.payloads import MAX_INSTRUCTIONS
 from tests.cli.conftest import REPOSITORY, run, tries
@@ -78,7 +78,7 @@ def test_help_is_written_in_ascii_as_well():
 
 def test_json_is_json_in_any_encoding(monkeypatch):
     monkeypatch.setattr("sys.stdout", TextIOWrapper(out := BytesIO(), encoding="ascii"))
-    show_any_character()
+    escape_unencodable_output()
     print_json("\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}")
     sys.stdout.flush()
     assert json.loads(out.getvalue()) == "\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}"

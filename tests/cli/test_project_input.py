@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.project_input import project_input
-from cli.view import job_sheet
+from cli.view import render_job_sheet
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "projects"
 
@@ -93,7 +93,7 @@ def test_a_project_shows_its_units_and_its_jobs():
         "running": [{"job": "tea.brew-coder-1", "waiting": None, "phase": "phase 2"}],
         "usage": {"model_calls": 7, "tool_calls": 5, "prompt_tokens": 1000},
     }
-    assert job_sheet(status, None) == [
+    assert render_job_sheet(status, None) == [
         "tea · Tea",
         "running · project (features)",
         "1 of 2 features; coder on brew",
@@ -134,7 +134,7 @@ def test_a_project_tells_why_each_attempt_failed_and_what_proves_the_rest():
         "waits": [{"job": "tea.brew-coder-1", "reason": "clarification", "message": "Hot?",
                    "seconds": 7260}],
     }  # fmt: skip
-    assert job_sheet(status, None)[1:] == [
+    assert render_job_sheet(status, None)[1:] == [
         "  ☑ brew: Brews",
         "      tea.brew-coder-1: accepted · 3 model calls · 2,000 tokens · cost 0.5000",
         "      tea.brew-tester-1: did not pass · 0 model calls · 0 tokens",

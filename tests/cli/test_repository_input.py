@@ -10,11 +10,11 @@ import pytest
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
-from activities.repository.bounds import Bounds
-from activities.repository.fetched import bring_repository
-from activities.repository.workspace import put_repository
+from activities.repository.bounds import RepositoryBounds
+from activities.repository.fetched import fetch_pinned_repository
+from activities.repository.workspace import put_repository_into_workspace
 from cli.output import UserError
-from cli.repository_input import publish_fields, repository_fields, stage_repository
+from cli.repository_input import publish_input_fields, repository_input_fields, stage_repository
 from config.loader import load_agent
 from protocol.repository import RepositoryStart
 from protocol.state import JobState, Phase, Todo
@@ -24,7 +24,7 @@ from tests.activities.standing import AT
 
 def fields(**arguments: Any) -> dict[str, Any]:
     base = {"repository": None, "ref": None, "depth": None, "folder": None}
-    return repository_fields(**{**base, "subfolder": "", "token_variable": None, **arguments})
+    return repository_input_fields(**{**base, "subfolder": "", "token_variable": None, **arguments})
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def test_what_cannot_be_used_is_said_before_anything_is_sent(
 def test_a_branch_needs_a_remote_that_is_known() -> None:
     folder = {"folder": "/tea"}
     with pytest.raises(UserError, match="name the remote to push to"):
-        publish_fields("stronger", "", folder, approve=False)
+        publish_input_fields("stronger", "", folder, approve=False)
     with pytest.raises(UserError, match="--publish BRANCH names the branch"):
-        publish_fields(None, "file:///tea.git", folder, approve=False)
-    named = publish_fields("stronger", "file:///tea.git", folder, approve=True)
+        publish_input_fields(None, "file:///tea.git", folder, approve=False)
+    named = publish_input_fields("stronger", "file:///tea.git", folder, approve=True)
     assert named == {"branch": "stronger", "remote": "file:///tea.git", "approve": True}
 
 
@@ -69,8 +69,8 @@ def test_a_folder_is_staged_as_seen_from_the_projects_file(
     # A repository that is staged already is left unchanged.
     assert stage_repository(staged, agents) == staged
     root = Root.open(tmp_path / "root", create=True)
-    bounds = Bounds.of_agents(*agents)
-    origin = bring_repository(root, "job", RepositoryStart.model_validate(staged), bounds)
+    bounds = RepositoryBounds.of_agents(*agents)
+    origin = fetch_pinned_repository(root, "job", RepositoryStart.model_validate(staged), bounds)
     assert origin.source == "folder tea"
     with pytest.raises(UserError, match="there is no such folder"):
         stage_repository({"folder": "none"}, agents, tmp_path)
@@ -89,8 +89,8 @@ def changed(engine: Any, workspaces: Path, tmp_path: Path) -> str:
     config = load_agent("generalist")
     snapshot = Snapshot.start(Checkpoints.create(root, job), config, JobState(phase=phase))
     start = RepositoryStart(url=tree.url)
-    origin = bring_repository(root, job, start, Bounds.of_agents(config))
-    put_repository(root, snapshot, job, origin, None)
+    origin = fetch_pinned_repository(root, job, start, RepositoryBounds.of_agents(config))
+    put_repository_into_workspace(root, snapshot, job, origin, None)
     first = snapshot.save("phase 1 begins", AT)
     files = snapshot.files.write("repo/tea.py", b"x = 2\n").write("repo/new.py", b"y = 1\n")
     snapshot.files = files.move("repo/old.py", "repo/older.py").write("notes/a.md", b"x")

@@ -11,10 +11,10 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.requirements.graph import GraphQuery, open_graph
-from activities.requirements.graph.cypher import put_node
+from activities.requirements.graph.cypher import put_node_cypher
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.engine import RelationalStore
-from cli.signal_effects import sender_name
+from cli.signal_effects import signal_sender_name
 from config.loader import load_agent
 from tests.activities.stores.filling import decide, fill, requirement, take
 from tests.cli.conftest import Starter
@@ -93,14 +93,14 @@ def test_what_is_withdrawn_is_gone_from_lists_and_graph(root: Root, offline: Sta
     schema = load_agent("validator").graph_schema
     values = {"id": "policy/REQ-001", "text": "Invoices must be kept."}
     with open_graph(root, schema) as graph:
-        graph.write(put_node(schema, "Requirement", values, "judge"))
+        graph.write(put_node_cypher(schema, "Requirement", values, "judge"))
     command = ("requirements", "withdraw", "policy/REQ-001", "--reason", "It is repealed.")
     assert offline(*command).out == "policy/REQ-001 is withdrawn\n"
     assert "policy/REQ-001" not in offline("requirements").out
     assert "policy/REQ-001 · withdrawn" in offline("requirements", "--withdrawn").out
     shown = offline("requirements", "show", "policy/REQ-001").out
     assert shown.startswith("policy/REQ-001 · withdrawn")
-    assert shown.endswith(f"Withdrawn by {sender_name()}: It is repealed.\n")
+    assert shown.endswith(f"Withdrawn by {signal_sender_name()}: It is repealed.\n")
     with open_graph(root, schema) as graph:
         assert graph.read(GraphQuery("MATCH (r:Requirement) RETURN r.id"))[0].rows == []
     told = offline(*command)
@@ -120,8 +120,8 @@ def test_what_was_withdrawn_by_mistake_is_restored_to_be_judged_anew(
     shown = offline("requirements", "show", "policy/REQ-001").out
     assert "Accepted" not in shown
     assert shown.endswith(
-        f"Withdrawn by {sender_name()}: It is repealed.\n"
-        f"Restored by {sender_name()}: The wrong law.\n"
+        f"Withdrawn by {signal_sender_name()}: It is repealed.\n"
+        f"Restored by {signal_sender_name()}: The wrong law.\n"
     )
     [said] = json.loads(offline("requirements", "show", "policy/REQ-002", "--json").out)
     assert (said["withdrawn"], said["restored_why"]) == (False, "The wrong law.")

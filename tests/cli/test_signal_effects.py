@@ -9,13 +9,13 @@ import pytest
 from temporalio.client import Client
 
 from cli import signal_effects
-from cli.commands_steer import _undone
+from cli.commands_steer import _undone_by_rewind
 from cli.jobs import JobView
 
 
 def signal(name, payload):
     """Return the payload as sent, with its sender."""
-    return [name, {**payload, "by": signal_effects.sender_name()}]
+    return [name, {**payload, "by": signal_effects.signal_sender_name()}]
 
 
 def test_pause_and_resume_report_the_effect(engine, starter):
@@ -55,7 +55,7 @@ def seen(**status):
 )
 def test_what_another_set_going_in_between_was_not_resumed(after, expected):
     before = seen(waiting={"reason": "paused"}, rewinds=0)
-    assert signal_effects.was_resumed(before, seen(**after)) is expected
+    assert signal_effects.resume_took_effect(before, seen(**after)) is expected
 
 
 def test_limits_of_a_project_are_its_own(engine, starter):
@@ -102,11 +102,13 @@ def test_rewind_sends_what_was_asked(engine, starter, options, payload):
 
 def test_a_rewind_says_what_it_undid_and_what_undoes_it():
     status = {"phase": {"number": 5}}
-    told = _undone("tea", {"phase": 2, "restore_files": True}, status)
+    told = _undone_by_rewind("tea", {"phase": 2, "restore_files": True}, status)
     assert told.startswith("undone: phases 2 to 4; files as at the start of phase 2, ")
     assert "`starter.py rewind tea --phase 4 --issue" in told
-    assert "files as they were" in _undone("tea", {"phase": 4, "restore_files": False}, status)
-    assert _undone("tea", {}, status) == ""
+    assert "files as they were" in _undone_by_rewind(
+        "tea", {"phase": 4, "restore_files": False}, status
+    )
+    assert _undone_by_rewind("tea", {}, status) == ""
 
 
 def test_limit_sends_numbers_and_reports_the_effect(engine, starter):
@@ -150,7 +152,7 @@ async def test_a_refusal_of_what_was_sent_before_is_no_refusal_of_this(monkeypat
 
     monkeypatch.setattr(signal_effects, "view_job", look)
     applied, after, _ = await signal_effects.send_and_wait(
-        client, "j", "rewind", {}, signal_effects.was_rewound
+        client, "j", "rewind", {}, signal_effects.rewind_took_effect
     )
     assert (applied, after.status["rewinds"], sent) == (True, 1, ["rewind"])
 

@@ -39,7 +39,7 @@ def painted(status, waiting=None, silence=""):
 
 def test_each_todo_has_the_box_of_its_status():
     assert [box for box, _ in view.todo_lines(STATUS)] == ["☑", "▶", "☐"]
-    assert view.todo_progress(STATUS) == (1, 3)
+    assert view.job_todo_progress(STATUS) == (1, 3)
 
 
 def test_a_todo_that_nobody_did_reads_not_needed_and_is_no_progress():
@@ -49,7 +49,7 @@ def test_a_todo_that_nobody_did_reads_not_needed_and_is_no_progress():
     ]
     status = {**STATUS, "todos": todos}
     assert view.todo_lines(status)[1] == ("·", "2. Second (not needed)")
-    assert view.todo_progress(status) == (1, 1)
+    assert view.job_todo_progress(status) == (1, 1)
 
 
 def test_the_line_names_state_phase_progress_and_step():
@@ -130,7 +130,7 @@ def test_columns_are_as_wide_as_they_must_be():
         {"job_id": "creator-with-a-long-id", "title": None},
         {"job_id": "x", "title": "a\nb"},
     ]
-    assert view.table_lines(rows, ("job_id", "title")) == [
+    assert view.render_text_table(rows, ("job_id", "title")) == [
         "JOB_ID                  TITLE",
         "creator-with-a-long-id  -",
         "x                       a b",
@@ -141,14 +141,14 @@ def test_a_wait_shows_until_when():
     waiting = {**STATUS, "waits_until": "2026-03-01T09:00:00Z"}
     told = "the agent waits until 2026-03-01T09:00:00Z"
     assert told in painted(waiting)
-    assert told in view.job_sheet(waiting, None)
+    assert told in view.render_job_sheet(waiting, None)
     assert "waits until" not in painted(STATUS)
 
 
 def test_a_state_on_record_names_the_phase_once():
     state = "phase 1 (tactical) Mend the bug, 2/3 todos"
     memo = {"agent": "coder", "status": "running", "phase": "1 tactical", "state": state}
-    assert view.job_sheet(status_from_memo(memo), None) == ["running · coder", state]
+    assert view.render_job_sheet(status_from_memo(memo), None) == ["running · coder", state]
 
 
 def test_advice_stands_apart_from_a_message_of_several_lines() -> None:

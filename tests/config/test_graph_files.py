@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from config.graph_files import extend_schema, load_graph_schema
+from config.graph_files import extend_graph_schema, load_graph_schema
 from config.layers import SHIPPED
 from config.loader import amend_config, load_agent
 from config.schema.agent import ConfigError
@@ -50,11 +50,11 @@ def test_an_agent_changes_nothing_that_others_rely_on() -> None:
         ({"relations": {"OF": {"ends": [["Message", "Cup"]]}}}, "graph.relations.OF.ends.0"),
     ):
         with pytest.raises(ConfigError, match=told):
-            extend_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
+            extend_graph_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
     more = {
         "nodes": {"Message": {"key": "id", "properties": {**id_only, "x": {"type": "integer"}}}}
     }
-    made = extend_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
+    made = extend_graph_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
     assert made.nodes["Message"].properties["x"].type == "integer"
     assert "name" in made.nodes["Message"].properties
     assert "x" not in base.nodes["Message"].properties

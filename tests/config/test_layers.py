@@ -9,7 +9,7 @@ import pytest
 
 from cli.config_checks import check_configuration
 from config.layers import SHIPPED, configuration_layers
-from config.loader import agent_file, agent_names, guard_sources, load_agent
+from config.loader import agent_file, agent_guard_files, agent_names, load_agent
 from config.schema.agent import ConfigError
 
 
@@ -86,7 +86,7 @@ def test_guards_prompts_phrases_and_graph_are_looked_for_above_what_ships(own: l
     config = load_agent("critic")
     assert config.templates["tactical"] == "Work.\n"
     assert "quiet" in [rule.name for rule in config.rules]
-    assert guard_sources("critic")["quiet"] == source
+    assert agent_guard_files("critic")["quiet"] == source
     assert "Tea" in config.graph_schema.nodes
     assert set(load_agent("generalist").graph_schema.nodes) > {"Tea"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.layers import SHIPPED
-from config.loader import agent_names, amend_config, load_agent, overridden_value
+from config.loader import agent_names, amend_config, load_agent, overridden_agent_value
 from config.schema.agent import ConfigError
 from config.templates import render_template
 from config.yaml_files import parse_yaml
@@ -330,4 +330,4 @@ def test_templates_are_strict() -> None:
 def test_an_override_is_found_however_it_is_nested(
     overrides: dict[str, object], found: str | None
 ) -> None:
-    assert overridden_value(overrides, "workspace.remote") == found
+    assert overridden_agent_value(overrides, "workspace.remote") == found

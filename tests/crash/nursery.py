@@ -1,7 +1,7 @@
 """Many workers, fast: a process that has done the imports of `worker.py` and forks.
 
 The imports cost seconds of processor time, and a fork saves nothing else: a forked worker is a
-separate process that runs `engine.process.main` like any other.
+separate process that runs `engine.process.run_worker_process` like any other.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _become_worker(environment: dict[str, str], log: str) -> None:
         os.dup2(there, here)
     os.environ.clear()
     os.environ.update(environment)
-    process.main()
+    process.run_worker_process()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from temporalio.service import RPCError
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
-from activities.toolkit.registry import REGISTRY, select_tools
+from activities.toolkit.registry import REGISTRY, select_registered_tools
 from config.layers import SHIPPED
 from config.loader import load_agent
 from config.templates import render_template
@@ -50,7 +50,9 @@ def test_the_agent_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     agent = load_agent("critic", folder=config)
     assert agent.limits.rewinds == 2
     assert agent.limits.max_todos == load_agent("generalist").limits.max_todos
-    assert {"cite_document", "todo_write"} <= {tool.name for tool in select_tools(agent.tools)}
+    assert {"cite_document", "todo_write"} <= {
+        tool.name for tool in select_registered_tools(agent.tools)
+    }
     told = render_template(agent.instructions_template, instructions="Only page 3.")
     assert "For this job" in told
     assert "For this job" not in render_template(agent.instructions_template, instructions="")
@@ -151,7 +153,7 @@ def test_the_tool_runs(counting: ModuleType, tmp_path: Path) -> None:
     assert job.call("count_words", path="notes/a.md", at_least=3).endswith("3 words.")
     assert "not a text file" in job.call("count_words", path="notes/b.bin")
     assert "at_least" in job.call("count_words", path="notes/a.md", at_least=0)
-    assert [entry.name for entry in select_tools(["counting"])] == ["count_words"]
+    assert [entry.name for entry in select_registered_tools(["counting"])] == ["count_words"]
 
 
 @pytest.fixture

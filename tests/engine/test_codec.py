@@ -20,7 +20,7 @@ from protocol.payloads import (
     UNDECODABLE,
     EncryptedPayloadError,
     InvalidPayload,
-    read_job_start,
+    read_job_start_payload,
     read_signal_payload,
 )
 
@@ -73,7 +73,7 @@ async def test_without_the_key_one_line_says_which(converter: DataConverter, tol
     [value] = await converter.decode([payload])
     assert list(value) == [UNDECODABLE]
     with pytest.raises(EncryptedPayloadError, match=told):
-        read_job_start((value,))
+        read_job_start_payload((value,))
     with pytest.raises(InvalidPayload, match=told):
         read_signal_payload("pause", (value,))
 

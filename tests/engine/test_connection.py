@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from engine import connection
-from engine.connection import answering_ui_link, connect_client, describe_endpoint, job_ui_link
+from engine.connection import (
+    answering_web_ui_link,
+    connect_client,
+    describe_model_connection,
+    job_web_ui_link,
+)
 from engine.errors import SetupError
 
 
@@ -71,7 +76,7 @@ def test_temporals_own_configuration_is_used(monkeypatch, tmp_path):
     monkeypatch.setenv("TEMPORAL_PROFILE", "other")
     options = connection.client_options()
     assert (options["target_host"], options["namespace"]) == ("far:7233", "mine")
-    assert job_ui_link("job") is None
+    assert job_web_ui_link("job") is None
     monkeypatch.setenv("TEMPORAL_PROFILE", "absent")
     with pytest.raises(SetupError, match="configuration"):
         connection.client_options()
@@ -89,20 +94,22 @@ def test_defaults():
     assert connection.client_options()["target_host"] == "localhost:7233"
     assert connection.task_queue() == "longhaul"
     assert connection.workspaces_root() == Path.cwd() / "workspaces"
-    assert job_ui_link("job") == "http://localhost:8233/namespaces/default/workflows/job"
-    assert job_ui_link("a/b c") == "http://localhost:8233/namespaces/default/workflows/a%2Fb%20c"
+    assert job_web_ui_link("job") == "http://localhost:8233/namespaces/default/workflows/job"
+    assert (
+        job_web_ui_link("a/b c") == "http://localhost:8233/namespaces/default/workflows/a%2Fb%20c"
+    )
 
 
 async def test_a_link_is_given_only_where_a_web_ui_answers(monkeypatch):
     server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
     base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     monkeypatch.setenv("TEMPORAL_UI_ADDRESS", base)
-    assert await answering_ui_link("job") == f"{base}/namespaces/default/workflows/job"
+    assert await answering_web_ui_link("job") == f"{base}/namespaces/default/workflows/job"
     server.close()
     await server.wait_closed()
-    assert await answering_ui_link("job") is None
+    assert await answering_web_ui_link("job") is None
     monkeypatch.setenv("TEMPORAL_UI_ADDRESS", "http://[broken")
-    assert await answering_ui_link("job") is None
+    assert await answering_web_ui_link("job") is None
 
 
 @pytest.mark.parametrize(
@@ -116,4 +123,4 @@ async def test_a_link_is_given_only_where_a_web_ui_answers(monkeypatch):
 def test_the_endpoint_is_told_without_secrets(monkeypatch, variables, told):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert describe_endpoint() == told
+    assert describe_model_connection() == told

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from protocol.git_address import git_address_fault, shown_address
+from protocol.git_address import git_address_fault, git_address_without_user
 from protocol.repository import Publish, RepositoryStart
 
 
@@ -35,8 +35,8 @@ def test_addresses(address: str, fault: str) -> None:
 
 
 def test_people_are_shown_no_user() -> None:
-    assert shown_address("https://ada@h/tea.git") == "https://h/tea.git"
-    assert shown_address("git@h:tea.git") == "git@h:tea.git"
+    assert git_address_without_user("https://ada@h/tea.git") == "https://h/tea.git"
+    assert git_address_without_user("git@h:tea.git") == "git@h:tea.git"
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from protocol.scope import (
-    complete_ticked_items,
+    complete_ticked_scope_items,
     scope_counts,
     scope_from_plan,
     scope_from_texts,
-    scope_line,
+    scope_ledger_line,
     scope_size_fault,
 )
 from protocol.state import MAX_ITEMS, JobState, Phase, ScopeItem, Todo
@@ -80,23 +80,23 @@ def test_items_from_the_plan_are_not_covered_by_todos_that_do_not_name_them() ->
 def test_a_ticked_box_completes_its_item_and_one_that_vanished_leaves_it_open() -> None:
     items = scope_from_plan([(False, "Boil the water"), (False, "Brew"), (True, "Buy tea")])
     assert statuses(items) == {"P1": "open", "P2": "open", "P3": "completed"}
-    complete_ticked_items(items, [(True, "Boil  the water"), (True, "Something else")])
+    complete_ticked_scope_items(items, [(True, "Boil  the water"), (True, "Something else")])
     assert statuses(items) == {"P1": "completed", "P2": "open", "P3": "completed"}
 
 
 def test_an_unticked_box_does_not_open_its_item_again() -> None:
     items = scope_from_plan([(True, "Brew")])
-    complete_ticked_items(items, [(False, "Brew")])
+    complete_ticked_scope_items(items, [(False, "Brew")])
     assert statuses(items) == {"P1": "completed"}
 
 
 def test_boxes_with_the_same_text_count_one_each() -> None:
     items = scope_from_plan([(False, "Check"), (False, "Check")])
-    complete_ticked_items(items, [(True, "Check")])
+    complete_ticked_scope_items(items, [(True, "Check")])
     assert statuses(items) == {"P1": "completed", "P2": "open"}
-    complete_ticked_items(items, [(True, "Check")])
+    complete_ticked_scope_items(items, [(True, "Check")])
     assert statuses(items) == {"P1": "completed", "P2": "open"}
-    complete_ticked_items(items, [(True, "Check"), (True, "Check")])
+    complete_ticked_scope_items(items, [(True, "Check"), (True, "Check")])
     assert statuses(items) == {"P1": "completed", "P2": "completed"}
 
 
@@ -110,7 +110,7 @@ def test_a_ticked_box_that_begins_with_its_id_completes_an_added_item() -> None:
         (False, "A3 milk"),
         (True, "A33"),
     ]
-    complete_ticked_items(job.scope, boxes)
+    complete_ticked_scope_items(job.scope, boxes)
     assert statuses(job.scope) == {
         "S1": "open", "P1": "open", "A1": "completed", "A2": "completed", "A3": "open"
     }  # fmt: skip
@@ -118,7 +118,7 @@ def test_a_ticked_box_that_begins_with_its_id_completes_an_added_item() -> None:
 
 def test_boxes_do_not_complete_items_that_were_given() -> None:
     items = scope_from_texts(["Brew"])
-    complete_ticked_items(items, [(True, "Brew")])
+    complete_ticked_scope_items(items, [(True, "Brew")])
     assert statuses(items) == {"S1": "open"}
 
 
@@ -130,7 +130,7 @@ def test_added_and_dropped_items_are_kept_apart_from_the_original_ones() -> None
     assert scope_counts(job.scope) == {
         "original": 2, "completed": 0, "added": 1, "dropped": 1, "open": 1
     }  # fmt: skip
-    assert scope_line(job.scope) == "0 of 2 items completed; of 1 added 1; dropped 1"
+    assert scope_ledger_line(job.scope) == "0 of 2 items completed; of 1 added 1; dropped 1"
     assert [item.text for item in job.scope if item.original] == ["tea", "water"]
     assert job.add_item("spoons").id == "A2"
 

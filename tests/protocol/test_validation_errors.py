@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.validation_errors import error_key, lowered_error_message
+from protocol.validation_errors import lowered_validation_error, validation_error_key
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,10 @@ from protocol.validation_errors import error_key, lowered_error_message
     ],
 )
 def test_only_the_beginning_of_a_message_is_changed(message: str, told: str) -> None:
-    assert lowered_error_message(message) == told
+    assert lowered_validation_error(message) == told
 
 
 def test_a_wrong_key_is_named_by_itself() -> None:
-    assert error_key(("graph", "nodes", "my tea", "[key]")) == "graph.nodes.my tea"
-    assert error_key(("stages", 0, "task")) == "stages.0.task"
-    assert error_key(()) == "the whole"
+    assert validation_error_key(("graph", "nodes", "my tea", "[key]")) == "graph.nodes.my tea"
+    assert validation_error_key(("stages", 0, "task")) == "stages.0.task"
+    assert validation_error_key(()) == "the whole"

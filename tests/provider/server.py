@@ -49,7 +49,7 @@ class Provider:
         if request["model"] not in self.chat:
             return _failed(wire.Failure(400, ELSEWHERE.format(request["model"])))
         self.chats.append(request)
-        answer = wire.ask_model(self.responses.model, _unmarked(incoming.request))
+        answer = wire.ask_model_on_wire(self.responses.model, _unmarked(incoming.request))
         if not isinstance(answer, wire.Reply):
             return _failed(answer)
         content = b"".join(wire.reply_as_events(incoming, answer))

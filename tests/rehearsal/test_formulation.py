@@ -43,7 +43,7 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
     for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
         job.write(path, text)
-    batches = extraction.extraction_batch_todos([("documents/tea.md", 4, 6)])
+    batches = extraction.rehearsed_extraction_todos([("documents/tea.md", 4, 6)])
     job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
     snapshot = job.open()
     snapshot.state.issue = issue
@@ -71,7 +71,7 @@ def test_the_list_is_divided_by_its_headings(tmp_path: Path) -> None:
         f"## documents/none.md\n\nNone.\n\n### Below confidence 0.5\n\n{weak}\n\n"
         "## documents/b.md\n\n- C-001 · p.1 · must · 0.9 · C.\n",
     )
-    steps = extraction.read_candidate_sections()
+    steps = extraction.read_sections_for_extraction()
     batch = next(steps)
     with pytest.raises(StopIteration) as end:
         steps.send([job.call(name, **arguments) for name, arguments in batch])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from protocol.course import Course, StuckThresholds
 from protocol.requests import Call, ToolReply
-from workflows.course import CallOutcome, after_call, after_reply
+from workflows.course import CallOutcome, course_after_call, course_after_reply
 from workflows.stuck import Nudge, Verdict, judge_stuckness, mark_stuck_advice_sent
 
 Event = CallOutcome | None
@@ -55,15 +55,15 @@ class Watch:
 
     def play_in_one_reply(self, events: Sequence[CallOutcome]) -> list[Verdict]:
         """Return the verdicts on these calls of one reply, in order."""
-        said = [*self._move(after_reply(self.course, [event.call for event in events]))]
+        said = [*self._move(course_after_reply(self.course, [event.call for event in events]))]
         for event in events:
-            said += self._move(after_call(self.course, event, self.figures))
+            said += self._move(course_after_call(self.course, event, self.figures))
         return said
 
     def _one(self, event: Event) -> Iterator[Verdict]:
-        yield from self._move(after_reply(self.course, [event.call] if event else []))
+        yield from self._move(course_after_reply(self.course, [event.call] if event else []))
         if event:
-            yield from self._move(after_call(self.course, event, self.figures))
+            yield from self._move(course_after_call(self.course, event, self.figures))
 
     def _move(self, course: Course) -> Iterator[Verdict]:
         before, self.course = self.course, course

@@ -18,9 +18,9 @@ from workflows.moves import (
     AssignJob,
     Move,
     count_begun_job,
-    keep_unresolved,
+    keep_unresolved_unit_work,
     note_unit_attempt,
-    work_problems,
+    unit_work_problems,
 )
 
 
@@ -128,9 +128,9 @@ class Play:
             form.mark_merged(
                 self.project, run, list(conflicts), "c-both" if conflicts else "c-main"
             )
-        note_unit_attempt(self.project, run, ended, work, work_problems(ended, work))
-        if work and not work_problems(ended, work) and not conflicts:
-            keep_unresolved(self.project, run, ended, work)
+        note_unit_attempt(self.project, run, ended, work, unit_work_problems(ended, work))
+        if work and not unit_work_problems(ended, work) and not conflicts:
+            keep_unresolved_unit_work(self.project, run, ended, work)
 
     def one(self, work: ChildWork | None = None, **how: Any) -> AssignJob:
         """Begin the one job that is due, and end it."""

@@ -13,7 +13,13 @@ from protocol.requests import Call, Usage
 from protocol.start import JobLimits
 from tests.workflows.records import record
 from workflows import budget
-from workflows.budget import TOOL_CALL, ExceededLimit, Reservation, changed_limits, exceeded_limit
+from workflows.budget import (
+    TOOL_CALL,
+    ExceededBudgetLimit,
+    Reservation,
+    changed_limits,
+    exceeded_limit,
+)
 
 PRICE = Price(prompt=2, cached=0.2, completion=10)
 USED = Usage(
@@ -83,7 +89,7 @@ def test_money_is_compared_without_the_drift_of_binary_fractions() -> None:
 def test_a_model_call_reserves_what_will_be_sent_and_a_whole_reply() -> None:
     job = spending("job")
     job.limits.output_tokens, job.context = 1000, 5000
-    call = budget.next_model_call(job)
+    call = budget.model_reply_reservation(job)
     assert (call.model_calls, call.tool_calls, call.tokens) == (1, 0, 6000)
     assert call.cost == pytest.approx(5000 * 2e-6 + 1000 * 10e-6)
     job.context = 10**6
@@ -115,44 +121,44 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
     ("found", "message", "command"),
     [
         (
-            ExceededLimit("job", "cost", 2.0, 1.97, 0.06),
+            ExceededBudgetLimit("job", "cost", 2.0, 1.97, 0.06),
             "The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.",
             "limit tea cost=4.00`",
         ),
         (
-            ExceededLimit("job", "cost", 0.0004, 0.001, 0.0000014),
+            ExceededBudgetLimit("job", "cost", 0.0004, 0.001, 0.0000014),
             "The job's cost limit is 0.0004; 0.001 are spent and the next call may cost 0.000001.",
             "limit tea cost=0.001002`",
         ),
         (
-            ExceededLimit("phase", "tokens", 10_000, 9_500, 8_000),
+            ExceededBudgetLimit("phase", "tokens", 10_000, 9_500, 8_000),
             "The phase's limit is 10,000 tokens; 9,500 are used and the next call may use 8,000.",
             "limit tea phase.tokens=20000`",
         ),
         (
-            ExceededLimit("phase", "model_calls", 500, 500, 1),
+            ExceededBudgetLimit("phase", "model_calls", 500, 500, 1),
             "The phase's limit is 500 model calls; 500 are made.",
             "limit tea phase.model_calls=1000`",
         ),
         (
-            ExceededLimit("job", "model_calls", 27, 26, 2),
+            ExceededBudgetLimit("job", "model_calls", 27, 26, 2),
             "The job's limit is 27 model calls; 26 are made and the next step may make 2.",
             "limit tea model_calls=54`",
         ),
         (
-            ExceededLimit("job", "tool_calls", 5, 5, 1),
+            ExceededBudgetLimit("job", "tool_calls", 5, 5, 1),
             "The job's limit is 5 tool calls; 5 are made.",
             "limit tea tool_calls=10`",
         ),
         (
-            ExceededLimit("job", "seconds", 60, 150.4, 0),
+            ExceededBudgetLimit("job", "seconds", 60, 150.4, 0),
             "The job's limit is 60 seconds; 150 have passed.",
             "limit tea seconds=151`",
         ),
     ],
 )
 def test_a_person_is_told_what_is_short_and_the_command(
-    found: ExceededLimit, message: str, command: str
+    found: ExceededBudgetLimit, message: str, command: str
 ) -> None:
     assert found.message == message
     assert command in found.remedy("tea")
@@ -165,7 +171,7 @@ def test_what_comes_next_is_a_compaction_where_one_is_due() -> None:
     job.context = job.context_limit
     assert budget.next_call_reservation(job) == budget.compaction_reservation(job)
     job.compacted_context = job.context
-    assert budget.next_call_reservation(job) == budget.next_model_call(job)
+    assert budget.next_call_reservation(job) == budget.model_reply_reservation(job)
     job.compacted_context, job.calls = 0, [Call(tool="list_files")]
     assert budget.next_call_reservation(job) == TOOL_CALL
 

@@ -15,7 +15,7 @@ from temporalio.worker import Replayer
 
 from activities.checkpoints import Root
 from cli.events import last_events
-from cli.jobs import describe_failure, view_job
+from cli.jobs import job_failure_message, view_job
 from engine.codec import encrypting_converter
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import sandbox_runner
@@ -120,10 +120,10 @@ async def test_of_a_failure_that_is_encrypted_is_told_why_it_cannot_be_read(
         ApplicationError("No tea."), failure
     )
     converter = encrypting_converter(here) if here else DATA_CONVERTER
-    read = describe_failure(await converter.decode_failure(failure))
+    read = job_failure_message(await converter.decode_failure(failure))
     assert read == f"what it says cannot be read here: it is encrypted, and {why}"
     assert (
-        describe_failure(await encrypting_converter({"a": bytes(32)}).decode_failure(failure))
+        job_failure_message(await encrypting_converter({"a": bytes(32)}).decode_failure(failure))
         == "No tea."
     )
 

@@ -15,7 +15,7 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from cli.jobs import view_job
-from engine.logs import shorten_failure
+from engine.logs import shorten_logged_failure
 from rehearsal import call
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
@@ -91,7 +91,7 @@ async def test_retries_of_a_failing_setup_are_shown_and_logged_in_one_line(
 ) -> None:
     model = Short({"Work": [run("true"), DONE]})
     log = logging.StreamHandler(io.StringIO())
-    log.addFilter(shorten_failure)
+    log.addFilter(shorten_logged_failure)
     logger = logging.getLogger("temporalio.activity")
     logger.addHandler(log)
     setting = {**SET, "shell.setup": ["echo one; echo no such index; exit 3"]}

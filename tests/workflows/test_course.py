@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protocol.course import StuckThresholds
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
-from workflows.course import MAX_POLLED, MAX_SEEN, CallOutcome, window_size
+from workflows.course import MAX_POLLED, MAX_SEEN, CallOutcome, course_window_size
 from workflows.stuck import Narrow, Wait
 
 FIGURES = StuckThresholds()
@@ -86,7 +86,7 @@ def test_the_window_is_bounded() -> None:
     watch = Watch()
     watch.play(event for k in range(1000) for event in (news(k), polled(k)))
     watch.play(did("build_status", k, k, polling=True) for k in range(1000))
-    assert len(watch.course.recent_calls) <= window_size(FIGURES)
+    assert len(watch.course.recent_calls) <= course_window_size(FIGURES)
     assert len(watch.course.seen_results) <= MAX_SEEN
     assert len(watch.course.polled_results) <= MAX_POLLED
     assert len(watch.course.model_dump_json()) < 8000

@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
 from cli.doctor import run_checks
-from engine.deployment import pinned_version
+from engine.deployment import pinned_deployment_version
 from rehearsal.request_view import RequestView
 from tests.workflows.deploying import make_current
 from tests.workflows.serving import FAILS, Jobs, serving
@@ -103,7 +103,11 @@ async def test_with_versioned_workers_jobs_stay_with_the_code_they_or_their_proj
         stages.append({"id": f"s{number}", "agent": "generalist", "task": task, "delivers": [done]})
     team = Team({f"Write menu {n}": partial(menu, n) for n in (1, 2)})
     async with serving(
-        temporal, root, team, workflows=[Job, Project], deployment=pinned_version(name, "1")
+        temporal,
+        root,
+        team,
+        workflows=[Job, Project],
+        deployment=pinned_deployment_version(name, "1"),
     ) as jobs:
         await make_current(temporal, name, "1")
         whole = await jobs.start(
@@ -114,7 +118,7 @@ async def test_with_versioned_workers_jobs_stay_with_the_code_they_or_their_proj
         run = (await children[0].describe()).run_id
         async with serving(
             temporal, root, ASKS, workflows=[Unguarded, Project], queue=jobs.queue,
-            deployment=pinned_version(name, "2"),
+            deployment=pinned_deployment_version(name, "2"),
         ) as second:  # fmt: skip
             await make_current(temporal, name, "2")
             new = await waiting(second)
@@ -138,7 +142,7 @@ async def test_a_job_can_be_moved_to_newer_code_that_is_made_for_it(
     name = f"tea-{root.id}"
     monkeypatch.setenv("TEMPORAL_ADDRESS", temporal.service_client.config.target_host)
     async with serving(
-        temporal, root, ASKS, workflows=[Job], deployment=pinned_version(name, "1")
+        temporal, root, ASKS, workflows=[Job], deployment=pinned_deployment_version(name, "1")
     ) as jobs:
         monkeypatch.setenv("LONGHAUL_TASK_QUEUE", jobs.queue)
         async with asyncio.timeout(30):
@@ -156,7 +160,7 @@ async def test_a_job_can_be_moved_to_newer_code_that_is_made_for_it(
         ASKS,
         workflows=[Guarded],
         queue=jobs.queue,
-        deployment=pinned_version(name, "2"),
+        deployment=pinned_deployment_version(name, "2"),
     ) as jobs:
         await make_current(temporal, name, "2")
         await move(temporal, old)

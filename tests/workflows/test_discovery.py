@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.toolkit.registry import select_tools
+from activities.toolkit.registry import select_registered_tools
 from rehearsal import Script, call, rehearse
 from rehearsal.request_view import message_text, parse_request
 from rehearsal.wire import Answer, Request
@@ -82,7 +82,7 @@ async def test_called_too_early_then_found_then_used(
     assert f"- `{WANTED}`: " in model.prompts[2].pop()
 
     pages = {page.stem for page in (jobs.folder(handle) / "tools").iterdir()}
-    assert pages == {entry.name for entry in select_tools([*GROUPS, "search_tools"])}
+    assert pages == {entry.name for entry in select_registered_tools([*GROUPS, "search_tools"])}
 
 
 async def test_an_unknown_tool_is_answered_in_a_few_lines(

@@ -9,7 +9,7 @@ from pathlib import Path
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.documents import contains_quote, extract_pages
+from activities.documents import contains_quote, read_document_pages
 from activities.requirements import requirement_store as rows
 from activities.stores.engine import RelationalStore
 from rehearsal.request_view import RequestView
@@ -53,7 +53,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
     # Compared with a new reading of the files, not with the text that the job stored.
     pages = {
         f"documents/{path.name}": {
-            page.number: page.text for page in extract_pages(path.name, path.read_bytes())
+            page.number: page.text for page in read_document_pages(path.name, path.read_bytes())
         }
         for path in paths
     }

@@ -112,7 +112,7 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
     brewed = feature(play.project, "brew")
     assert (brewed.status, brewed.reasons, brewed.tested) == ("blocked", ["It is cold."], False)
     # A blocked feature is not done.
-    assert project_status.project_progress_line(play.project) == "0 of 2 features, 1 blocked"
+    assert project_status.project_status_line(play.project) == "0 of 2 features, 1 blocked"
     assert play.merges == []
     [move] = play.start()
     assert move.job == "tea.serve-coder-1"

@@ -10,11 +10,15 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.forgotten import ForgottenJob, find_forgotten, write_forgotten_record
+from activities.checkpoints.forgotten import (
+    ForgottenJob,
+    find_forgotten_record,
+    write_forgotten_record,
+)
 from activities.checkpoints.owner import OWNER_FILE, OwnerMark
-from activities.forgetting.paths import LOCKS, exists_on_root, job_paths
+from activities.forgetting.paths import LOCKS, has_job_files, job_paths
 from activities.requirements.requirement import Citation, Requirement
-from activities.requirements.requirement_store import fill_requirements, job_requirements
+from activities.requirements.requirement_store import fill_stored_requirements, job_requirements
 from activities.steps.store_traces import stored_traces
 from activities.stores.engine import RelationalStore
 from activities.stores.outbox import Call as StoreCall
@@ -54,12 +58,12 @@ async def test_a_closed_job_goes_and_its_fork_goes_on(temporal: Client, root: Ro
         await jobs.until(fork, phase=lambda phase: phase and phase["number"] >= 3)
         base = (await fork.query("status"))["checkpoints"][0]["id"]
         assert await forget(jobs, first.id) == {"jobs": [first.id], "count": 1, "notes": []}
-        assert not exists_on_root(root, first.id)
+        assert not has_job_files(root, first.id)
         assert (await jobs.result(fork))["status"] == "completed"
         assert open_checkpoints(root, fork.id).is_intact(base)
 
         # A second time changes nothing; nobody can fork it or reuse its name.
-        record = find_forgotten(root, first.id)
+        record = find_forgotten_record(root, first.id)
         assert record
         again = await forget(jobs, first.id)
         assert again == {"jobs": [], "count": 0, "notes": [record.message]}
@@ -69,7 +73,7 @@ async def test_a_closed_job_goes_and_its_fork_goes_on(temporal: Client, root: Ro
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(await jobs.start(job(), job_id=first.id))
         assert record.message in str(failed.value.cause)
-        assert not exists_on_root(root, first.id)
+        assert not has_job_files(root, first.id)
 
 
 async def test_only_what_is_over_is_forgotten(temporal: Client, root: Root) -> None:
@@ -85,7 +89,7 @@ async def test_only_what_is_over_is_forgotten(temporal: Client, root: Root) -> N
         await jobs.result(other)
         assert "a workflow of type Learning" in await refused(jobs, {"job": other.id})
         assert "its keys are: job, traces, requirements" in await refused(jobs, {"name": "x"})
-        assert exists_on_root(root, running.id)
+        assert has_job_files(root, running.id)
         await running.cancel()
         with pytest.raises(WorkflowFailureError):
             await jobs.result(running)
@@ -107,7 +111,7 @@ async def test_the_store_keeps_what_a_job_left_unless_asked(jobs: Jobs) -> None:
         call = StoreCall(name, f"{name}.1", 1)
         rows = {made.id: "b"}
         RelationalStore(root).run(
-            partial(fill_requirements, call=call, present=rows, changed=[(made, "b")])
+            partial(fill_stored_requirements, call=call, present=rows, changed=[(made, "b")])
         )
 
     def kept() -> list[int]:
@@ -181,7 +185,7 @@ async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
             assert ended
             assert (closed - ended).total_seconds() >= 3
             assert not half.exists()
-            assert [exists_on_root(root, one.id) for one in (younger, kept, running)] == [True] * 3
+            assert [has_job_files(root, one.id) for one in (younger, kept, running)] == [True] * 3
             await running.terminate()
 
 
@@ -196,7 +200,7 @@ async def test_of_jobs_that_temporal_no_longer_knows_the_repository_tells_the_ag
             for path in [store.path, *store.path.rglob("*")]:
                 os.utime(path, (1_700_000_000, 1_700_000_000))
     assert (await forget(jobs))["jobs"] == ["old"]
-    assert [exists_on_root(jobs.root, name) for name in ("old", "new", "elsewhere")] == [
+    assert [has_job_files(jobs.root, name) for name in ("old", "new", "elsewhere")] == [
         False, True, True,
     ]  # fmt: skip
     assert "ran in the namespace other" in await refused(jobs, {"job": "elsewhere"})
@@ -218,7 +222,7 @@ async def test_one_that_cannot_be_forgotten_now_keeps_no_other_from_it(jobs: Job
     finally:
         await other.terminate()
     assert told["jobs"] == ["free"]
-    assert [exists_on_root(jobs.root, name) for name in ("locked", "taken", "free")] == [
+    assert [has_job_files(jobs.root, name) for name in ("locked", "taken", "free")] == [
         True, True, False,
     ]  # fmt: skip
     assert "locked stays for now: [Errno 21]" in told["notes"][0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.job.plan_file import parse_todo_file
+from activities.job.plan_file import parse_agent_todo_file
 from protocol.endings import GateFacts
 from protocol.start import JobLimits
 from protocol.state import JobState, Purpose
@@ -28,7 +28,7 @@ GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
 def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
     """Return facts of a valid workspace with these changes; `todos` as YAML would contain it."""
     text = todos if isinstance(todos, bytes) else json.dumps({"todos": todos}).encode()
-    found = parse_todo_file(text)
+    found = parse_agent_todo_file(text)
     base: dict[str, Any] = {
         "todos_file": found.status,
         "todos_error": found.error,

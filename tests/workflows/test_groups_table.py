@@ -10,10 +10,10 @@ from protocol.project_requests import ChildWork
 from protocol.record import MOST_BYTES
 from protocol.routing import routing_problems
 from tests.workflows.project_records import Play, routing, started
-from workflows.groups import routing_frame
+from workflows.groups import routing_frame_of_groups
 from workflows.inbox import Inbox
 from workflows.moves import EndProject, ParkProject, WaitForJobs, block_project_unit
-from workflows.project_status import project_result, status_answer
+from workflows.project_status import project_result, project_status_answer
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]
 DONE = ChildWork(commit="c1")
@@ -125,13 +125,13 @@ def test_an_item_dropped_with_a_reason_is_kept_apart() -> None:
         "dropped",
         "Nobody drinks it.",
     )
-    assert routing_frame(play.project).required == []
+    assert routing_frame_of_groups(play.project).required == []
 
 
 def told(play: Play, **answer: Any) -> list[str]:
     made = routing(**answer).routing
     assert made
-    return routing_problems(made, routing_frame(play.project))
+    return routing_problems(made, routing_frame_of_groups(play.project))
 
 
 def test_what_is_wrong_with_a_division() -> None:
@@ -178,7 +178,7 @@ def test_groups_are_taken_for_as_long_as_the_record_has_room() -> None:
     assert play.project.groups
     assert play.project.fits
     assert told(play, complete=True) == []
-    assert size(status_answer(play.project, Inbox())) < MOST_BYTES
+    assert size(project_status_answer(play.project, Inbox())) < MOST_BYTES
 
 
 def test_a_result_of_any_size_is_cut_to_what_the_server_takes() -> None:
@@ -195,7 +195,7 @@ def test_a_result_of_any_size_is_cut_to_what_the_server_takes() -> None:
     made = play.project.result = project_result(play.project, "failed", "茶" * 2000)
     assert len(made.units) == len(made.unresolved) == 2000
     assert size(made.model_dump()) < MOST_BYTES
-    assert size(status_answer(play.project, Inbox())) < MOST_BYTES
+    assert size(project_status_answer(play.project, Inbox())) < MOST_BYTES
 
 
 def size(answer: dict[str, Any]) -> int:

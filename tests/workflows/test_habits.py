@@ -16,7 +16,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
 from activities.steps.store_traces import stored_traces
-from cli.report.gather import StoreReader
+from cli.report.gather import ReportStoreReader
 from config.learned_guards import LearnedGuards
 from rehearsal.request_view import RequestView, is_error
 from tests.workflows.habits import done, kept_by
@@ -88,7 +88,7 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
 
     # A report counts these as one mistake: refused, seen on trial, and refused by its guard.
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
-    [habit] = StoreReader().habits("", "generalist", last)
+    [habit] = ReportStoreReader().habits("", "generalist", last)
     assert [(one.refused, one.tried, one.here) for one in habit.jobs] == [
         *((3, 0, False), (3, 0, False), (0, 10, False), (0, 10, False), (2, 0, True))
     ]

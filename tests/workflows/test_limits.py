@@ -161,13 +161,13 @@ async def test_seconds_count_without_the_time_people_take(temporal: Client, root
 async def test_the_time_in_which_a_person_is_shown_the_folder_is_theirs(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = folder.project_folder
+    shown = folder.update_job_folder
 
     def slowly(*given: Any, **more: Any) -> Any:
         time.sleep(1)
         return shown(*given, **more)
 
-    monkeypatch.setattr(recovery, "project_folder", slowly)
+    monkeypatch.setattr(recovery, "update_job_folder", slowly)
     handle = await jobs.start(job(set={"limits.job": {"model_calls": 1, "seconds": 1000}}))
     limits = (await jobs.until(handle, waiting_for="budget"))["limits"]
     await asyncio.sleep(2)

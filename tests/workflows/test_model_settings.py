@@ -233,12 +233,12 @@ def test_settings_hold_where_the_same_was_in_force() -> None:
 
 def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
     limits = JobLimits.model_validate({"job": {"cost": 5}})
-    refused = budget.limits_with_model(limits, "second", JobLimits())
+    refused = budget.budget_limits_with_model(limits, "second", JobLimits())
     assert isinstance(refused, str)
     assert "the price of the model second is not known" in refused
-    assert budget.limits_with_model(JobLimits(), "second", JobLimits(model_seconds=7)) == JobLimits(
-        model_seconds=7
-    )
+    assert budget.budget_limits_with_model(
+        JobLimits(), "second", JobLimits(model_seconds=7)
+    ) == JobLimits(model_seconds=7)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.required_commands import failing_need, required_commands
+from activities.projects.required_commands import failing_required_command, required_commands
 from config.loader import load_agent
 from protocol.project_start import ProjectStart
 from tests.workflows.serving import serving
@@ -84,8 +84,10 @@ def test_each_agents_own_sandbox_is_tried(tmp_path: Path) -> None:
         {"form": "features", "instructions": "x", "needs": [f"ls {tmp_path}"]}
     )
     sees = load_agent("coder", {"shell.readable": [str(tmp_path)]})
-    assert failing_need(asked, [sees]) == ""
-    assert "fails in the sandbox (exit code 2" in failing_need(asked, [sees, load_agent("tester")])
+    assert failing_required_command(asked, [sees]) == ""
+    assert "fails in the sandbox (exit code 2" in failing_required_command(
+        asked, [sees, load_agent("tester")]
+    )
 
 
 def test_a_folder_of_programs_has_to_be_readable() -> None:

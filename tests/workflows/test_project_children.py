@@ -26,7 +26,7 @@ from workflows.project import Project
 from workflows.project_children import ProjectChildren
 from workflows.project_display import ProjectDisplay
 from workflows.project_signals import ProjectSignals
-from workflows.project_steps import ProjectSteps, child_outcome
+from workflows.project_steps import ProjectSteps, await_project_child
 
 LATER = Usage(model_calls=7)
 
@@ -67,7 +67,7 @@ async def test_of_a_job_that_fails_what_it_told_last_is_known() -> None:
     for error in (ApplicationError("broken"), ValueError("no result")):
         _, run = at_work()
         child: Any = asyncio.get_running_loop().create_future()
-        waiting = asyncio.create_task(child_outcome(run, child))
+        waiting = asyncio.create_task(await_project_child(run, child))
         await asyncio.sleep(0)
         run.last_report = ChildReport(job=run.job, usage=LATER, number=2, checkpoint="c2")
         child.set_exception(error)

@@ -65,7 +65,7 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     [disproved] = unit["history"][0]["disproved"]
     assert "exit code 1" in disproved
     assert "disproved" not in unit["history"][1]
-    story = project_view.project_unit_story(unit)
+    story = project_view.render_project_unit_story(unit)
     assert story[1].startswith("  - it said that it was done, and proof refused: ")
     [run] = unit["evidence"]
     assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)

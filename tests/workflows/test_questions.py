@@ -29,7 +29,7 @@ def approving(hours: float | None = None) -> JobRecord:
     job.limits.approve_hours = hours
     questions.request_approval(job, "move_file", MOVE, "Really?", "approve", NOW)
     assert job.approval
-    job.waiting = questions.waiting_for_approval(job.approval, "tea")
+    job.waiting = questions.waiting_for_approval_answer(job.approval, "tea")
     return job
 
 
@@ -125,7 +125,7 @@ def test_time_runs_only_while_the_job_waits_for_an_answer() -> None:
     job = asking()
     assert questions.question_time_left(job, NOW + 60) == 24 * 3600 - 60
     assert questions.question_time_left(job, NOW + 10**6) == 1.0
-    assert "the agent's default holds" in questions.apply_default_question_answer(job, NOW)
+    assert "the agent's default holds" in questions.answer_expired_question(job, NOW)
     assert job.waiting is None
     assert questions.question_time_left(job, NOW) is None
     assert questions.question_time_left(approving(), NOW) is None
@@ -157,7 +157,7 @@ def test_a_decision_says_who_decided_what_and_when() -> None:
         *("ada@kettle", "move_file", False),
         int(NOW),
     )
-    assert questions.decision(kept) == (
+    assert questions.answered_approval_line(kept) == (
         "ada@kettle denied move_file (01234567) at 2027-01-15 08:00:00 UTC: old=a.md, new=b.md. "
         "Reason: Keep it."
     )
@@ -168,7 +168,7 @@ def test_a_call_that_nobody_approves_in_time_is_denied() -> None:
     assert job.waiting
     assert "Without an answer it is denied at 2027-01-15 10:00 UTC" in job.waiting.message
     assert questions.question_time_left(job, NOW + 60) == 7140
-    notice = questions.apply_default_question_answer(job, NOW + 7200)
+    notice = questions.answer_expired_question(job, NOW + 7200)
     assert notice.startswith("nobody approved move_file (01234567) in time, it was denied at")
     assert job.waiting is None
     asked = questions.approval_at_hand(job)

@@ -49,7 +49,7 @@ class Thinking(httpx2.AsyncBaseTransport):
         if problem := self._problem(incoming.request["messages"]):
             self.refused += 1
             return httpx2.Response(400, headers=JSON, content=wire.Failure(400, problem).body)
-        answer = wire.ask_model(self.model, incoming.request)
+        answer = wire.ask_model_on_wire(self.model, incoming.request)
         assert isinstance(answer, wire.Reply), answer
         pieces, whole = self._thoughts(len(self.requests))
         key = _key(answer.content, [given for _, given in answer.calls])

@@ -153,7 +153,7 @@ def damage(repository: Path, oid: str) -> None:
                 file.seek(int(offset) + int(size) // 2)
                 file.write(b"\xff" * (int(size) // 2))
     get_journal(repository).reload()
-    sharded_tree.clear_tree_cache()
+    sharded_tree.clear_sharded_tree_cache()
 
 
 async def test_a_job_whose_file_is_damaged_goes_back_before_it(

@@ -193,7 +193,7 @@ async def test_a_pause_whose_folder_cannot_be_shown_is_one_and_not_called_refuse
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(recovery, "project_folder", full)
+        patch.setattr(recovery, "update_job_folder", full)
         handle, status = await paused_at_gate(jobs, START)
     [told, _] = status["notices"]
     assert told.startswith("the folder may lack the last steps: show_folder: ")

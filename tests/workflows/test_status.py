@@ -12,12 +12,12 @@ from protocol.search_attributes import NAMES
 from tests.workflows.records import record, state
 from workflows.inbox import Inbox
 from workflows.status import (
-    job_attribute_values,
-    job_memo_fields,
-    job_web_details,
-    preparing_job_memo,
-    preparing_status,
-    status_answer,
+    job_status_answer,
+    job_status_attributes,
+    job_status_markdown,
+    job_status_memo,
+    preparing_job_status,
+    preparing_job_status_memo,
 )
 
 WAITING = WaitState(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
@@ -25,7 +25,7 @@ WAITING = WaitState(reason="budget", message="The phase has used up its calls.",
 
 def test_a_running_job() -> None:
     job = record(state=state(done=1, plan_position=2, plan_total=4), phases={1: "c0"})
-    told = status_answer(job, Inbox(notices=["refused: x"]))
+    told = job_status_answer(job, Inbox(notices=["refused: x"]))
     assert told["status"] == "running"
     assert [todo["status"] for todo in told["todos"]] == ["completed", "current", "open"]
     assert told["plan"] == {"position": 2, "total": 4}
@@ -39,37 +39,37 @@ def test_a_running_job() -> None:
 
 def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
     job = record(waiting=WAITING)
-    assert status_answer(job, Inbox())["waiting_for"] == "budget"
-    assert job_memo_fields(job)["status"] == "waiting: budget"
+    assert job_status_answer(job, Inbox())["waiting_for"] == "budget"
+    assert job_status_memo(job)["status"] == "waiting: budget"
     for words in ("budget", WAITING.message, WAITING.remedy):
-        assert words in job_web_details(job, [])
+        assert words in job_status_markdown(job, [])
 
 
 def test_the_memo_of_a_start_stays_within_what_temporal_takes() -> None:
     cups = "\N{TEACUP WITHOUT HANDLE}" * 500
-    told = preparing_job_memo({"title": cups, "agent": cups}, "waiting: dependency", cups)
+    told = preparing_job_status_memo({"title": cups, "agent": cups}, "waiting: dependency", cups)
     assert len(json.dumps(told, ensure_ascii=False).encode()) < 2048
 
 
 @pytest.mark.parametrize("outcome", ["completed", "cancelled", "failed"])
 def test_a_job_that_ended_shows_how(outcome: Outcome) -> None:
     job = record(result=JobResult(status=outcome, summary="all", deliverables=["a.md"]))
-    told = status_answer(job, Inbox())
+    told = job_status_answer(job, Inbox())
     assert told["status"] == outcome
     assert "current" not in {todo["status"] for todo in told["todos"]}
-    assert f"**{outcome}**" in job_web_details(job, [])
-    assert "`a.md`" in job_web_details(job, [])
+    assert f"**{outcome}**" in job_status_markdown(job, [])
+    assert "`a.md`" in job_status_markdown(job, [])
 
 
 def test_details_show_the_list_the_place_and_the_notices() -> None:
     job = record(state=state("work", done=1, plan_position=2, plan_total=4))
-    text = job_web_details(job, ["moved to lost+found: x"])
+    text = job_status_markdown(job, ["moved to lost+found: x"])
     for words in ("☑", "▶", "☐", "plan 2 of 4", "phase 2".title(), "moved to lost+found: x"):
         assert words in text
 
 
 def test_the_memo_says_it_in_a_line() -> None:
-    told = job_memo_fields(record(state=state("work", done=2)))
+    told = job_status_memo(record(state=state("work", done=2)))
     assert told["state"] == "phase 2 (tactical) Look, 2/3 todos"
     assert all("\n" not in value for value in told.values())
 
@@ -79,15 +79,15 @@ def test_the_memo_says_it_in_a_line() -> None:
 )
 def test_only_registered_attributes_are_set(registered: list[str], told: list[str]) -> None:
     job = record(search_attributes=registered)
-    assert set(job_attribute_values(job, job_memo_fields(job))) == set(told)
+    assert set(job_status_attributes(job, job_status_memo(job))) == set(told)
 
 
 def test_a_wait_under_way_says_until_when() -> None:
     job = record(timer=WaitTimer(started=1_772_355_000.0, ends=1_772_355_600.0), nudges=2)
-    assert status_answer(job, Inbox())["waits_until"] == "2026-03-01T09:00:00Z"
-    assert status_answer(job, Inbox())["nudges"] == 2
-    assert "waits until 2026-03-01T09:00:00Z" in job_web_details(job, [])
-    assert status_answer(record(), Inbox())["waits_until"] is None
+    assert job_status_answer(job, Inbox())["waits_until"] == "2026-03-01T09:00:00Z"
+    assert job_status_answer(job, Inbox())["nudges"] == 2
+    assert "waits until 2026-03-01T09:00:00Z" in job_status_markdown(job, [])
+    assert job_status_answer(record(), Inbox())["waits_until"] is None
 
 
 def test_before_a_job_has_begun_its_status_has_the_keys_that_scripts_rely_on() -> None:
@@ -95,7 +95,7 @@ def test_before_a_job_has_begun_its_status_has_the_keys_that_scripts_rely_on() -
         "agent model status waiting_for phase plan todos usage scope refusals rewinds checkpoint "
         "checkpoints result"
     )
-    told = preparing_status(Inbox(), None)
+    told = preparing_job_status(Inbox(), None)
     assert set(needed.split()) <= set(told)
     assert set(told["usage"]) >= {"model_calls", "tool_calls", "prompt_tokens", "cost"}
     assert set(told["scope"]) >= {"original", "completed", "added", "dropped", "open"}

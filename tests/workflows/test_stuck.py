@@ -15,10 +15,10 @@ from workflows.stuck import (
     Nudge,
     Verdict,
     Wait,
-    narrow_course,
-    narrowed_refusal,
-    overdue_rewind,
+    narrow_stuck_course,
+    overdue_stuck_rewind,
     stuck_advice_text,
+    stuck_phase_refusal,
 )
 
 FIGURES = StuckThresholds()
@@ -175,20 +175,20 @@ def test_a_narrowed_phase_takes_only_the_two_ways_out() -> None:
     watch = Watch()
     verdict = watch.play([did("list_files", "a", "r")] * 5)[-1]
     assert isinstance(verdict, Narrow)
-    course = narrow_course(watch.course, verdict, step=7)
-    assert narrowed_refusal(Course(), "list_files", 3) is None
-    assert narrowed_refusal(course, "todo_rewind", 3) is None
-    assert narrowed_refusal(course, "todo_complete", 3) is None
-    told = str(narrowed_refusal(course, "list_files", 3))
+    course = narrow_stuck_course(watch.course, verdict, step=7)
+    assert stuck_phase_refusal(Course(), "list_files", 3) is None
+    assert stuck_phase_refusal(course, "todo_rewind", 3) is None
+    assert stuck_phase_refusal(course, "todo_complete", 3) is None
+    told = str(stuck_phase_refusal(course, "list_files", 3))
     assert "only todo_rewind and todo_complete are accepted" in told
     assert "todo 3" in told
-    assert overdue_rewind(course, step=7) is None
-    assert overdue_rewind(course, step=8) == verdict.issue
+    assert overdue_stuck_rewind(course, step=7) is None
+    assert overdue_stuck_rewind(course, step=8) == verdict.issue
     watch.course = course
     assert watch.play([did("list_files", "a", error="no", denied=True)] * 20) == []
     assert watch.course.narrowed_issue
     watch.play([completed(1)])
-    assert overdue_rewind(watch.course, step=9) is None
+    assert overdue_stuck_rewind(watch.course, step=9) is None
 
 
 def test_a_completed_todo_ends_every_run() -> None:

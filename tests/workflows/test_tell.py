@@ -8,7 +8,7 @@ from typing import Any
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.steps.tell import with_remarks
+from activities.steps.tell import instructions_with_remarks
 from protocol.state import Remark
 from rehearsal import Request
 from tests.workflows.resting import at_todo
@@ -159,11 +159,11 @@ async def test_a_project_tells_who_is_at_work_and_who_begins_later(
 
 def test_the_instructions_hold_each_remark_once() -> None:
     remarks = [Remark(text="One.\nTwo.", by="Ada", phase=1), Remark(text="Three.")]
-    once = with_remarks("# Tea\n\nMake it.\n", remarks)
+    once = instructions_with_remarks("# Tea\n\nMake it.\n", remarks)
     assert once == (
         "# Tea\n\nMake it.\n\n## Amended\n\n- From Ada in phase 1: One.\n  Two.\n"
         "- From a person: Three.\n"
     )
-    assert with_remarks(once, remarks) == once
-    more = with_remarks(once, [*remarks, Remark(text="Four.")])
+    assert instructions_with_remarks(once, remarks) == once
+    more = instructions_with_remarks(once, [*remarks, Remark(text="Four.")])
     assert more == f"{once}\n- From a person: Four.\n"

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.documents import contains_quote, extract_pages
+from activities.documents import contains_quote, read_document_pages
 from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.requirements.graph import GraphQuery, open_graph
 from activities.requirements.requirement_store import job_requirements
@@ -65,7 +65,9 @@ def asked(root: Root, cypher: str) -> list[list[object]]:
 
 
 def pages_of(document: Path) -> dict[int, str]:
-    return {page.number: page.text for page in extract_pages(document.name, document.read_bytes())}
+    return {
+        page.number: page.text for page in read_document_pages(document.name, document.read_bytes())
+    }
 
 
 def decisions(jobs: Jobs, job_id: str) -> list[dict[str, str]]:

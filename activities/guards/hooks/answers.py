@@ -74,18 +74,18 @@ def _read_hook_output(text: str) -> HookAnswer:
     middle of a line may be a quotation: it can deny, but permits nothing.
     """
     answers, rest = [], ""
-    for between, content, is_quoted in _find_answer_objects(text.lstrip("\ufeff")):
+    for between, content, is_quoted in _find_hook_answer_objects(text.lstrip("\ufeff")):
         rest += between
         if content is not None:
             answer = _read_answer_object(content)
-            answers.append(_restrict_quoted_answer(answer) if is_quoted else answer)
+            answers.append(_restrict_quoted_hook_answer(answer) if is_quoted else answer)
     if UNREADABLE.search(rest):
         lines = " / ".join(line.strip() for line in text.strip().splitlines()[:FIRST_LINES])
         raise HookFailed(f"no answer can be read in what it printed: {lines[:MAX_SHOWN]}")
     return _merge_answers(answers)
 
 
-def _find_answer_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
+def _find_hook_answer_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
     """Yield the text before each object, the object, and whether it is within a line; then the
     rest.
     """
@@ -104,7 +104,7 @@ def _find_answer_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None
     yield text[start:], None, False
 
 
-def _restrict_quoted_answer(answer: HookAnswer) -> HookAnswer:
+def _restrict_quoted_hook_answer(answer: HookAnswer) -> HookAnswer:
     return answer if answer.decision in ("deny", "ask") else HookAnswer("nothing")
 
 
@@ -112,7 +112,7 @@ def _read_answer_object(answer: dict[str, Any]) -> HookAnswer:
     inner = answer.get("hookSpecificOutput")
     if inner is not None and not isinstance(inner, dict):
         raise HookFailed(f"hookSpecificOutput is {inner!r:.60}, not an object")
-    return _merge_answers([_read_answer_layer(answer), _read_answer_layer(inner or {})])
+    return _merge_answers([_read_hook_answer_layer(answer), _read_hook_answer_layer(inner or {})])
 
 
 def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
@@ -128,7 +128,7 @@ def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
     )
 
 
-def _read_answer_layer(answer: dict[str, Any]) -> HookAnswer:
+def _read_hook_answer_layer(answer: dict[str, Any]) -> HookAnswer:
     """Read one of the two places where the protocol allows its keys."""
     decision = answer.get("decision")
     if isinstance(decision, dict):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import IO
 
 from activities.guards.hooks.answers import HookRun
-from activities.runtime.child_process import OutputReader
+from activities.runtime.child_process import ChildOutputReader
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM")
 """Variables of the worker that every hook gets, beside those that begin with LC_."""
@@ -54,7 +54,7 @@ def run_hook(
     except OSError as error:
         return HookRun(trouble=f"it could not be started ({error})")
     assert process.stdin and process.stdout and process.stderr
-    out, err = (OutputReader(pipe, MAX_OUTPUT) for pipe in (process.stdout, process.stderr))
+    out, err = (ChildOutputReader(pipe, MAX_OUTPUT) for pipe in (process.stdout, process.stderr))
     writer = threading.Thread(target=_write_hook_input, args=(process.stdin, event), daemon=True)
     writer.start()
     trouble = ""

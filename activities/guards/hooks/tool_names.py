@@ -53,7 +53,7 @@ def hook_arguments(tool: str, arguments: dict[str, Any], workspace: str) -> dict
     return {**renamed, "old_string": ""} if tool == "append_file" else renamed
 
 
-def hook_response(tool: str, hook_input: dict[str, Any], result: str) -> dict[str, Any]:
+def hook_tool_response(tool: str, hook_input: dict[str, Any], result: str) -> dict[str, Any]:
     """Return a tool's result with the fields that scripts of the protocol read.
 
     Args:

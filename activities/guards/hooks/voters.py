@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.checkpoints import Files, FilesError, Root, diff_files, project_files
+from activities.checkpoints import Files, FilesError, Root, diff_files, update_projection
 from activities.commands.private_folder import PrivateFolder, private_folder
 from activities.guards.hooks.answers import HookAnswer, HookFailed, read_answer
 from activities.guards.hooks.processes import run_hook
 from activities.guards.hooks.tool_names import (
     arguments_from_hook,
     hook_arguments,
-    hook_response,
     hook_tool_name,
+    hook_tool_response,
 )
 from activities.guards.voting import ALLOW, Vote, Voter
-from activities.job.activity_context import scheduled_ms
+from activities.job.activity_context import activity_schedule_ms
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.toolkit.ownership import restore_owned_paths
@@ -75,11 +75,11 @@ class Hooks:
             try:
                 with private_folder(files, self.root, self.job) as private:
                     hook_input = hook_arguments(tool, arguments, str(private.path))
-                    fields = {"tool_response": hook_response(tool, hook_input, result)}
+                    fields = {"tool_response": hook_tool_response(tool, hook_input, result)}
                     answer = self._ask_hook(
                         hook, "PostToolUse", tool, arguments, fields, folder=private.path
                     )
-                    files_after = _read_hook_folder(private)
+                    files_after = _read_voter_folder(private)
             except HookFailed as failed:
                 if hook.fail == "closed":
                     text = redact(f"The hook failed, its check is not made: {failed}")
@@ -123,7 +123,9 @@ class Hooks:
         """Update the workspace folder, since hooks read files there."""
         if not self._is_shown:
             snapshot = self.snapshot
-            project_files(snapshot.checkpoints, self.root, self.job, snapshot.files, scheduled_ms())
+            update_projection(
+                snapshot.checkpoints, self.root, self.job, snapshot.files, activity_schedule_ms()
+            )
             self._is_shown = True
         return self._workspace_folder
 
@@ -178,7 +180,7 @@ class Hooks:
         return read_answer(ran)
 
 
-def _read_hook_folder(private: PrivateFolder) -> Files:
+def _read_voter_folder(private: PrivateFolder) -> Files:
     try:
         return private.read_back()
     except FilesError as error:

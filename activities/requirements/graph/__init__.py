@@ -9,9 +9,9 @@ from activities.requirements.graph.interface import (
 )
 from activities.requirements.graph.selection import (
     check_graph_address,
-    graph_folder,
-    graph_url,
+    embedded_graph_folder,
     open_graph,
+    selected_graph_url,
 )
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "GraphQueryError",
     "GraphUnavailableError",
     "check_graph_address",
-    "graph_folder",
-    "graph_url",
+    "embedded_graph_folder",
     "open_graph",
+    "selected_graph_url",
 ]

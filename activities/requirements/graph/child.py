@@ -23,7 +23,7 @@ _POOL_MB = 256
 _GRACE_SECONDS = 2
 
 
-def _limit_memory(memory_mb: int) -> None:
+def _limit_embedded_child(memory_mb: int) -> None:
     memory = (_STORE_MB + memory_mb) * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # macOS has this limit but refuses to set it.
@@ -31,7 +31,7 @@ def _limit_memory(memory_mb: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def _register_empty_package(name: str, folder: Path) -> None:
+def _register_embedded_package(name: str, folder: Path) -> None:
     package = ModuleType(name)
     package.__path__ = [str(folder)]
     sys.modules[name] = package
@@ -93,7 +93,7 @@ class _OpenDatabase:
         return tables
 
 
-def _lacks_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) -> bool:
+def _lacks_embedded_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) -> bool:
     """Return whether a table, a property or a pair of ends is missing."""
     existing = {table["name"]: table for table in tables}
     return any(
@@ -110,7 +110,7 @@ def _answer_graph_request(request: dict[str, Any]) -> dict[str, Any]:
         if Path(path).exists():
             with _OpenDatabase(path, seconds, read_only=not writes) as database:
                 tables = database.list_tables()
-                if not _lacks_tables(tables, request["wanted"]):
+                if not _lacks_embedded_tables(tables, request["wanted"]):
                     return _run_graph_queries(database, request) | {"tables": tables}
         with _OpenDatabase(path, seconds, read_only=False) as database:
             # One transaction is atomic and much faster than single statements.
@@ -144,7 +144,7 @@ def _read_graph_rows(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
     rows: list[list[object]] = []
     size, more = 0, False
     while result.has_next():
-        row = [_plain_graph_value(value) for value in result.get_next()]
+        row = [_plain_embedded_value(value) for value in result.get_next()]
         size += len(json.dumps(row))
         if len(rows) == most or size > most_bytes:
             more = True
@@ -153,20 +153,20 @@ def _read_graph_rows(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
     return {"columns": result.get_column_names(), "rows": rows, "more": more}
 
 
-def _plain_graph_value(value: object) -> object:
+def _plain_embedded_value(value: object) -> object:
     """Return the value as JSON types, without the engine's internal ids."""
     if isinstance(value, dict):
         properties = {k: v for k, v in value.items() if k not in ("_ID", "_SRC", "_DST", "_LABEL")}
         if "_LABEL" in value:
             values = {
-                key: _plain_graph_value(properties[key])
+                key: _plain_embedded_value(properties[key])
                 for key in sorted(properties)
                 if properties[key] is not None
             }
             return {"_label": value["_LABEL"], **values}
-        return {str(key): _plain_graph_value(inner) for key, inner in properties.items()}
+        return {str(key): _plain_embedded_value(inner) for key, inner in properties.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain_graph_value(item) for item in value]
+        return [_plain_embedded_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (str, int, float)):
@@ -174,13 +174,13 @@ def _plain_graph_value(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _main() -> None:
+def _run_embedded_child() -> None:
     request = json.load(sys.stdin)
-    _limit_memory(request["memory_mb"])
+    _limit_embedded_child(request["memory_mb"])
     folder = Path(__file__).resolve().parent
     activities = folder.parents[1]
-    _register_empty_package("activities", activities)
-    _register_empty_package("activities.checkpoints", activities / "checkpoints")
+    _register_embedded_package("activities", activities)
+    _register_embedded_package("activities.checkpoints", activities / "checkpoints")
     from activities.checkpoints.locks import file_lock  # noqa: PLC0415
 
     try:
@@ -198,4 +198,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    _run_embedded_child()

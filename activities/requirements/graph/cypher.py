@@ -16,7 +16,7 @@ TYPES: dict[PropertyType, str] = {
 }
 
 
-def table_statements(schema: GraphSchema) -> list[str]:
+def table_cypher(schema: GraphSchema) -> list[str]:
     """Return statements that create ladybug's tables and add new columns to existing ones."""
     statements = []
     for name, node in schema.nodes.items():
@@ -38,7 +38,7 @@ def table_statements(schema: GraphSchema) -> list[str]:
     return statements
 
 
-def constraint_statements(schema: GraphSchema) -> list[str]:
+def constraint_cypher(schema: GraphSchema) -> list[str]:
     """Return statements that make Neo4j refuse a second node with the same key."""
     return [
         f"CREATE CONSTRAINT `{name}_{node.key}` IF NOT EXISTS "
@@ -47,7 +47,7 @@ def constraint_statements(schema: GraphSchema) -> list[str]:
     ]
 
 
-def put_node(schema: GraphSchema, kind: str, values: dict[str, Any], job: str) -> GraphQuery:
+def put_node_cypher(schema: GraphSchema, kind: str, values: dict[str, Any], job: str) -> GraphQuery:
     """Create or change a node. Returns no row, and changes nothing, if another job made a node
     with this key and other content.
 
@@ -73,21 +73,21 @@ def put_node(schema: GraphSchema, kind: str, values: dict[str, Any], job: str) -
     return GraphQuery(f"{text} RETURN n.`{node.key}`", parameters)
 
 
-def get_node(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
+def get_node_cypher(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
     """Select the node; no row if it does not exist."""
     return GraphQuery(
         f"MATCH (n:`{kind}` {{`{schema.nodes[kind].key}`: $key}}) RETURN n", {"key": key}
     )
 
 
-def drop_node(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
+def drop_node_cypher(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
     """Delete the node, if it exists, and its relations."""
     return GraphQuery(
         f"MATCH (n:`{kind}` {{`{schema.nodes[kind].key}`: $key}}) DETACH DELETE n", {"key": key}
     )
 
 
-def put_relation(
+def put_relation_cypher(
     schema: GraphSchema,
     relation: str,
     start: tuple[str, str],

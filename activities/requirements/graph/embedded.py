@@ -69,7 +69,7 @@ class EmbeddedGraph:
         request = {
             "path": str(self._folder / DATABASE),
             "lock": str(self._folder / "lock"),
-            "tables": cypher.table_statements(self._schema),
+            "tables": cypher.table_cypher(self._schema),
             "wanted": self._required_tables(),
             "queries": [(query.cypher, query.parameters) for query in queries],
             "write": write,

@@ -21,15 +21,17 @@ def name_likeness(first: str, second: str) -> float:
     """Return the similarity of normalised names: 1 for equal, 0 for nothing in common."""
     if first == second:
         return 1.0 if first else 0.0
-    words = _dice_coefficient(frozenset(first.split()), frozenset(second.split()))
-    return max(words, _dice_coefficient(_character_runs(first), _character_runs(second)))
+    words = _name_dice_coefficient(frozenset(first.split()), frozenset(second.split()))
+    return max(
+        words, _name_dice_coefficient(_name_character_runs(first), _name_character_runs(second))
+    )
 
 
-def _dice_coefficient(first: frozenset[str], second: frozenset[str]) -> float:
+def _name_dice_coefficient(first: frozenset[str], second: frozenset[str]) -> float:
     return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
 
 
 @lru_cache(maxsize=1000)
-def _character_runs(text: str) -> frozenset[str]:
+def _name_character_runs(text: str) -> frozenset[str]:
     padded = f"  {text} "
     return frozenset(padded[start : start + 3] for start in range(len(padded) - 2))

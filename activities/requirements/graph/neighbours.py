@@ -16,7 +16,7 @@ Relations = list[dict[str, Any]]
 the relation's properties; `from` replaces `to` where the requirement is the end."""
 
 
-def requirement_relations(
+def requirement_neighbours(
     root: Root, schema: GraphSchema, ids: Sequence[str], heartbeat: Callable[[], None]
 ) -> dict[str, Relations]:
     """Map those of these requirements that are in the graph to their relations.

@@ -41,7 +41,7 @@ _NOT_OURS = (
 
 
 @dataclass(frozen=True)
-class ServerAddress:
+class Neo4jAddress:
     """Address of the server; its repr hides the password."""
 
     uri: str
@@ -50,7 +50,7 @@ class ServerAddress:
     database: str | None
 
     @classmethod
-    def parse(cls, url: str) -> ServerAddress:
+    def parse(cls, url: str) -> Neo4jAddress:
         """Raise GraphUnavailableError for an invalid address; the message hides the password."""
         try:
             parts = urlsplit(url)
@@ -105,7 +105,7 @@ class Neo4jGraph:
         heartbeat: Callable[[], None] | None = None,
     ) -> None:
         """`heartbeat` is called about four times a second; an exception from it ends the work."""
-        self._address = ServerAddress.parse(url)
+        self._address = Neo4jAddress.parse(url)
         self._schema = schema
         self._limits = limits or GraphLimits()
         self._heartbeat = heartbeat
@@ -120,7 +120,7 @@ class Neo4jGraph:
     def write(self, *queries: GraphQuery) -> list[GraphRows]:
         if not self._constrained:
             # A transaction may not change both schema and data.
-            for text in cypher.constraint_statements(self._schema):
+            for text in cypher.constraint_cypher(self._schema):
                 self._run_queries((GraphQuery(text),), write=True)
             self._constrained = True
         return self._run_queries(queries, write=True)
@@ -135,7 +135,9 @@ class Neo4jGraph:
             GraphQuery("MATCH ()-[r]->() UNWIND keys(r) AS key "
                   "RETURN DISTINCT type(r), key, valueType(r[key])"),
         )  # fmt: skip
-        return build_tables(nodes.rows, properties.rows, relations.rows, relation_properties.rows)
+        return build_neo4j_tables(
+            nodes.rows, properties.rows, relations.rows, relation_properties.rows
+        )
 
     def close(self) -> None:
         if self._driver:
@@ -268,7 +270,7 @@ class Neo4jGraph:
 _TYPES = {"STRING": "STRING", "INTEGER": "INT64", "FLOAT": "DOUBLE", "BOOLEAN": "BOOL"}
 
 
-def _ladybug_type(server_type: str) -> str:
+def _neo4j_type_as_ladybug(server_type: str) -> str:
     """Return ladybug's name for a server's type."""
     name = server_type.removesuffix(" NOT NULL")
     if name.startswith(("LIST<STRING", "LIST<ANY")):
@@ -276,7 +278,7 @@ def _ladybug_type(server_type: str) -> str:
     return _TYPES.get(name, name)
 
 
-def build_tables(
+def build_neo4j_tables(
     nodes: list[list[Any]],
     properties: list[list[Any]],
     relations: list[list[Any]],
@@ -302,7 +304,7 @@ def build_tables(
         for name, key, server_type in rows:
             # A concurrent writer may have added a kind since the labels were read.
             types_by_kind.setdefault((name, is_node), {}).setdefault(key, set()).add(
-                _ladybug_type(server_type)
+                _neo4j_type_as_ladybug(server_type)
             )
     return [
         GraphTable(

@@ -36,7 +36,7 @@ def query_refusal_reason(query: str, parameters: dict[str, object]) -> str:
         return "The query has a comment. Leave comments out."
     if ";" in bare.rstrip().removesuffix(";"):
         return "Send one statement at a time."
-    if _bracket_depth(bare) > MAX_BRACKET_DEPTH:
+    if _query_bracket_depth(bare) > MAX_BRACKET_DEPTH:
         return (
             f"The query nests brackets deeper than {MAX_BRACKET_DEPTH}. Write it in "
             "steps, with WITH."
@@ -57,12 +57,12 @@ def query_refusal_reason(query: str, parameters: dict[str, object]) -> str:
     return ""
 
 
-def query_has_order(query: str) -> bool:
+def is_read_query_ordered(query: str) -> bool:
     """Return whether the query orders its rows."""
     return bool(re.search(r"\bORDER\s+BY\b", _QUOTED.sub(" ", query), re.IGNORECASE))
 
 
-def _bracket_depth(text: str) -> int:
+def _query_bracket_depth(text: str) -> int:
     deepest = depth = 0
     for sign in text:
         if sign in "([{":

@@ -50,7 +50,7 @@ def render_node(kind: str, row: list[object]) -> str:
     return f"{kind} {first}{aliases}"
 
 
-def render_properties(entity: object) -> str:
+def render_graph_properties(entity: object) -> str:
     """Render the properties of a node or relation, long values cut."""
     if not isinstance(entity, dict):
         return str(entity)
@@ -73,7 +73,7 @@ def describe_properties(declared: Mapping[str, Property]) -> list[str]:
     return lines
 
 
-def schema_hint(schema: GraphSchema) -> str:
+def render_graph_schema_hint(schema: GraphSchema) -> str:
     """List the kinds in the schema, for a model that used an unknown one."""
     nodes = "; ".join(f"{n}({', '.join(k.properties)})" for n, k in schema.nodes.items())
     return (

@@ -31,7 +31,7 @@ def find_violations(graph: Graph, schema: GraphSchema) -> list[str]:
     tables = {table.name: table for table in graph.schema()}
     lines = list(_table_violations(tables, schema))
     existing = {name for name in [*schema.nodes, *schema.relations] if name in tables}
-    rules = [rule for name, rule in _schema_rules(schema) if name in existing]
+    rules = [rule for name, rule in _schema_check_rules(schema) if name in existing]
     answers = graph.read(*(rule.query for rule in rules)) if rules else []
     return lines + [
         _violation_line(rule, rows) for rule, rows in zip(rules, answers, strict=True) if rows.rows
@@ -57,7 +57,7 @@ def _table_violations(tables: dict[str, GraphTable], schema: GraphSchema) -> Ite
                 yield f"{name}: the graph lets it lead from {pair[0]} to {pair[1]}"
 
 
-def _schema_rules(schema: GraphSchema) -> Iterator[tuple[str, _SchemaRule]]:
+def _schema_check_rules(schema: GraphSchema) -> Iterator[tuple[str, _SchemaRule]]:
     for name, node in schema.nodes.items():
         key = f"n.`{node.key}`"
         text = f"MATCH (n:`{name}`) WITH {key} AS k, count(*) AS c WHERE c > 1"

@@ -10,16 +10,16 @@ from pathlib import Path
 from activities.checkpoints import Root
 from activities.requirements.graph.embedded import EmbeddedGraph
 from activities.requirements.graph.interface import Graph, GraphLimits
-from activities.requirements.graph.neo4j import Neo4jGraph, ServerAddress, load_driver
+from activities.requirements.graph.neo4j import Neo4jAddress, Neo4jGraph, load_driver
 from config.schema.graph import GraphSchema
 
 
-def graph_url() -> str | None:
+def selected_graph_url() -> str | None:
     """Return the server's address, possibly with a password; None for the embedded graph."""
     return os.environ.get("LONGHAUL_GRAPH_URL") or None
 
 
-def graph_folder(root: Path) -> Path:
+def embedded_graph_folder(root: Path) -> Path:
     """Return the folder of the embedded graph within a workspaces root."""
     return root / ".longhaul" / "graph"
 
@@ -30,8 +30,8 @@ def check_graph_address() -> None:
     Raises:
         GraphUnavailableError: The address is invalid, or the driver is not installed.
     """
-    if url := graph_url():
-        ServerAddress.parse(url)
+    if url := selected_graph_url():
+        Neo4jAddress.parse(url)
         load_driver()
 
 
@@ -47,11 +47,11 @@ def open_graph(
     Raises:
         GraphUnavailableError: It is unreachable, or the address or the driver is wrong.
     """
-    url = graph_url()
+    url = selected_graph_url()
     graph: Graph = (
         Neo4jGraph(url, schema, limits, heartbeat)
         if url
-        else EmbeddedGraph(graph_folder(root.path), schema, limits, heartbeat)
+        else EmbeddedGraph(embedded_graph_folder(root.path), schema, limits, heartbeat)
     )
     try:
         yield graph

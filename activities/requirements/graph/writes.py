@@ -10,7 +10,12 @@ import re
 from typing import Any
 
 from activities.requirements import requirement_store as rows
-from activities.requirements.graph.cypher import drop_node, get_node, put_node, put_relation
+from activities.requirements.graph.cypher import (
+    drop_node_cypher,
+    get_node_cypher,
+    put_node_cypher,
+    put_relation_cypher,
+)
 from activities.requirements.graph.interface import (
     GraphQuery,
     GraphQueryError,
@@ -20,7 +25,7 @@ from activities.requirements.graph.interface import (
 from activities.requirements.graph.selection import open_graph
 from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError, StoreRejectedError, StoreUnavailableError
-from activities.stores.outbox import StoreWriter, register_maker
+from activities.stores.outbox import OutboxWriter, register_outbox_maker
 from config.schema.graph import JOB
 from protocol.state import DeferredWrite
 
@@ -32,7 +37,7 @@ TRIES = 2
 _OWN = re.compile(r"REQ-\d{3,9}")
 
 
-def full_requirement_id(job: str, id: str) -> str:
+def graph_requirement_id(job: str, id: str) -> str:
     """Return a requirement's id in the graph: `REQ-001` becomes `job/REQ-001` of this job."""
     return f"{job}/{id}" if _OWN.fullmatch(id) else id
 
@@ -58,8 +63,8 @@ def stored_properties(store: RelationalStore, ref: str) -> dict[str, Any]:
     return properties | {"citations": [citation.id for citation in requirement.citations]}
 
 
-@register_maker(NODE, "graph")
-def _put_requirement(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
+@register_outbox_maker(NODE, "graph")
+def _put_requirement(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     schema, values = writer.config.graph_schema, entry.data["values"]
     if entry.data["unread"]:
         # The store was unavailable too; without its data the node would be incomplete.
@@ -68,8 +73,8 @@ def _put_requirement(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
             raise StoreRefusedError(f"Requirement {values['id']}: {'; '.join(wrong[:5])}.")
     put, existing = _write_queries(
         writer,
-        put_node(schema, REQUIREMENT, values, writer.call.job),
-        get_node(schema, REQUIREMENT, values["id"]),
+        put_node_cypher(schema, REQUIREMENT, values, writer.call.job),
+        get_node_cypher(schema, REQUIREMENT, values["id"]),
     )
     if not put.rows:
         stored = existing.rows[0][0] if existing.rows else {}
@@ -82,7 +87,7 @@ def _put_requirement(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
     return []
 
 
-def is_in_graph(writer: StoreWriter, id: str) -> bool:
+def is_written_to_graph(writer: OutboxWriter, id: str) -> bool:
     """Return whether the requirement is in the graph, or its write is deferred.
 
     Returns True if the graph does not answer, so that decisions never wait for the graph.
@@ -100,28 +105,28 @@ def is_in_graph(writer: StoreWriter, id: str) -> bool:
     schema = writer.config.graph_schema
     try:
         with open_graph(writer.root, schema) as graph:
-            return bool(graph.read(get_node(schema, REQUIREMENT, id))[0].rows)
+            return bool(graph.read(get_node_cypher(schema, REQUIREMENT, id))[0].rows)
     except GraphUnavailableError:
         return True
     except GraphQueryError as error:
         raise StoreRefusedError(f"The graph refused it: {error}") from None
 
 
-@register_maker(REMOVAL, "graph")
-def _remove_requirement(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
-    _write_queries(writer, drop_node(writer.config.graph_schema, REQUIREMENT, entry.about))
+@register_outbox_maker(REMOVAL, "graph")
+def _write_requirement_removal(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
+    _write_queries(writer, drop_node_cypher(writer.config.graph_schema, REQUIREMENT, entry.about))
     return []
 
 
-@register_maker(RELATION, "graph")
-def _put_relation(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
+@register_outbox_maker(RELATION, "graph")
+def _put_relation(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     schema, data = writer.config.graph_schema, entry.data
     start: tuple[str, str] = (REQUIREMENT, data["requirement"])
     end: tuple[str, str] = (data["target_kind"], data["target"])
     written, start_rows = _write_queries(
         writer,
-        put_relation(schema, data["relation"], start, end, data["values"], data["made"]),
-        get_node(schema, *start),
+        put_relation_cypher(schema, data["relation"], start, end, data["values"], data["made"]),
+        get_node_cypher(schema, *start),
     )
     if not start_rows.rows:
         raise StoreRefusedError(
@@ -136,7 +141,7 @@ def _put_relation(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
     return []
 
 
-def _write_queries(writer: StoreWriter, *queries: GraphQuery) -> list[GraphRows]:
+def _write_queries(writer: OutboxWriter, *queries: GraphQuery) -> list[GraphRows]:
     problem: Exception | None = None
     for _ in range(TRIES):
         try:

@@ -13,13 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from activities.documents.pages import Page
 from activities.documents.quotes import MIN_QUOTE
 from activities.requirements.text.indicators import (
+    IndicatorHit,
+    IndicatorMatcher,
     LanguageCode,
     Modality,
-    PhraseHit,
-    PhraseMatcher,
-    shipped_phrases,
+    shipped_indicators,
 )
-from activities.requirements.text.sentences import Sentence, citable_text, split_sentences
+from activities.requirements.text.sentences import Sentence, cut_sentence, split_sentences
 
 MAX_TEXT = 600
 Force = Literal["must", "should", "may", "must not"]
@@ -90,38 +90,40 @@ def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
     A list item without its own modality inherits that of the sentence before the list, if that ends
     with a colon. Headings, code blocks and running headers are not candidates.
     """
-    phrases = shipped_phrases()
+    phrases = shipped_indicators()
     candidates: list[Candidate] = []
     inherited: _Demand | None = None
     lead: str | None = None
     for sentence in split_sentences(pages, phrases.abbreviations, phrases.words):
         hits = phrases.find(sentence.full_text)
-        own_demand = demand = _find_demand(sentence.full_text, hits, phrases)
+        own_demand = demand = _find_candidate_demand(sentence.full_text, hits, phrases)
         begins_list = sentence.full_text.endswith(":")
         if begins_list or not sentence.is_item:
             inherited, lead = None, None
         elif own_demand is None and sentence.begins_block:
             demand = inherited
-        text = citable_text(sentence.text, MAX_TEXT)
-        if demand is not None and not sentence.is_heading and _is_a_sentence(text):
+        text = cut_sentence(sentence.text, MAX_TEXT)
+        if demand is not None and not sentence.is_heading and _is_candidate_sentence(text):
             candidate = _build_candidate(len(candidates) + 1, sentence, text, demand, hits)
             candidates.append(
                 candidate.model_copy(update={"lead": lead, "inherited": own_demand is None})
             )
             lead = candidate.id if begins_list else lead
         if begins_list:
-            inherited = _inheritable_demand(own_demand)
+            inherited = _inheritable_candidate_demand(own_demand)
     return candidates
 
 
-def binding_force(text: str) -> Force | None:
+def candidate_binding_force(text: str) -> Force | None:
     """Return how strongly the words bind; None if no word binds or permits."""
-    phrases = shipped_phrases()
-    demand = _find_demand(text, phrases.find(text), phrases)
+    phrases = shipped_indicators()
+    demand = _find_candidate_demand(text, phrases.find(text), phrases)
     return FORCES[demand.modality] if demand else None
 
 
-def _find_demand(text: str, hits: list[PhraseHit], phrases: PhraseMatcher) -> _Demand | None:
+def _find_candidate_demand(
+    text: str, hits: list[IndicatorHit], phrases: IndicatorMatcher
+) -> _Demand | None:
     demands = [hit for hit in hits if hit.modality is not None]
     if not demands:
         return None
@@ -137,7 +139,7 @@ def _find_demand(text: str, hits: list[PhraseHit], phrases: PhraseMatcher) -> _D
     )
 
 
-def _inheritable_demand(demand: _Demand | None) -> _Demand | None:
+def _inheritable_candidate_demand(demand: _Demand | None) -> _Demand | None:
     # "It may contain the following:" demands nothing, and most lists in manuals begin that way.
     if demand is None or demand.modality == "permission":
         return None
@@ -145,7 +147,7 @@ def _inheritable_demand(demand: _Demand | None) -> _Demand | None:
 
 
 def _build_candidate(
-    number: int, sentence: Sentence, text: str, demand: _Demand, hits: list[PhraseHit]
+    number: int, sentence: Sentence, text: str, demand: _Demand, hits: list[IndicatorHit]
 ) -> Candidate:
     regulations = sorted({hit.regulation for hit in hits if hit.regulation is not None})
     terms = [hit.words for hit in hits if hit.regulation is not None]
@@ -161,7 +163,7 @@ def _build_candidate(
         page=sentence.page,
         section=sentence.section,
         text=text,
-        rest=citable_text(sentence.rest, MAX_TEXT),
+        rest=cut_sentence(sentence.rest, MAX_TEXT),
         language=demand.language,
         modality=demand.modality,
         indicators=list(dict.fromkeys([*demand.words, *terms])),
@@ -170,6 +172,6 @@ def _build_candidate(
     )
 
 
-def _is_a_sentence(text: str) -> bool:
+def _is_candidate_sentence(text: str) -> bool:
     letters = sum(letter.isalpha() for letter in text)
     return len(text) >= MIN_QUOTE and len(text.split()) >= 3 and letters * 2 >= len(text)

@@ -46,7 +46,7 @@ class Indicators(_FrozenData):
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseHit:
+class IndicatorHit:
     """A phrase found in a text: its words as written, from `start` to `end`."""
 
     start: int
@@ -67,7 +67,7 @@ class _Phrase:
     confidence: float = 0.0
 
 
-class PhraseMatcher:
+class IndicatorMatcher:
     """All phrases of `data`, compiled."""
 
     def __init__(self, data: Indicators) -> None:
@@ -75,21 +75,23 @@ class PhraseMatcher:
         self.abbreviations = frozenset().union(*(x.abbreviations for x in data.languages.values()))
         self.words = frozenset().union(*(x.words for x in data.languages.values()))
         excluded = [x for language in data.languages.values() for x in language.exclusions]
-        self._excluded = [re2.compile(_phrase_pattern(phrase)) for phrase in excluded]
-        self._phrases = list(_list_phrases(data))
-        self._compiled = [re2.compile(_phrase_pattern(phrase.phrase)) for phrase in self._phrases]
+        self._excluded = [re2.compile(_indicator_pattern(phrase)) for phrase in excluded]
+        self._phrases = list(_list_indicator_phrases(data))
+        self._compiled = [
+            re2.compile(_indicator_pattern(phrase.phrase)) for phrase in self._phrases
+        ]
         self._all = re2.Set.SearchSet()
         for phrase in [*(phrase.phrase for phrase in self._phrases), *excluded]:
-            self._all.Add(_sieve_pattern(phrase))
+            self._all.Add(_indicator_sieve_pattern(phrase))
         self._all.Compile()
 
-    def find(self, text: str) -> list[PhraseHit]:
+    def find(self, text: str) -> list[IndicatorHit]:
         """Return the phrases in the text by position; of nested phrases only the longest."""
         matched = sorted(self._all.Match(text) or [])
         phrase_count = len(self._phrases)
         for number in matched:
             if number >= phrase_count:
-                text = _blank_matches(self._excluded[number - phrase_count], text)
+                text = _blank_excluded_indicators(self._excluded[number - phrase_count], text)
         hits = [
             hit
             for number in matched
@@ -97,12 +99,12 @@ class PhraseMatcher:
             for hit in self._phrase_hits(number, text)
         ]
         hits.sort(key=lambda hit: (hit.start, -hit.end))
-        return list(_drop_covered(hits))
+        return list(_drop_nested_indicators(hits))
 
-    def _phrase_hits(self, number: int, text: str) -> list[PhraseHit]:
+    def _phrase_hits(self, number: int, text: str) -> list[IndicatorHit]:
         phrase = self._phrases[number]
         return [
-            PhraseHit(
+            IndicatorHit(
                 start=match.start(1),
                 end=match.end(1),
                 words=_matched_words(match[1], phrase.phrase),
@@ -125,13 +127,13 @@ class PhraseMatcher:
 
 
 @cache
-def shipped_phrases() -> PhraseMatcher:
+def shipped_indicators() -> IndicatorMatcher:
     """Load the shipped phrases or those that replace them. Raises ConfigError if malformed."""
     path = configuration_layers().find_file("requirements/indicators.yaml")
-    return PhraseMatcher(read_yaml_model(path, Indicators))
+    return IndicatorMatcher(read_yaml_model(path, Indicators))
 
 
-def _list_phrases(data: Indicators) -> list[_Phrase]:
+def _list_indicator_phrases(data: Indicators) -> list[_Phrase]:
     return [
         *(
             _Phrase(phrase, code, modality, None, confidence)
@@ -152,23 +154,23 @@ _NOTATION = {"*": r"\pL*", "+": r"[a-zäöüß]{3,}", "...": r"\PL(?:[^;:!?]*?\P
 _SIEVE = {"*": r"\S*", "+": r"\S+", "": r"\s+"}
 
 
-def _phrase_pattern(phrase: str) -> str:
+def _indicator_pattern(phrase: str) -> str:
     """Return a regular expression for the phrase; its first group is the phrase's words."""
     case = "" if phrase.startswith("=") else "(?i)"
     # The engine's \b knows ASCII letters only.
-    return rf"{case}(?:^|[^\pL\pN_])({_pattern_body(phrase, _NOTATION)})(?:$|[^\pL\pN_])"
+    return rf"{case}(?:^|[^\pL\pN_])({_indicator_pattern_body(phrase, _NOTATION)})(?:$|[^\pL\pN_])"
 
 
-def _sieve_pattern(phrase: str) -> str:
+def _indicator_sieve_pattern(phrase: str) -> str:
     """Return a coarser expression that matches wherever the phrase does: its words before the
     first gap.
 
     Together the sieves form one small automaton that selects in a single pass the phrases worth an
     exact search."""
-    return f"(?i){_pattern_body(phrase.split('...', maxsplit=1)[0].rstrip(), _SIEVE)}"
+    return f"(?i){_indicator_pattern_body(phrase.split('...', maxsplit=1)[0].rstrip(), _SIEVE)}"
 
 
-def _pattern_body(phrase: str, notation: dict[str, str]) -> str:
+def _indicator_pattern_body(phrase: str, notation: dict[str, str]) -> str:
     parts = re.split(r"(\s*\.\.\.\s*|\s+|[*+()|])", phrase.removeprefix("="))
     known = notation | _GROUPS
     return "".join(
@@ -181,7 +183,7 @@ def _matched_words(matched: str, phrase: str) -> str:
     return f"{words[0]} \u2026 {words[-1]}" if "..." in phrase else " ".join(words)
 
 
-def _blank_matches(pattern: "re2._Regexp", text: str) -> str:
+def _blank_excluded_indicators(pattern: "re2._Regexp", text: str) -> str:
     parts, position = [], 0
     for match in pattern.finditer(text):
         start, end = match.span(1)
@@ -190,12 +192,12 @@ def _blank_matches(pattern: "re2._Regexp", text: str) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _drop_covered(hits: Iterable[PhraseHit]) -> Iterator[PhraseHit]:
+def _drop_nested_indicators(hits: Iterable[IndicatorHit]) -> Iterator[IndicatorHit]:
     """Yield hits not within a longer one of their kind; expects them by start, longest first.
 
     Each is compared only with the one that reaches furthest, since a text may consist of hits.
     """
-    furthest: dict[tuple[bool, str | None], PhraseHit] = {}
+    furthest: dict[tuple[bool, str | None], IndicatorHit] = {}
     for hit in hits:
         kind = (hit.modality is None, hit.regulation)
         far = furthest.get(kind)

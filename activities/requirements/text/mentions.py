@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from activities.documents import Page
-from activities.requirements.text.indicators import shipped_phrases
+from activities.requirements.text.indicators import shipped_indicators
 
 MentionKind = Literal["regulation", "abbreviation", "defined term", "name", "term"]
 MAX_TERM_CHARACTERS = 80
@@ -40,7 +40,7 @@ def find_mentions(pages: Iterable[Page]) -> list[Mention]:
     sorts: dict[str, MentionKind] = {}
     where: dict[str, dict[int, None]] = {}
     for page in pages:
-        for sort, text in _find_terms(page.text):
+        for sort, text in _find_mentioned_terms(page.text):
             term = " ".join(text.split())[:MAX_TERM_CHARACTERS]
             counts[term] += 1
             sorts.setdefault(term, sort)
@@ -53,8 +53,8 @@ def find_mentions(pages: Iterable[Page]) -> list[Mention]:
     return sorted(selected, key=lambda mention: (-mention.count, mention.text))
 
 
-def _find_terms(text: str) -> Iterable[tuple[MentionKind, str]]:
-    phrases = shipped_phrases()
+def _find_mentioned_terms(text: str) -> Iterable[tuple[MentionKind, str]]:
+    phrases = shipped_indicators()
     for line in text.splitlines():
         for hit in phrases.find(line):
             if hit.regulation:

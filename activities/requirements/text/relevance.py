@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from activities.requirements.text.indicators import Modality, shipped_phrases
+from activities.requirements.text.indicators import Modality, shipped_indicators
 
 _WEIGHT: dict[Modality, float] = {
     "prohibition": 0.8,
@@ -38,7 +38,7 @@ class Relevance:
 
 def judge_relevance(text: str) -> Relevance:
     """Judge a statement by its modal words, the regulations it names, and its form."""
-    hits = shipped_phrases().find(text)
+    hits = shipped_indicators().find(text)
     demands = [hit for hit in hits if hit.modality]
     score, signs = NO_DEMAND, ["no word that obliges, forbids, recommends or permits"]
     if demands:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from activities.documents.line_ends import fold_line_ends
-from activities.documents.pages import Page, find_section_starts, section_before
+from activities.documents.pages import Page, find_page_section_starts, section_before
 
 _ITEM = re.compile(
     r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
@@ -96,30 +96,32 @@ def split_sentences(
     in lower case) help to detect that a page ends in the middle of a sentence.
     """
     page_list = list(pages)
-    furniture = _repeated_shapes(page_list)
+    furniture = repeated_running_lines(page_list)
     shown: set[str] = set()
     result: list[Sentence] = []
     last = -1
     section = ""
     # The file's own section marks are more reliable than lines that look like headings.
-    titles = {_title_words(title) for page in page_list for title in page.sections}
+    titles = {_section_title_words(title) for page in page_list for title in page.sections}
     for page in page_list:
-        running, lines = _split_running_lines(page, furniture)
-        body, notes = _split_footnotes(lines)
-        new = [line for line in running if _line_shape(line) not in shown]
-        shown.update(map(_line_shape, new))
+        running, lines = split_running_lines(page, furniture)
+        body, notes = split_footnotes(lines)
+        new = [line for line in running if running_line_shape(line) not in shown]
+        shown.update(map(running_line_shape, new))
         page_sentences: list[Sentence] = []
-        place, sections = 0, find_section_starts(page)
+        place, sections = 0, find_page_section_starts(page)
         for block in _split_blocks(body):
             if block.lines and page.sections:
                 place = max(place, page.text.find(block.lines[0], place))
                 section = section_before(sections, place) or section
             elif not titles:
                 section = block.section or section
-            if _title_words(" ".join(block.lines)) in titles:
+            if _section_title_words(" ".join(block.lines)) in titles:
                 # The heading itself, or its entry in the table of contents.
                 block.is_heading = True
-            page_sentences += _split_block(page.number, block, abbreviations, section)
+            page_sentences += _split_block_into_sentences(
+                page.number, block, abbreviations, section
+            )
         if (
             last >= 0
             and page_sentences
@@ -138,15 +140,15 @@ def split_sentences(
         result += page_sentences
         last = len(result) - 1
         for block in (block for note in notes for block in _split_blocks(note)):
-            result += _split_block(page.number, block, abbreviations, section)
+            result += _split_block_into_sentences(page.number, block, abbreviations, section)
     return result
 
 
-def _repeated_shapes(pages: list[Page]) -> set[str]:
+def repeated_running_lines(pages: list[Page]) -> set[str]:
     """Return the shapes of lines at the top or foot of many pages, or of many consecutive ones."""
     pages_by_shape: dict[str, list[int]] = {}
     for place, page in enumerate(pages):
-        for shape in {_line_shape(line) for line in _edge_lines(page.text)}:
+        for shape in {running_line_shape(line) for line in _page_edge_lines(page.text)}:
             pages_by_shape.setdefault(shape, []).append(place)
     return {
         shape
@@ -155,16 +157,16 @@ def _repeated_shapes(pages: list[Page]) -> set[str]:
     }
 
 
-def _edge_lines(text: str) -> list[str]:
+def _page_edge_lines(text: str) -> list[str]:
     lines = [line for line in text.split("\n") if line.strip()]
     return lines[:3] + lines[3:][-3:]
 
 
-def _line_shape(line: str) -> str:
+def running_line_shape(line: str) -> str:
     return " ".join(re.sub(r"\d+", "#", line).split())
 
 
-def _split_running_lines(page: Page, furniture: set[str]) -> tuple[list[str], list[str]]:
+def split_running_lines(page: Page, furniture: set[str]) -> tuple[list[str], list[str]]:
     """Return the running lines at both ends of a page, and the lines between them."""
     lines = page.text.split("\n")
     running: list[str] = []
@@ -179,14 +181,14 @@ def _split_running_lines(page: Page, furniture: set[str]) -> tuple[list[str], li
             if _PAGE_LINE.fullmatch(lines[end]):
                 numbered = True
                 lines.pop(end)
-            elif _line_shape(lines[end]) in furniture or (
-                end and _is_foot(lines, numbered or lines[-1].split()[-1] in labels)
+            elif running_line_shape(lines[end]) in furniture or (
+                end and _is_running_foot(lines, numbered or lines[-1].split()[-1] in labels)
             ):
                 running.append(lines.pop(end))
     return running, lines
 
 
-def _is_foot(lines: list[str], numbered: bool) -> bool:
+def _is_running_foot(lines: list[str], numbered: bool) -> bool:
     """Return whether the last line is a running foot that names the section, beside the page
     number.
     """
@@ -201,7 +203,7 @@ def _is_foot(lines: list[str], numbered: bool) -> bool:
     )
 
 
-def _split_footnotes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
+def split_footnotes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     """Return the page's text without footnotes, and the lines of each footnote.
 
     A line that begins with a number starts the footnotes if the text above has that number as a
@@ -214,7 +216,7 @@ def _split_footnotes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
         if (
             not first_note
             or start == 0
-            or not _has_note_mark("\n".join(lines[:start]), first_note[1])
+            or not _has_footnote_mark("\n".join(lines[:start]), first_note[1])
         ):
             continue
         notes: list[list[str]] = []
@@ -228,7 +230,7 @@ def _split_footnotes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     return lines, []
 
 
-def _has_note_mark(text: str, number: str) -> bool:
+def _has_footnote_mark(text: str, number: str) -> bool:
     return bool(re.search(rf"[^\W\d_][.,;:)\"'\u201d\u2019]{{0,3}}{number}(?!\w|[.,]\d)", text))
 
 
@@ -250,13 +252,15 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
         elif not line.strip() or _RULE.match(line) or _LEADERS.search(line):
             yield block
             block = _Block()
-        elif _is_row(lines, number - 1):
+        elif _is_row_not_sentence(lines, number - 1):
             yield block
             yield from (_Block([cell], is_item=True) for cell in _CELLS.split(line) if cell.strip())
             block = _Block()
         elif _HEADING.match(line) or _is_heading(line, after, block, width):
             yield block
-            yield _Block([line], is_heading=_is_title(line), section=_section_number(line))
+            yield _Block(
+                [line], is_heading=_is_title_not_sentence(line), section=_section_number(line)
+            )
             block = _Block()
         elif _begins_item(line, block) or _begins_clause(line, block):
             yield block
@@ -267,7 +271,7 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
     yield block
 
 
-def _is_row(lines: list[str], place: int) -> bool:
+def _is_row_not_sentence(lines: list[str], place: int) -> bool:
     """Return whether a line is a table row, and not a sentence that contains a bar.
 
     Bars frame a row, or the line above or below has cells too, possibly across one empty line.
@@ -289,7 +293,7 @@ def _fence_end(lines: list[str], start: int, fence: str) -> int | None:
     return None
 
 
-def _is_title(line: str) -> bool:
+def _is_title_not_sentence(line: str) -> bool:
     """Return whether a line set like a heading also reads like one; "Breaks should be used" does
     not.
     """
@@ -311,7 +315,7 @@ def _begins_item(line: str, block: _Block) -> bool:
     if not match:
         return False
     mark = match[0].strip(" \t().")
-    return not mark.isalnum() or mark in _FIRST or block.is_item or _is_ended(block)
+    return not mark.isalnum() or mark in _FIRST or block.is_item or _block_ends_sentence(block)
 
 
 def _begins_clause(line: str, block: _Block) -> bool:
@@ -319,10 +323,10 @@ def _begins_clause(line: str, block: _Block) -> bool:
     if not _CLAUSE.match(line):
         return False
     before, after = (_parse_section_number(text) for text in (block.section, _section_number(line)))
-    return _is_ended(block) or after in ([*before[:-1], before[-1] + 1], [*before, 1])
+    return _block_ends_sentence(block) or after in ([*before[:-1], before[-1] + 1], [*before, 1])
 
 
-def _title_words(heading: str) -> str:
+def _section_title_words(heading: str) -> str:
     """Return the words of a heading in lower case, without the mark or number before them."""
     start = 0
     for marker in (_HEADING, _ITEM, _SECTION):
@@ -336,7 +340,7 @@ def _parse_section_number(section: str) -> list[int]:
     return [int(part) for part in parts] if all(map(str.isdecimal, parts)) else [0]
 
 
-def _is_ended(block: _Block) -> bool:
+def _block_ends_sentence(block: _Block) -> bool:
     return not block.lines or block.lines[-1].rstrip().rstrip(_CLOSERS)[-1:] in _STOPS
 
 
@@ -357,12 +361,12 @@ def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
         len(words) <= 9
         # Terms in a glossary may begin with a small letter.
         and (first[0].isupper() or (len(words) <= 6 and follows is not None))
-        and _is_ended(block)
+        and _block_ends_sentence(block)
         and (follows is None or not follows[1].islower())
     )
 
 
-def _split_block(
+def _split_block_into_sentences(
     page: int, block: _Block, abbreviations: frozenset[str], section: str
 ) -> Iterator[Sentence]:
     text = "\n".join(block.lines)
@@ -371,7 +375,7 @@ def _split_block(
         if match := marker.match(text, start):
             start = match.end()
     first = True
-    ends = [end for end in _END.finditer(text, start) if _is_end(text, end, abbreviations)]
+    ends = [end for end in _END.finditer(text, start) if _is_sentence_end(text, end, abbreviations)]
     for stop, following in [
         *((end.start("mark") if end["mark"] else end.end(), end.end()) for end in ends),
         (len(text), len(text)),
@@ -383,7 +387,7 @@ def _split_block(
             first = False
 
 
-def _is_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bool:
+def _is_sentence_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bool:
     starter = _STARTER.match(text, stop.end())
     if starter is None or (starter[1].islower() and not stop["mark"]):
         return starter is None
@@ -405,7 +409,7 @@ def _continues_sentence(last: Sentence, first: Sentence, words: frozenset[str]) 
     return last.text[-1] in ",-" or last.text.split()[-1].lower() in words
 
 
-def citable_text(text: str, limit: int) -> str:
+def cut_sentence(text: str, limit: int) -> str:
     """Cut a text to `limit` characters at a word's end."""
     if len(text) > limit:
         text = text[: limit + 1].rsplit(" ", 1)[0]

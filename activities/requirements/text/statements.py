@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from activities.checkpoints.cache import Cache
 from activities.documents import FoldedPage, Page
 from activities.requirements.text.candidates import Candidate, identify_candidates
-from activities.requirements.text.indicators import shipped_phrases
+from activities.requirements.text.indicators import shipped_indicators
 from activities.requirements.text.sentences import Sentence, split_sentences
 
 MAX_CACHED_SENTENCES = 50_000
@@ -49,7 +49,7 @@ def statements_of(pages: Sequence[Page]) -> DocumentStatements:
     key = digest.hexdigest()
     if (known := _cache.get(key)) is not None:
         return known
-    phrases = shipped_phrases()
+    phrases = shipped_indicators()
     by_page: dict[int, list[Sentence]] = {}
     for sentence in split_sentences(readable, phrases.abbreviations, phrases.words):
         by_page.setdefault(sentence.page, []).append(sentence)

@@ -19,7 +19,7 @@ from activities.documents import (
 )
 from activities.requirements.requirement import MAX_SECTION, MAX_TEXT, Citation
 from activities.requirements.text.statements import statements_of
-from activities.text.plain import as_json
+from activities.text.plain import as_readable_json
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
@@ -96,7 +96,7 @@ def cite_web(
         pages: list[Page] = document_pages(context, path)
         for page in pages:
             if passage := find_quoted_passage(page.text, quote):
-                fields = _passage_fields(path, pages, page, passage)
+                fields = _citation_fields(path, pages, page, passage)
                 fields |= {"url": url, "accessed": accessed.isoformat()}
                 return render_citation(record_citation(context, fields))
     if not looked_at:
@@ -120,9 +120,9 @@ def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str |
     passage = find_quoted_passage(page.text, quoted.quote)
     if passage is None:
         where = f"on page {quoted.page} of {quoted.path}"
-        raise ToolError(f"That quote is not {where}. {_location_hint(pages, quoted)}")
+        raise ToolError(f"That quote is not {where}. {_citation_location_hint(pages, quoted)}")
     # The canonical path: "documents/./a.pdf" would count as another document.
-    return _passage_fields(document_of(context, quoted.path), pages, page, passage)
+    return _citation_fields(document_of(context, quoted.path), pages, page, passage)
 
 
 def record_citation(context: ToolContext, passage: dict[str, str | int]) -> Citation:
@@ -130,7 +130,7 @@ def record_citation(context: ToolContext, passage: dict[str, str | int]) -> Cita
     has_citations = context.files.entry("citations") is not None
     number = len(context.files.children("citations")) + 1 if has_citations else 1
     citation = Citation.model_validate({"id": f"CIT-{number:04d}", **passage})
-    text = as_json(citation.model_dump(exclude_none=True))
+    text = as_readable_json(citation.model_dump(exclude_none=True))
     context.files = context.files.write(f"citations/{citation.id}.json", text.encode())
     return citation
 
@@ -142,7 +142,7 @@ def render_citation(citation: Citation) -> str:
     return f"citation {citation.id}: {citation.document}, {citation.place}{source}: “{words}”"
 
 
-def _passage_fields(
+def _citation_fields(
     document: str, pages: list[Page], page: Page, passage: str
 ) -> dict[str, str | int]:
     if len(passage) > MAX_TEXT:
@@ -155,7 +155,7 @@ def _passage_fields(
     return fields | {"quote": passage}
 
 
-def _location_hint(pages: list[Page], quoted: QuotedPassage) -> str:
+def _citation_location_hint(pages: list[Page], quoted: QuotedPassage) -> str:
     """Return where the quote is instead, or the passage nearest to it."""
     if others := pages_with_quote(pages, quoted.quote):
         return f"It stands on page {', '.join(map(str, others[:10]))}."

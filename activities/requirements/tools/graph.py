@@ -16,16 +16,16 @@ from activities.requirements.graph import (
     GraphUnavailableError,
     open_graph,
 )
-from activities.requirements.graph.cypher import get_node
+from activities.requirements.graph.cypher import get_node_cypher
 from activities.requirements.graph.name_likeness import name_likeness, normalise_name
-from activities.requirements.graph.read_only import query_has_order, query_refusal_reason
+from activities.requirements.graph.read_only import is_read_query_ordered, query_refusal_reason
 from activities.requirements.graph.render import (
     describe_properties,
     graph_row_names,
+    render_graph_properties,
+    render_graph_schema_hint,
     render_node,
-    render_properties,
     render_rows,
-    schema_hint,
 )
 from activities.requirements.graph.schema_check import find_violations
 from activities.toolkit.context import ToolContext
@@ -65,8 +65,10 @@ def execute_cypher_query(
         try:
             result = graph.read(GraphQuery(query, values))[0]
         except GraphQueryError as error:
-            raise ToolError(f"{error} {schema_hint(context.config.graph_schema)}") from None
-    return render_rows(result, keep_order=query_has_order(query))
+            raise ToolError(
+                f"{error} {render_graph_schema_hint(context.config.graph_schema)}"
+            ) from None
+    return render_rows(result, keep_order=is_read_query_ordered(query))
 
 
 @tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
@@ -104,7 +106,7 @@ def resolve_entity(
 
     First by its exact key or name, then by common words and runs of letters.
     """
-    node = node_kind(context, kind)
+    node = graph_tool_node_kind(context, kind)
     names = [node.key, *(name for name in node.known_by if name != node.key)]
     columns = ", ".join(f"n.`{name}`" for name in names)
     single = [name for name in names if node.properties[name].type == "text"]
@@ -149,9 +151,9 @@ def resolve_entity(
 def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
     """Show a node of the graph and what it is related to, in both directions."""
     schema = context.config.graph_schema
-    key_name = node_kind(context, kind).key
+    key_name = graph_tool_node_kind(context, kind).key
     parts: list[tuple[str, str, bool]] = []
-    queries: list[GraphQuery] = [get_node(schema, kind, key)]
+    queries: list[GraphQuery] = [get_node_cypher(schema, kind, key)]
     for name, relation in schema.relations.items():
         for start, end in relation.ends:
             for outward, near, far in ((True, start, end), (False, end, start)):
@@ -171,11 +173,11 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
         node_rows, *related = graph.read(*queries)
     if not node_rows.rows:
         raise ToolError(f"There is no {kind} {key} in the graph. Look for it with resolve_entity.")
-    lines = [render_properties(node_rows.rows[0][0])]
+    lines = [render_graph_properties(node_rows.rows[0][0])]
     for (name, far, outward), rows in zip(parts, related, strict=True):
         for other_key, values in rows.rows[:SHOWN_RELATIONS]:
             arrow = f"-{name}->" if outward else f"<-{name}-"
-            lines.append(f"{arrow} {far} {other_key} {render_properties(values)}")
+            lines.append(f"{arrow} {far} {other_key} {render_graph_properties(values)}")
         if len(rows.rows) > SHOWN_RELATIONS:
             lines.append(f"… more {name} with {far}; ask for them with execute_cypher_query")
     return "\n".join(lines if len(lines) > 1 else [*lines, "It is related to nothing."])
@@ -236,7 +238,7 @@ def _graph_session(context: ToolContext, limits: GraphLimits | None = None) -> I
         raise ToolError(f"The graph refused it: {error}") from None
 
 
-def node_kind(context: ToolContext, kind: str) -> NodeKind:
+def graph_tool_node_kind(context: ToolContext, kind: str) -> NodeKind:
     """Return the kind of that name; the ToolError for an unknown one lists the kinds."""
     nodes = context.config.graph_schema.nodes
     if kind not in nodes:

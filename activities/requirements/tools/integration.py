@@ -15,13 +15,13 @@ from activities.requirements.graph.writes import (
     NODE,
     RELATION,
     REQUIREMENT,
-    full_requirement_id,
+    graph_requirement_id,
     stored_properties,
 )
-from activities.requirements.tools.graph import Key, Kind, Properties, node_kind
+from activities.requirements.tools.graph import Key, Kind, Properties, graph_tool_node_kind
 from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
-from activities.stores.outbox import StoreWriter, write_or_defer
+from activities.stores.outbox import OutboxWriter, write_or_defer
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
@@ -57,15 +57,17 @@ def create_requirement_node(
 
     Calling it again with the same id changes the node and makes no second one.
     """
-    named = full_requirement_id(context.job, id)
-    values = _property_values(properties) | {"id": named, "text": text}
+    named = graph_requirement_id(context.job, id)
+    values = _integrated_property_values(properties) | {"id": named, "text": text}
     unread = False
     try:
         values |= stored_properties(RelationalStore(context.root), named)
     except StoreUnavailableError:
         unread = True
-    _check_values(REQUIREMENT, node_kind(context, REQUIREMENT).find_problems(values))
-    written = _write_or_defer(
+    _check_integrated_values(
+        REQUIREMENT, graph_tool_node_kind(context, REQUIREMENT).find_problems(values)
+    )
+    written = _integrate_or_defer(
         context, NODE, named, f"Requirement {named}", values=values, unread=unread
     )
     if values["text"].split() == text.split():
@@ -94,8 +96,8 @@ def create_fulfillment_relationship(
     the target with resolve_entity before you make one.
     """
     schema = context.config.graph_schema
-    node_kind(context, REQUIREMENT)
-    node = node_kind(context, target_kind)
+    graph_tool_node_kind(context, REQUIREMENT)
+    node = graph_tool_node_kind(context, target_kind)
     declared = schema.relations.get(relation)
     if declared is None or (REQUIREMENT, target_kind) not in declared.ends:
         fit = [
@@ -106,18 +108,20 @@ def create_fulfillment_relationship(
             f"{relation} does not lead from Requirement to {target_kind}; "
             + (f"these do: {', '.join(fit)}." if fit else "no relation of the schema does.")
         )
-    values = _property_values(properties)
-    _check_values(relation, declared.find_problems(values))
-    start = full_requirement_id(context.job, requirement)
-    end = full_requirement_id(context.job, target) if target_kind == REQUIREMENT else target
+    values = _integrated_property_values(properties)
+    _check_integrated_values(relation, declared.find_problems(values))
+    start = graph_requirement_id(context.job, requirement)
+    end = graph_requirement_id(context.job, target) if target_kind == REQUIREMENT else target
     new_target = (
-        None if target_name is None else _target_values(node, target_kind, end, target_name)
+        None
+        if target_name is None
+        else _fulfillment_target_values(node, target_kind, end, target_name)
     )
     if new_target is not None and JOB in node.properties:
         new_target[JOB] = context.job
     if JOB in declared.properties:
         values[JOB] = context.job
-    return _write_or_defer(
+    return _integrate_or_defer(
         context,
         RELATION,
         start,
@@ -131,11 +135,11 @@ def create_fulfillment_relationship(
     )
 
 
-def _write_or_defer(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:
+def _integrate_or_defer(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:
     """Make the write or defer it; return the message for the model."""
     entry = DeferredWrite(kind=kind, key=context.key, at=context.time_ms, about=about, data=data)
     try:
-        remarks = write_or_defer(StoreWriter.for_call(context), entry)
+        remarks = write_or_defer(OutboxWriter.for_call(context), entry)
     except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
     waits = any(each is entry for each in context.state.deferred_writes)
@@ -143,21 +147,21 @@ def _write_or_defer(context: ToolContext, kind: str, about: str, what: str, **da
     return "\n".join([f"{what} {outcome}.", *remarks])
 
 
-def _property_values(properties: Properties | None) -> dict[str, Any]:
+def _integrated_property_values(properties: Properties | None) -> dict[str, Any]:
     values = {name: value for name, value in (properties or {}).items() if value is not None}
     if JOB in values:
         raise ToolError(f"{JOB} is filled in by the system: leave it out.")
     return values
 
 
-def _check_values(name: str, problems: list[str]) -> None:
+def _check_integrated_values(name: str, problems: list[str]) -> None:
     if problems:
         raise ToolError(f"{name}: {'; '.join(problems[:5])}.")
 
 
-def _target_values(node: NodeKind, kind: str, key: str, name: str) -> dict[str, Any]:
+def _fulfillment_target_values(node: NodeKind, kind: str, key: str, name: str) -> dict[str, Any]:
     named = next((each for each in node.known_by if node.properties[each].type == "text"), None)
     if named is None or named == node.key:
         raise ToolError(f"{kind} has no name beside its key: leave target_name out.")
-    _check_values(kind, node.find_problems({node.key: key, named: name}))
+    _check_integrated_values(kind, node.find_problems({node.key: key, named: name}))
     return {named: name}

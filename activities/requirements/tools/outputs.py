@@ -17,18 +17,18 @@ from activities.requirements import candidate_list, claims, workspace_files
 from activities.requirements.coverage import Coverage, measure_coverage
 from activities.requirements.export import requirements_as_pages
 from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
-from activities.requirements.graph.neighbours import Relations, requirement_relations
+from activities.requirements.graph.neighbours import Relations, requirement_neighbours
 from activities.requirements.requirement import Requirement
 from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
 from activities.requirements.text.candidates import Candidate
-from activities.requirements.tools.validation import integrates_graph
+from activities.requirements.tools.validation import validator_integrates_graph
 from activities.stores.errors import StoreUnavailableError
-from activities.stores.outbox import StoreWriter, flush_deferred
-from activities.text.plain import as_json
+from activities.stores.outbox import OutboxWriter, flush_outbox
+from activities.text.plain import as_readable_json
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
-from activities.tools.documents import input_paths, read_document_in
+from activities.tools.documents import input_document_paths, read_document_in
 
 REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
@@ -52,7 +52,9 @@ class RequirementSurvey:
     """Problems with documents whose text differs from what their pages show, by path."""
 
 
-def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -> RequirementSurvey:
+def survey_collected_requirements(
+    files: Files, job: str, heartbeat: Callable[[], None]
+) -> RequirementSurvey:
     """Read the requirements and measure how far they cover the documents.
 
     Raises:
@@ -60,7 +62,7 @@ def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -
     """
     requirements: list[Requirement] = []
     broken: list[str] = []
-    listed = workspace_files.list_final_files(files)
+    listed = workspace_files.list_requirement_files(files)
     for name in sorted(listed, key=lambda name: (len(name), name)):
         heartbeat()
         try:
@@ -71,7 +73,7 @@ def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -
             broken.append(f"{problem}.")
     documents: dict[str, list[Page]] = {}
     badly_read: dict[str, str] = {}
-    for path in input_paths(files):
+    for path in input_document_paths(files):
         try:
             reading = read_document_in(files, path, heartbeat)
         except ToolError as error:
@@ -103,13 +105,13 @@ def collect_requirements(context: ToolContext) -> str:
     what is wrong with a `final.json` that was left out. Call it again when something has changed.
     """
     try:
-        now = survey_requirements(context.files, context.job, context.heartbeat)
+        now = survey_collected_requirements(context.files, context.job, context.heartbeat)
     except workspace_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}.") from None
     for path, text in {
-        REQUIREMENTS: as_json([each.content for each in now.requirements]),
-        PAGES: requirements_as_pages(now.requirements, _set_aside(now)),
-        UNCOVERED: _uncovered_page(now.coverage),
+        REQUIREMENTS: as_readable_json([each.content for each in now.requirements]),
+        PAGES: requirements_as_pages(now.requirements, _collected_set_aside_lines(now)),
+        UNCOVERED: _collected_uncovered_page(now.coverage),
     }.items():
         context.files = context.files.write(path, text.encode())
     lines = [
@@ -120,8 +122,11 @@ def collect_requirements(context: ToolContext) -> str:
     if now.requirements:
         lines.append(f"By force: {_tally_names(each.force for each in now.requirements)}.")
         lines.append(f"By type: {_tally_names(each.type for each in now.requirements)}.")
-        lines += ["Pages cited:", *_first_entries(_cited_pages(now.requirements), MAX_DOCUMENTS)]
-    return "\n".join([*lines, *_coverage_lines(now)])
+        lines += [
+            "Pages cited:",
+            *_first_entries(_collected_cited_pages(now.requirements), MAX_DOCUMENTS),
+        ]
+    return "\n".join([*lines, *_collected_coverage_lines(now)])
 
 
 @tool("validation", effect="outside", local=False, seconds=180)
@@ -133,31 +138,31 @@ def collect_decisions(context: ToolContext) -> str:
     to nothing, what is in the graph and not accepted, and what is not decided. Call it again when
     something has changed.
     """
-    writer = StoreWriter.for_call(context)
+    writer = OutboxWriter.for_call(context)
     own_jobs = (context.job, *context.earlier_jobs)
     try:
-        remarks = flush_deferred(writer, "relational")
+        remarks = flush_outbox(writer, "relational")
         now = attempt_started_ms()
         decisions, undecided, free = writer.store.read(
-            lambda store: claims.list_decided(store, own_jobs, now)
+            lambda store: claims.list_claim_decisions(store, own_jobs, now)
         )
     except StoreUnavailableError as error:
         raise DependencyUnavailable(str(error)) from None
     accepted = [each.ref for each in decisions if each.status == "accepted"]
     known: dict[str, Relations] | None = None
     try:
-        if integrates_graph(context):
-            remarks += flush_deferred(writer, "graph")
+        if validator_integrates_graph(context):
+            remarks += flush_outbox(writer, "graph")
             every = [each.ref for each in decisions]
-            known = requirement_relations(
+            known = requirement_neighbours(
                 context.root, context.config.graph_schema, every, context.heartbeat
             )
     except (StoreUnavailableError, GraphUnavailableError) as error:
         remarks.append(f"The graph does not answer, so what it has is not shown: {error}")
     except GraphQueryError as error:
         raise ToolError(f"The graph refused it: {error}") from None
-    content = [_decision_entry(each, known) for each in decisions]
-    context.files = context.files.write(DECISIONS, as_json(content).encode())
+    content = [_collected_decision(each, known) for each in decisions]
+    context.files = context.files.write(DECISIONS, as_readable_json(content).encode())
     lines = [f"Wrote {_count_noun(len(decisions), 'decision')} to {DECISIONS}."]
     if decisions:
         lines.append(f"By verdict: {_tally_names(each.status for each in decisions)}.")
@@ -174,7 +179,7 @@ def collect_decisions(context: ToolContext) -> str:
     return "\n".join([*lines, *remarks])
 
 
-def _cited_pages(requirements: list[Requirement]) -> list[str]:
+def _collected_cited_pages(requirements: list[Requirement]) -> list[str]:
     cited: dict[str, set[int]] = {}
     for citation in (each for requirement in requirements for each in requirement.citations):
         cited.setdefault(citation.document, set()).add(citation.page)
@@ -184,7 +189,7 @@ def _cited_pages(requirements: list[Requirement]) -> list[str]:
     ]
 
 
-def _coverage_lines(now: RequirementSurvey) -> list[str]:
+def _collected_coverage_lines(now: RequirementSurvey) -> list[str]:
     """Describe the coverage in lines."""
     coverage = now.coverage
     aside = sum(coverage.set_aside.values())
@@ -193,11 +198,11 @@ def _coverage_lines(now: RequirementSurvey) -> list[str]:
         lines = [
             f"Not covered: {len(coverage.uncovered):,} of {what} are neither cited nor set aside. "
             f"All of them, in {UNCOVERED}:",
-            *_first_entries([_candidate_line(*each) for each in coverage.uncovered]),
+            *_first_entries([_collected_candidate_line(*each) for each in coverage.uncovered]),
         ]
     else:
         lines = [f"Covered: of {what} {coverage.cited:,} are cited and {aside:,} set aside."]
-    lines += _set_aside(now)
+    lines += _collected_set_aside_lines(now)
     if coverage.weaker_uncovered:
         lines.append(
             f"No citation touches {_count_noun(coverage.weaker_uncovered, 'other candidate')}: "
@@ -211,7 +216,7 @@ def _coverage_lines(now: RequirementSurvey) -> list[str]:
     return lines
 
 
-def _set_aside(now: RequirementSurvey) -> list[str]:
+def _collected_set_aside_lines(now: RequirementSurvey) -> list[str]:
     """Describe each rule that sets sentences aside, with their number."""
     return [
         f"Set aside {count:,}: {now.rules[place].description}"
@@ -219,19 +224,19 @@ def _set_aside(now: RequirementSurvey) -> list[str]:
     ]
 
 
-def _uncovered_page(coverage: Coverage) -> str:
+def _collected_uncovered_page(coverage: Coverage) -> str:
     lines = ["# Sentences that nothing covers", ""]
-    lines += [_candidate_line(document, each, None) for document, each in coverage.uncovered] or [
-        "None."
-    ]
+    lines += [
+        _collected_candidate_line(document, each, None) for document, each in coverage.uncovered
+    ] or ["None."]
     return "\n".join(lines) + "\n"
 
 
-def _candidate_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
+def _collected_candidate_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
     return f"- {document}: {candidate_list.describe_candidate(candidate, most)}"
 
 
-def _decision_entry(
+def _collected_decision(
     each: claims.DecidedRequirement, known: dict[str, Relations] | None
 ) -> dict[str, Any]:
     statements = {

@@ -17,12 +17,12 @@ from activities.requirements.requirement import (
 from activities.requirements.set_aside_rules import (
     PATH,
     SetAsideRule,
-    parse_page_range,
+    parse_set_aside_pages,
     put_rules,
     read_set_aside_rules,
 )
 from activities.requirements.store_sync import fill_or_defer
-from activities.requirements.text.candidates import Force, binding_force
+from activities.requirements.text.candidates import Force, candidate_binding_force
 from activities.requirements.text.statements import statements_of
 from activities.requirements.tools.citations import (
     QuotedPassage,
@@ -30,7 +30,7 @@ from activities.requirements.tools.citations import (
     record_citation,
     render_citation,
 )
-from activities.stores.outbox import StoreWriter
+from activities.stores.outbox import OutboxWriter
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
@@ -123,8 +123,8 @@ def add_requirement(
     present = (
         context.files.children("requirements") if _path_exists(context, "requirements") else []
     )
-    number = 1 + max((_folder_number(entry.path) for entry in present), default=0)
-    quote_force = binding_force(cited[0].quote)
+    number = 1 + max((_requirement_folder_number(entry.path) for entry in present), default=0)
+    quote_force = candidate_binding_force(cited[0].quote)
     requirement = Requirement(
         id=f"REQ-{number:03d}",
         text=text,
@@ -138,7 +138,7 @@ def add_requirement(
     )
     path = workspace_files.final_requirement_path(requirement.id)
     context.files = context.files.write(path, requirement.final_json.encode())
-    remarks = fill_or_defer(StoreWriter.for_call(context))
+    remarks = fill_or_defer(OutboxWriter.for_call(context))
     if force and quote_force and force != quote_force:
         remarks = [f"Its force is {force}, and its passage says {quote_force}.", *remarks]
     written = f"{requirement.id} ({requirement.force}) written to {path}"
@@ -163,7 +163,7 @@ def add_citation(
 
     As with add_requirement, all of them are recorded or none.
     """
-    known = workspace_files.list_final_files(context.files)
+    known = workspace_files.list_requirement_files(context.files)
     if requirement not in known:
         raise ToolError(f"There is no requirement {requirement} in this workspace.")
     path, _ = known[requirement]
@@ -181,7 +181,7 @@ def add_citation(
         raise ToolError(f"{requirement} would have more than {MAX_CITATIONS} citations.")
     record.citations = [*record.citations, *cited]
     context.files = context.files.write(path, record.final_json.encode())
-    remarks = fill_or_defer(StoreWriter.for_call(context))
+    remarks = fill_or_defer(OutboxWriter.for_call(context))
     return "\n".join(
         [f"{requirement} cites also {'; '.join(map(render_citation, cited))}", *remarks]
     )
@@ -217,7 +217,7 @@ def set_sentences_aside(
     of scope. Each rule is told in the results. A sentence that is cited counts as cited.
     """
     path = document_of(context, path)
-    if covered_by and covered_by not in workspace_files.list_final_files(context.files):
+    if covered_by and covered_by not in workspace_files.list_requirement_files(context.files):
         raise ToolError(f"covered_by: there is no requirement {covered_by} in this workspace.")
     rule = SetAsideRule(
         document=path,
@@ -230,7 +230,7 @@ def set_sentences_aside(
         below=below,
     )
     try:
-        parse_page_range(pages)
+        parse_set_aside_pages(pages)
         rules = read_set_aside_rules(context.files)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
@@ -259,7 +259,7 @@ def _record_citations(
     context: ToolContext, quotes: list[QuotedPassage] | None, citations: list[str] | None
 ) -> list[Citation]:
     """Return the named citations and those of the quotes, recorded only if all are found."""
-    cited = [_read_citation(context, name) for name in citations or []]
+    cited = [read_recorded_citation(context, name) for name in citations or []]
     passages, refused = [], []
     for number, quoted in enumerate(quotes or [], 1):
         try:
@@ -276,7 +276,7 @@ def _record_citations(
     return cited
 
 
-def _read_citation(context: ToolContext, name: str) -> Citation:
+def read_recorded_citation(context: ToolContext, name: str) -> Citation:
     path = f"citations/{name}.json"
     if "/" in name or not _path_exists(context, path):
         raise ToolError(f"There is no citation {name}. Give its words in quotes instead.")
@@ -287,6 +287,6 @@ def _path_exists(context: ToolContext, path: str) -> bool:
     return context.files.entry(path) is not None
 
 
-def _folder_number(path: str) -> int:
+def _requirement_folder_number(path: str) -> int:
     digits = path.rpartition("_")[2]
     return int(digits) if digits.isdecimal() else 0

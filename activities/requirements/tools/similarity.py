@@ -38,7 +38,7 @@ def find_similar_requirements(
     """
     settings = context.config.settings
     least = settings.similar_threshold if threshold is None else threshold
-    candidates = list(_workspace_requirements(context.files))
+    candidates = list(readable_requirement_files(context.files))
     remark = ""
     try:
         stored = RelationalStore(context.root).read(rows.known_requirements)
@@ -78,9 +78,9 @@ def find_similar_requirements(
     return "\n".join([head + (":" if lines else "."), *lines]) + remark
 
 
-def _workspace_requirements(files: Files) -> Iterator[tuple[str, str, str]]:
+def readable_requirement_files(files: Files) -> Iterator[tuple[str, str, str]]:
     """Yield id, status and text of each readable requirement in the workspace."""
-    for name, (path, _) in workspace_files.list_final_files(files).items():
+    for name, (path, _) in workspace_files.list_requirement_files(files).items():
         try:
             recorded = json.loads(files.read(path))
             yield name, str(recorded["status"]), str(recorded["text"])

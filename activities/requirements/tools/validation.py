@@ -9,12 +9,12 @@ from pydantic import Field
 
 from activities.job.activity_context import attempt_started_ms
 from activities.requirements import claims
-from activities.requirements.graph.writes import REMOVAL, is_in_graph
+from activities.requirements.graph.writes import REMOVAL, is_written_to_graph
 from activities.requirements.requirement import Requirement, RequirementVerdict
 from activities.requirements.store_sync import DECIDED
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
-from activities.stores.outbox import StoreWriter, flush_deferred, write_or_defer
-from activities.toolkit.agent_tools import has_tool
+from activities.stores.outbox import OutboxWriter, flush_outbox, write_or_defer
+from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
@@ -30,9 +30,9 @@ def take_requirement(context: ToolContext) -> str:
     It stays with this job until decide_requirement: another call answers with the same one again.
     What is taken and not decided goes back when the job ends, or after a day without a call.
     """
-    writer = StoreWriter.for_call(context)
+    writer = OutboxWriter.for_call(context)
     try:
-        remarks = flush_deferred(writer, "relational")
+        remarks = flush_outbox(writer, "relational")
         hours = context.config.settings.take_hours
         now = attempt_started_ms()
         requirement = writer.store.run(
@@ -74,16 +74,16 @@ def decide_requirement(
         raise ToolError(f"duplicate_of: {id} cannot be a duplicate of itself.")
     data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
     entry = DeferredWrite(kind=DECIDED, key=context.key, at=context.time_ms, about=id, data=data)
-    writer = StoreWriter.for_call(context)
+    writer = OutboxWriter.for_call(context)
     try:
         # Check before the decision: an accepted requirement is no longer a draft, and nobody would
         # notice that its node is missing. The store itself refuses ids without a job.
-        concerns = "/" in id and integrates_graph(context)
-        if status == "accepted" and concerns and not is_in_graph(writer, id):
+        concerns = "/" in id and validator_integrates_graph(context)
+        if status == "accepted" and concerns and not is_written_to_graph(writer, id):
             # Do not demand a node for a requirement on which this job may not decide.
             with suppress(StoreUnavailableError):
                 writer.store.read(
-                    lambda connection: claims.check_undecided(connection, writer.call, id)
+                    lambda connection: claims.check_claim_undecided(connection, writer.call, id)
                 )
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
@@ -92,11 +92,11 @@ def decide_requirement(
     except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
     if status != "accepted" and concerns:
-        remarks += _remove_from_graph(writer, entry)
+        remarks += _remove_unaccepted_from_graph(writer, entry)
     return "\n".join([f"{id} is {status}.", *remarks])
 
 
-def _remove_from_graph(writer: StoreWriter, decision: DeferredWrite) -> list[str]:
+def _remove_unaccepted_from_graph(writer: OutboxWriter, decision: DeferredWrite) -> list[str]:
     """Remove a requirement that was not accepted from the graph; return remarks for the model."""
     if any(each is decision for each in writer.state.deferred_writes):
         # The store may still refuse the decision, for example because another job holds the
@@ -104,7 +104,7 @@ def _remove_from_graph(writer: StoreWriter, decision: DeferredWrite) -> list[str
         return ["If it is in the graph it stays there: decide again when the store answers."]
     entry = DeferredWrite(kind=REMOVAL, key=decision.key, at=decision.at, about=decision.about)
     try:
-        if not is_in_graph(writer, decision.about):
+        if not is_written_to_graph(writer, decision.about):
             return []
         remarks = write_or_defer(writer, entry)
     except StoreRefusedError as refusal:
@@ -114,9 +114,9 @@ def _remove_from_graph(writer: StoreWriter, decision: DeferredWrite) -> list[str
     return [outcome, *remarks]
 
 
-def integrates_graph(context: ToolContext) -> bool:
+def validator_integrates_graph(context: ToolContext) -> bool:
     """Return whether the agent puts the requirements it accepts into the graph."""
-    return has_tool(context.config, INTEGRATE)
+    return agent_has_tool(context.config, INTEGRATE)
 
 
 def _requirement_text(requirement: Requirement) -> str:

@@ -9,19 +9,19 @@ from dbos import DBOS, DBOSConfig
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from pydantic_ai.toolsets import FunctionToolset
 
-from benchmarks.compare.pydantic_writer import writer_agent, writer_limits
+from benchmarks.compare.pydantic_writer import pydantic_writer_limits, writer_agent
 from benchmarks.compare.task import (
     TOOL,
-    Gauge,
+    AdapterGauge,
     Outcome,
     Task,
-    current_task,
-    failed_outcome,
+    current_adapter_task,
+    failed_adapter_outcome,
     task_tool,
 )
 
-_database = Path(current_task().folder) / "dbos.sqlite"
-_gauge = Gauge(_database, current_task().steps // 10)
+_database = Path(current_adapter_task().folder) / "dbos.sqlite"
+_gauge = AdapterGauge(_database, current_adapter_task().steps // 10)
 _config: DBOSConfig = {
     "name": "compare",
     "system_database_url": f"sqlite:///{_database}",
@@ -31,16 +31,22 @@ DBOS(config=_config)
 
 
 async def write_file(path: str, content: str) -> str:
-    return task_tool(current_task(), _gauge)(path, content)
+    return task_tool(current_adapter_task(), _gauge)(path, content)
 
 
 write_file.__doc__ = TOOL
 step = DBOS.step()(write_file)
-writer = writer_agent(current_task(), FunctionToolset(tools=[step], id="files"), DBOSDurability())
+writer = writer_agent(
+    current_adapter_task(), FunctionToolset(tools=[step], id="files"), DBOSDurability()
+)
 
 
 async def work_durably(prompt: str) -> str:
-    return str((await writer.run(prompt, usage_limits=writer_limits(current_task()))).output)
+    return str(
+        (
+            await writer.run(prompt, usage_limits=pydantic_writer_limits(current_adapter_task()))
+        ).output
+    )
 
 
 durable = DBOS.workflow()(work_durably)
@@ -55,6 +61,6 @@ async def run(task: Task) -> Outcome:
     except TimeoutError:
         outcome = Outcome("time")
     except Exception as error:
-        outcome = failed_outcome(error)
+        outcome = failed_adapter_outcome(error)
     _gauge.look()
     return Outcome(outcome.ended, outcome.error, _gauge.recorded)

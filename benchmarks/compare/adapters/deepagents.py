@@ -19,8 +19,13 @@ with workflow.unsafe.imports_passed_through():
         run_deep_agent,
     )
 
-    from benchmarks.compare.task import KEY, SYSTEM, Outcome, Task, current_task
-    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connect_temporal, workflow_outcome
+    from benchmarks.compare.task import KEY, SYSTEM, Outcome, Task, current_adapter_task
+    from benchmarks.compare.temporal import (
+        QUEUE,
+        WORKFLOW,
+        adapter_workflow_outcome,
+        serve_temporal_for_adapter,
+    )
 
 PATIENCE = timedelta(seconds=60)
 
@@ -31,12 +36,12 @@ class DeepAgent:
     async def run(self, given: dict[str, Any], state_snapshot: dict[str, Any] | None = None) -> Any:
         backend = TemporalBackend(
             "files",
-            factory_argument=str(current_task().files),
+            factory_argument=str(current_adapter_task().files),
             backend_type=FilesystemBackend,
             activity_options=ActivityConfig(start_to_close_timeout=PATIENCE),
         )
         agent = create_temporal_deep_agent(
-            model=current_task().model,
+            model=current_adapter_task().model,
             system_prompt=SYSTEM,
             backend=backend,
             activity_options={"start_to_close_timeout": PATIENCE},
@@ -54,7 +59,7 @@ async def run(task: Task) -> Outcome:
         backends={"files": lambda folder: FilesystemBackend(root_dir=folder, virtual_mode=True)},
     )
     async with (
-        connect_temporal([plugin]) as temporal,
+        serve_temporal_for_adapter([plugin]) as temporal,
         Worker(temporal, task_queue=QUEUE, workflows=[DeepAgent]),
     ):
         handle = await temporal.start_workflow(
@@ -63,4 +68,4 @@ async def run(task: Task) -> Outcome:
             id=WORKFLOW,
             task_queue=QUEUE,
         )
-        return await workflow_outcome(temporal, handle, task, "invoke_model")
+        return await adapter_workflow_outcome(temporal, handle, task, "invoke_model")

@@ -9,12 +9,20 @@ from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from benchmarks.compare.task import KEY, SYSTEM, Gauge, Outcome, Task, failed_outcome, task_tool
+from benchmarks.compare.task import (
+    KEY,
+    SYSTEM,
+    AdapterGauge,
+    Outcome,
+    Task,
+    failed_adapter_outcome,
+    task_tool,
+)
 
 
 async def run(task: Task) -> Outcome:
     database = Path(task.folder) / "checkpoints.sqlite"
-    gauge = Gauge(database, task.steps // 10)
+    gauge = AdapterGauge(database, task.steps // 10)
     model = ChatOpenAI(
         model=task.model, base_url=task.base_url, api_key=KEY, temperature=0, max_retries=0
     )
@@ -32,7 +40,7 @@ async def run(task: Task) -> Outcome:
         except TimeoutError:
             outcome = Outcome("time")
         except Exception as error:
-            outcome = failed_outcome(error)
+            outcome = failed_adapter_outcome(error)
         gauge.look()
     # Checkpoints are written behind the run, so intermediate sizes mean nothing.
     return Outcome(outcome.ended, outcome.error, [(0, 0), gauge.recorded[-1]])

@@ -11,9 +11,9 @@ from temporalio.client import WorkflowFailureError
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from benchmarks.compare.task import KEY, Outcome, Task, failed_outcome
-from benchmarks.compare.temporal import QUEUE, WORKFLOW, measure_history
-from benchmarks.drift import closed_job
+from benchmarks.compare.task import KEY, Outcome, Task, failed_adapter_outcome
+from benchmarks.compare.temporal import QUEUE, WORKFLOW, measure_adapter_history
+from benchmarks.drift import closed_drift_job
 from engine.development import development_server
 from engine.service import build_worker
 
@@ -38,15 +38,15 @@ async def run(task: Task) -> Outcome:
         ended, error, checkpoint = "finished", "", ""
         try:
             async with asyncio.timeout(task.cap):
-                status, waiting, checkpoint = await closed_job(handle)
+                status, waiting, checkpoint = await closed_drift_job(handle)
             if status != "completed":
                 ended, error = "stopped", f"{status}: {waiting}"
         except TimeoutError:
             ended, checkpoint = "time", (await handle.query("status"))["checkpoint"]
             await handle.terminate()
         except WorkflowFailureError as failure:
-            return failed_outcome(failure)
-        recorded, runs = await measure_history(running.client, WORKFLOW, "model_call")
+            return failed_adapter_outcome(failure)
+        recorded, runs = await measure_adapter_history(running.client, WORKFLOW, "model_call")
     store = open_checkpoints(root, WORKFLOW)
     store.pack()
     files = Snapshot.load(store, checkpoint).files

@@ -13,8 +13,21 @@ with workflow.unsafe.imports_passed_through():
     from temporalio.openai_agents import ModelActivityParameters, OpenAIAgentsPlugin
     from temporalio.openai_agents.workflow import activity_as_tool
 
-    from benchmarks.compare.task import KEY, SYSTEM, TOOL, Outcome, Task, current_task, task_tool
-    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connect_temporal, workflow_outcome
+    from benchmarks.compare.task import (
+        KEY,
+        SYSTEM,
+        TOOL,
+        Outcome,
+        Task,
+        current_adapter_task,
+        task_tool,
+    )
+    from benchmarks.compare.temporal import (
+        QUEUE,
+        WORKFLOW,
+        adapter_workflow_outcome,
+        serve_temporal_for_adapter,
+    )
 
 PATIENCE = timedelta(seconds=60)
 MANY = 1_000_000
@@ -23,7 +36,7 @@ MANY = 1_000_000
 
 @activity.defn(name="write_file")
 async def write_file(path: str, content: str) -> str:
-    return task_tool(current_task())(path, content)
+    return task_tool(current_adapter_task())(path, content)
 
 
 write_file.__doc__ = TOOL
@@ -54,7 +67,7 @@ async def run(task: Task) -> Outcome:
         model_provider=OpenAIProvider(openai_client=client, use_responses=False),
     )
     async with (
-        connect_temporal([plugin]) as temporal,
+        serve_temporal_for_adapter([plugin]) as temporal,
         Worker(temporal, task_queue=QUEUE, workflows=[OpenAIAgent], activities=[write_file]),
     ):
         handle = await temporal.start_workflow(
@@ -63,4 +76,4 @@ async def run(task: Task) -> Outcome:
             id=WORKFLOW,
             task_queue=QUEUE,
         )
-        return await workflow_outcome(temporal, handle, task, "invoke_model_activity")
+        return await adapter_workflow_outcome(temporal, handle, task, "invoke_model_activity")

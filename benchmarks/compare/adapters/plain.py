@@ -8,7 +8,15 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
-from benchmarks.compare.task import KEY, SYSTEM, TOOL, Outcome, Task, failed_outcome, task_tool
+from benchmarks.compare.task import (
+    KEY,
+    SYSTEM,
+    TOOL,
+    Outcome,
+    Task,
+    failed_adapter_outcome,
+    task_tool,
+)
 
 OFFERED: Any = {
     "type": "function",
@@ -29,15 +37,15 @@ async def run(task: Task) -> Outcome:
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY)
     try:
         async with asyncio.timeout(task.cap):
-            await _call_in_loop(client, task)
+            await _run_plain_loop(client, task)
     except TimeoutError:
         return Outcome("time")
     except Exception as error:
-        return failed_outcome(error)
+        return failed_adapter_outcome(error)
     return Outcome("finished")
 
 
-async def _call_in_loop(client: AsyncOpenAI, task: Task) -> None:
+async def _run_plain_loop(client: AsyncOpenAI, task: Task) -> None:
     write = task_tool(task)
     messages: list[Any] = [
         {"role": "system", "content": SYSTEM},
@@ -53,11 +61,11 @@ async def _call_in_loop(client: AsyncOpenAI, task: Task) -> None:
             return
         for call in reply.tool_calls:
             if call.type == "function":
-                result = _run_tool_call(write, call.function.name, call.function.arguments)
+                result = _run_plain_loop_call(write, call.function.name, call.function.arguments)
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
 
-def _run_tool_call(write: Any, name: str, arguments: str) -> str:
+def _run_plain_loop_call(write: Any, name: str, arguments: str) -> str:
     if name != "write_file":
         return f"Error: there is no tool {name}."
     try:

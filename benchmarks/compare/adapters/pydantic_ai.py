@@ -14,17 +14,24 @@ with workflow.unsafe.imports_passed_through():
     from pydantic_ai.toolsets import FunctionToolset
     from pydantic_ai.usage import RunUsage
 
-    from benchmarks.compare.pydantic_writer import writer_agent, writer_limits
-    from benchmarks.compare.task import Outcome, Task, current_task, task_tool
-    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connect_temporal, workflow_outcome
+    from benchmarks.compare.pydantic_writer import pydantic_writer_limits, writer_agent
+    from benchmarks.compare.task import Outcome, Task, current_adapter_task, task_tool
+    from benchmarks.compare.temporal import (
+        QUEUE,
+        WORKFLOW,
+        adapter_workflow_outcome,
+        serve_temporal_for_adapter,
+    )
 
 
-def _onward(context: RunContext[None]) -> None:
+def _continue_pydantic_run(context: RunContext[None]) -> None:
     workflow.continue_as_new(args=[None, context.messages, context.usage])
 
 
-toolset = FunctionToolset[None](tools=[task_tool(current_task())], id="files")
-writer = writer_agent(current_task(), toolset, TemporalDurability(continue_as_new=_onward))
+toolset = FunctionToolset[None](tools=[task_tool(current_adapter_task())], id="files")
+writer = writer_agent(
+    current_adapter_task(), toolset, TemporalDurability(continue_as_new=_continue_pydantic_run)
+)
 
 
 @workflow.defn(name="PydanticAgent")
@@ -39,14 +46,14 @@ class PydanticAgent:
             prompt,
             message_history=messages,
             usage=usage,
-            usage_limits=writer_limits(current_task()),
+            usage_limits=pydantic_writer_limits(current_adapter_task()),
         )
         return str(result.output)
 
 
 async def run(task: Task) -> Outcome:
     async with (
-        connect_temporal([PydanticAIPlugin()]) as temporal,
+        serve_temporal_for_adapter([PydanticAIPlugin()]) as temporal,
         Worker(temporal, task_queue=QUEUE, workflows=[PydanticAgent]),
     ):
         handle = await temporal.start_workflow(
@@ -55,4 +62,4 @@ async def run(task: Task) -> Outcome:
             id=WORKFLOW,
             task_queue=QUEUE,
         )
-        return await workflow_outcome(temporal, handle, task, "__model_request")
+        return await adapter_workflow_outcome(temporal, handle, task, "__model_request")

@@ -7,7 +7,7 @@ from pathlib import Path
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import fetch_refs, push_refs
+from activities.checkpoints.remote import fetch_remote_checkpoints, push_refs
 
 AT = 1_700_000_000
 
@@ -40,4 +40,4 @@ class Host:
         )  # fmt: skip
 
     def fetch(self, *, anew: bool = False) -> None:
-        fetch_refs(self.url, self.job, self.checkpoints, refetch=anew)
+        fetch_remote_checkpoints(self.url, self.job, self.checkpoints, refetch=anew)

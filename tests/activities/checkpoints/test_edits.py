@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Checkpoints, Files, Root, project_files, take_edits
+from activities.checkpoints import Checkpoints, Files, Root, take_edits, update_projection
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def files(checkpoints: Checkpoints) -> Files:
 
 @pytest.fixture
 def folder(checkpoints: Checkpoints, root: Root, files: Files) -> Path:
-    project_files(checkpoints, root, "job", files, 1)
+    update_projection(checkpoints, root, "job", files, 1)
     return root.workspace("job")
 
 
@@ -65,7 +65,7 @@ def test_everything_a_person_can_leave_comes_back(
     assert "repo/.git/HEAD" in kinds
 
     shutil.rmtree(folder)
-    assert project_files(checkpoints, root, "job", taken, 2, full=True) == []
+    assert update_projection(checkpoints, root, "job", taken, 2, full=True) == []
     assert take_edits(checkpoints, root, "job", taken) == (taken, [])
     status = subprocess.run(
         ["git", "status", "--porcelain"], cwd=folder / "repo", capture_output=True, check=True

@@ -26,7 +26,7 @@ def test_only_a_real_folder_is_opened_as_one(fd: int, name: bytes) -> None:
     with pytest.raises(OSError), folder_io.open_folder(fd, name):
         pass
     with folder_io.open_folder(fd, b"folder") as inner:
-        assert folder_io.list_names(inner) == []
+        assert folder_io.list_folder_names(inner) == []
 
 
 @pytest.mark.parametrize("name", [b"to-file", b"folder", b"pipe", b"none"])
@@ -38,7 +38,9 @@ def test_only_a_regular_file_is_opened_as_one(fd: int, name: bytes) -> None:
 
 def test_what_holds_an_entry(fd: int, store: ObjectStore) -> None:
     def holds(name: bytes, mode: int, content: bytes) -> bool:
-        return folder_io.has_content(store, fd, name, TreeEntry(mode, store.write_blob(content)))
+        return folder_io.folder_entry_has_content(
+            store, fd, name, TreeEntry(mode, store.write_blob(content))
+        )
 
     assert holds(b"file", FILE, b"text")
     assert holds(b"file", EXECUTABLE, b"text")
@@ -54,7 +56,7 @@ def test_a_file_is_never_made_over_another(fd: int, store: ObjectStore) -> None:
     raw = TreeEntry(FILE, store.write_blob(b"x"))
     for name in (b"file", b"to-file", b"folder"):
         with pytest.raises(FileExistsError):
-            folder_io.create_entry(store, raw, fd, name)
+            folder_io.create_folder_entry(store, raw, fd, name)
 
 
 def test_what_the_user_may_not_do_is_said_with_its_path() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, project_files
+from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, update_projection
 from activities.checkpoints.sharded_tree import FILE, TreeEntry
 
 
@@ -70,11 +70,11 @@ class Job:
 
     def project(self, files: Files, order: int | None = None) -> list[str]:
         self.order += 1
-        return project_files(self.checkpoints, self.root, "job", files, order or self.order)
+        return update_projection(self.checkpoints, self.root, "job", files, order or self.order)
 
     def mend(self, files: Files) -> list[str]:
         self.order += 1
-        return project_files(self.checkpoints, self.root, "job", files, self.order, full=True)
+        return update_projection(self.checkpoints, self.root, "job", files, self.order, full=True)
 
 
 @pytest.fixture
@@ -299,13 +299,13 @@ def test_killed_at_random_it_ends_where_it_should(
     checkpoints.store.flush()
     code = (
         "import pathlib, sys\n"
-        "from activities.checkpoints import Files, Root, open_checkpoints, project_files\n"
+        "from activities.checkpoints import Files, Root, open_checkpoints, update_projection\n"
         "root = Root.open(pathlib.Path(sys.argv[1]), create=False)\n"
         "c = open_checkpoints(root, 'job')\n"
         "print('ready', flush=True)\n"
         "while True:\n"
         "    for tree in sys.argv[2:]:\n"
-        "        assert project_files(c, root, 'job', Files(c.store, tree), 1) == []\n"
+        "        assert update_projection(c, root, 'job', Files(c.store, tree), 1) == []\n"
     )
     for pause in (0.0, 0.01, 0.03, 0.07):
         child = start(code, str(root.path), *trees)

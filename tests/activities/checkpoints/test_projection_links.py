@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Checkpoints, Files, Root, project_files, take_edits
+from activities.checkpoints import Checkpoints, Files, Root, take_edits, update_projection
 
 SWAPPER = """
 import contextlib, itertools, pathlib, random, sys, time
@@ -39,7 +39,7 @@ def files(checkpoints: Checkpoints) -> Files:
 
 @pytest.fixture
 def projected(checkpoints: Checkpoints, root: Root) -> Projector:
-    return lambda files: project_files(checkpoints, root, "job", files, 1)
+    return lambda files: update_projection(checkpoints, root, "job", files, 1)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_link_that_comes_and_goes_meanwhile(
     swapper.kill()
     swapper.wait()
     assert list(outside.iterdir()) == []
-    project_files(checkpoints, root, "job", files, 1, full=True)
+    update_projection(checkpoints, root, "job", files, 1, full=True)
     assert take_edits(checkpoints, root, "job", files) == (files, [])
 
 

@@ -18,7 +18,7 @@ from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.records import COMMIT, JournalRecord
 from activities.checkpoints.remote import (
     MAX_PACKS,
-    fetch_refs,
+    fetch_remote_checkpoints,
     remote_owner,
     remote_ref_prefix,
 )
@@ -158,7 +158,7 @@ def test_a_repository_that_lost_files_is_made_whole_again(here: Host) -> None:
     damaged.store.flush()
     assert damaged.has_commit(commit)
     assert not damaged.is_intact(commit)
-    fetch_refs(here.url, "job", damaged, refetch=True)
+    fetch_remote_checkpoints(here.url, "job", damaged, refetch=True)
     assert damaged.is_intact(commit)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from activities.checkpoints import RemoteUnavailable
 from activities.checkpoints.owner import OwnerMark, read_owner
-from activities.checkpoints.remote import remote_job_area, remote_owner
+from activities.checkpoints.remote import remote_checkpoint_area, remote_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
 from config.s3_address import S3Address
 from tests.activities.checkpoints.hosts import Host
@@ -31,7 +31,7 @@ def another_process(url: str) -> S3Remote:
 
 
 def stored_packs(url: str) -> list[str]:
-    return another_process(url)._bucket.stale_keys(f"{remote_job_area('job')}/packs", -60)
+    return another_process(url)._bucket.stale_keys(f"{remote_checkpoint_area('job')}/packs", -60)
 
 
 def test_what_waits_in_the_journal_is_pushed_and_is_whole_elsewhere(
@@ -55,7 +55,7 @@ def test_two_hosts_take_turns_and_send_only_what_is_new(here: Host, there: Host)
         one.push(commit)
         other.fetch()
         assert other.checkpoints.is_intact(commit)
-    packs = another_process(here.url)._read_listing(remote_job_area("job")).listing.packs
+    packs = another_process(here.url)._read_listing(remote_checkpoint_area("job")).listing.packs
     assert len(packs) == 7
     assert max(pack.size for pack in packs[1:]) < 2000, packs
 
@@ -77,7 +77,7 @@ def test_many_packs_become_few_and_all_is_there(here: Host, there: Host) -> None
 
 
 def test_a_host_that_knows_an_old_list_adds_to_the_new_one(here: Host, address: str) -> None:
-    area, store = remote_job_area("job"), here.checkpoints
+    area, store = remote_checkpoint_area("job"), here.checkpoints
     stale = another_process(address)
     first = here.step(None, "a.md")
     stale.push_refs(area, store.path, here.outgoing.stage(), {"runs/run/stale": first}, {})
@@ -105,7 +105,9 @@ def test_hosts_that_push_together_lose_nothing(tmp_path: Path, address: str) -> 
             commit = host.step(commit, f"{host.root.id}-{number}.md")
             moved = {f"runs/run/{host.root.id}": commit}
             objects = host.outgoing.stage()
-            remote.push_refs(remote_job_area("job"), host.checkpoints.path, objects, moved, {})
+            remote.push_refs(
+                remote_checkpoint_area("job"), host.checkpoints.path, objects, moved, {}
+            )
             commits.append((host, commit))
 
     threads = [threading.Thread(target=push_many, args=(host,)) for host in hosts]
@@ -134,7 +136,7 @@ def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(here: Host, ther
     commit, other = here.step(None, "a.md"), there.step(None, "b.md")
     here.push(commit, tags_completed=commit)
     there.push(other, tags_completed=other)
-    refs = another_process(here.url)._read_listing(remote_job_area("job")).listing.refs
+    refs = another_process(here.url)._read_listing(remote_checkpoint_area("job")).listing.refs
     assert refs["tags/completed"] == commit
     assert refs[f"runs/run/{there.root.id}"] == other
 
@@ -168,7 +170,7 @@ def test_a_pack_that_a_killed_push_left_harms_nothing(
     remote = another_process(address)
     # As after a kill between uploading the pack and the list.
     assert remote._upload_pack(
-        remote_job_area("job"), here.checkpoints.path, here.outgoing.stage(), [commit], []
+        remote_checkpoint_area("job"), here.checkpoints.path, here.outgoing.stage(), [commit], []
     )
     assert remote_owner(address, "job") is None
     here.push(commit)

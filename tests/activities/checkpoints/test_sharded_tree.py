@@ -80,7 +80,7 @@ def test_flat_up_to_the_limit_and_sharded_above(store: ObjectStore) -> None:
 def test_differences_between_any_two_forms(
     store: ObjectStore, left: set[int], right: set[int]
 ) -> None:
-    found = sharded_tree.diff_tree_entries(
+    found = sharded_tree.diff_sharded_trees(
         store, filled(store, list(left)), filled(store, list(right))
     )
     assert sorted(name for name, _, _ in found) == sorted(b"f%d" % n for n in left ^ right)

@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import RemoteUnavailable, Root, open_checkpoints
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import fetch_refs, push_refs, remote_owner
+from activities.checkpoints.remote import fetch_remote_checkpoints, push_refs, remote_owner
 from activities.job.fetch import fetch_snapshot
 from activities.runtime.failures import typed_failures
 from activities.starting.ownership import check_remote_ownership
@@ -65,7 +65,7 @@ def told_by_each(root: Root, url: str) -> set[str]:
     with pytest.raises(RemoteUnavailable) as look_failed:
         remote_owner(url, JOB)
     with pytest.raises(RemoteUnavailable) as fetch_failed:
-        fetch_refs(url, JOB, store)
+        fetch_remote_checkpoints(url, JOB, store)
     told = {str(each.value) for each in (push_failed, look_failed, fetch_failed)}
     assert time.monotonic() - begun < SOON
     return told
@@ -94,7 +94,7 @@ def test_a_password_that_git_is_given_is_neither_told_nor_kept(
     given(monkeypatch, **{f"url.{to}/.insteadOf": f"{served.url}/"})
     if password == PASSWORD:
         pushed(root, url)
-        fetch_refs(url, JOB, open_checkpoints(root, JOB))
+        fetch_remote_checkpoints(url, JOB, open_checkpoints(root, JOB))
         url += ".not"
     told = told_by_each(root, url)
     config = load_agent("generalist", {"workspace.remote": url})
@@ -116,7 +116,7 @@ def test_a_certificate_that_git_does_not_know_is_told(
         assert "certificate" in told
         monkeypatch.setenv("GIT_SSL_CAINFO", str(proof))
         pushed(root, url)
-        fetch_refs(url, JOB, open_checkpoints(root, JOB))
+        fetch_remote_checkpoints(url, JOB, open_checkpoints(root, JOB))
 
 
 def test_a_proxy_that_git_is_set_up_with_is_used(
@@ -126,7 +126,7 @@ def test_a_proxy_that_git_is_set_up_with_is_used(
     given(monkeypatch, http__proxy=served.url, http__extraHeader=let_in)
     url = f"http://remote.invalid/{remote.name}"
     pushed(root, url)
-    fetch_refs(url, JOB, open_checkpoints(root, JOB))
+    fetch_remote_checkpoints(url, JOB, open_checkpoints(root, JOB))
 
 
 def test_a_worker_that_lacks_a_checkpoint_waits_for_the_right_password(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from activities.commands import sandbox
-from activities.redaction.credentials import refresh_values
+from activities.redaction.credentials import refresh_credential_values
 from config.schema.shell import ShellConfig
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
@@ -62,7 +62,7 @@ def test_a_variable_of_the_worker_is_seen_and_hidden_in_output(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setenv("INDEX_LOGIN", "sesame-open-42")
-    refresh_values()
+    refresh_credential_values()
     ended = run(
         folder,
         'echo "$LOGIN"; echo "$LOGIN" | wc -c; printf %s "$LOGIN" > seen; ls /proc/self/fd',
@@ -80,7 +80,7 @@ def test_a_variables_value_is_on_no_command_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INDEX_LOGIN", "sesame-open-42")
-    refresh_values()
+    refresh_credential_values()
     shell = ShellConfig(environment={"LOGIN": "INDEX_LOGIN"})
     command = "touch begun; while [ ! -e done ]; do sleep 0.05; done"
     with ThreadPoolExecutor() as pool:

@@ -12,7 +12,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import docx
 import pytest
 
-from activities.documents import DocumentError, extract_bounded, extract_pages
+from activities.documents import DocumentError, extract_bounded, read_document_pages
 from activities.documents.child import MAX_CHARACTERS
 
 
@@ -55,7 +55,7 @@ def _children():
 
 def test_same_pages_as_in_process(real):
     data = real("pypdf-7.1.0/resources/pdflatex-outline.pdf")
-    assert extract_bounded("a.pdf", data) == extract_pages("a.pdf", data)
+    assert extract_bounded("a.pdf", data) == read_document_pages("a.pdf", data)
 
 
 def test_any_current_directory(real, tmp_path, monkeypatch):

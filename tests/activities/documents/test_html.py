@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.documents import extract_pages
+from activities.documents import read_document_pages
 from activities.documents.text import read_document
 
 CASES = Path(__file__).parent / "cases"
@@ -13,7 +13,7 @@ CASES = Path(__file__).parent / "cases"
 
 def text(body: str, head: str = "") -> str:
     data = f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode()
-    return "\n\n".join(page.text for page in extract_pages("a.html", data))
+    return "\n\n".join(page.text for page in read_document_pages("a.html", data))
 
 
 def test_struck_text_is_left_out_and_counted():
@@ -54,7 +54,7 @@ def test_what_a_browser_shows_is_there_and_nothing_else(body, shown):
 
 def test_a_part_begins_at_each_heading_that_has_text_before_it():
     body = "<p>Before.</p><h1>1 Scope</h1><h2>1.1 All [of] it</h2><p>A.</p><h2>1.2 Rest</h2>B."
-    pages = extract_pages("a.html", f"<html><body>{body}</body></html>".encode())
+    pages = read_document_pages("a.html", f"<html><body>{body}</body></html>".encode())
     assert [(page.number, page.sections) for page in pages] == [
         (1, []),
         (2, ["1 Scope", "1.1 All (of) it"]),
@@ -99,12 +99,12 @@ def test_a_guessed_encoding_is_named_and_a_declared_one_is_taken(name, taken_for
 
 
 def test_markdown_names_its_sections():
-    [page] = extract_pages("a.md", b"# Tea\n\n## Water ##\n\n    # code\n#no\n")
+    [page] = read_document_pages("a.md", b"# Tea\n\n## Water ##\n\n    # code\n#no\n")
     assert page.sections == ["Tea", "Water"]
 
 
 def test_many_items_take_no_longer_than_their_number():
     begun = time.process_time()
-    [page] = extract_pages("a.html", b"<html><body><ol>" + b"<li> <b> </b> item" * 50_000)
+    [page] = read_document_pages("a.html", b"<html><body><ol>" + b"<li> <b> </b> item" * 50_000)
     assert page.text.endswith("50000. item")
     assert time.process_time() - begun < 10

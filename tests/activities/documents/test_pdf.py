@@ -25,8 +25,8 @@ from pypdf.generic import (
 from activities.documents import (
     DocumentError,
     extract_bounded,
-    extract_pages,
-    read_bounded,
+    read_document_bounded,
+    read_document_pages,
     section_on_page,
 )
 from activities.documents.pdf_lines import Box, Line, separate_paragraphs, with_raised_numbers
@@ -63,7 +63,7 @@ def saved(writer: PdfWriter) -> bytes:
 
 
 def test_words_are_apart_where_no_letter_says_so():
-    [page] = extract_pages("a.pdf", (CASES / "xelatex-no-space-glyph.pdf").read_bytes())
+    [page] = read_document_pages("a.pdf", (CASES / "xelatex-no-space-glyph.pdf").read_bytes())
     assert "The author felt limitations of updating the original" in page.text
 
 
@@ -77,12 +77,12 @@ def test_words_are_apart_where_no_letter_says_so():
     ],
 )
 def test_values_of_form_fields_are_there(real: Real, document, words):
-    [page] = extract_pages("a.pdf", real(RESOURCES + document))
+    [page] = read_document_pages("a.pdf", real(RESOURCES + document))
     assert set(words) <= set(page.text.split())
 
 
 def test_notes_on_a_page_are_there(real: Real):
-    [page] = extract_pages("a.pdf", real(RESOURCES + "commented.pdf"))
+    [page] = read_document_pages("a.pdf", real(RESOURCES + "commented.pdf"))
     assert page.text.endswith(
         '[Note: note over "kinds"\n\nLike in "kinds of people"\n\n----------\n\nUmlaut: äöüß]'
     )
@@ -90,7 +90,7 @@ def test_notes_on_a_page_are_there(real: Real):
 
 
 def test_outline_gives_sections_with_the_numbers_of_the_page(real: Real):
-    pages = extract_pages("a.pdf", real(RESOURCES + "pdflatex-outline.pdf"))
+    pages = read_document_pages("a.pdf", real(RESOURCES + "pdflatex-outline.pdf"))
     assert [page.sections for page in pages] == [
         [],
         ["1 Foo", "2 Bar", "3 Baz", "4 Foo"],
@@ -107,7 +107,7 @@ def test_printed_page_labels_are_kept():
     writer = made(["Preface."], ["Contents."], ["One."])
     writer.set_page_label(0, 1, PageLabelStyle.LOWERCASE_ROMAN)
     writer.set_page_label(2, 2, PageLabelStyle.DECIMAL)
-    assert [page.label for page in extract_pages("a.pdf", saved(writer))] == ["i", "ii", "1"]
+    assert [page.label for page in read_document_pages("a.pdf", saved(writer))] == ["i", "ii", "1"]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_printed_page_labels_are_kept():
     ],
 )
 def test_words_divided_at_line_ends_are_joined(lines, text):
-    assert extract_pages("a.pdf", saved(made(lines)))[0].text == text
+    assert read_document_pages("a.pdf", saved(made(lines)))[0].text == text
 
 
 def test_raised_numbers_stand_where_their_notes_are_marked():
@@ -157,7 +157,7 @@ def test_raised_numbers_stand_where_their_notes_are_marked():
 
 def test_paragraphs_are_apart_where_lines_are():
     lines = ["One goes on", "here.", "", "", "Two."]
-    assert extract_pages("a.pdf", saved(made(lines)))[0].text == "One goes on\nhere.\n\nTwo."
+    assert read_document_pages("a.pdf", saved(made(lines)))[0].text == "One goes on\nhere.\n\nTwo."
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_paragraphs_are_apart_where_lines_are():
     ],
 )
 def test_paragraphs_terms_and_items_are_apart(lines, text):
-    assert extract_pages("a.pdf", saved(made(lines)))[0].text == text
+    assert read_document_pages("a.pdf", saved(made(lines)))[0].text == text
 
 
 def test_a_line_of_a_narrow_column_goes_on_beside_a_wide_one():
@@ -255,7 +255,7 @@ def test_only_a_line_through_words_strikes_them_out(line, text):
     width = 10 * (0.667 + 0.556 + 0.556 + 0.278)
     drawn = line.replace(" 40 0.8", f" {width:.1f} 0.8")
     stream.set_data(stream.get_data() + f"\n{drawn}".encode())
-    assert extract_pages("a.pdf", saved(writer))[0].text == text
+    assert read_document_pages("a.pdf", saved(writer))[0].text == text
 
 
 def test_hidden_notes_stay_hidden():
@@ -264,19 +264,19 @@ def test_hidden_notes_stay_hidden():
     hidden.flags = AnnotationFlag.HIDDEN
     for note in (shown, hidden):
         writer.add_annotation(0, note)
-    assert extract_pages("a.pdf", saved(writer))[0].text == "Tea.\n\n[Note: Seen.]"
+    assert read_document_pages("a.pdf", saved(writer))[0].text == "Tea.\n\n[Note: Seen.]"
 
 
 def test_a_scan_is_named_as_one(real: Real):
     with pytest.raises(DocumentError, match=r"^a\.pdf: no text in it: a scan, 1 of 1 pages are"):
-        extract_pages("a.pdf", real(SCAN))
+        read_document_pages("a.pdf", real(SCAN))
 
 
 def test_a_scanned_page_beside_others_is_named(real: Real):
     writer = made(["Tea."])
     writer.append(PdfReader(BytesIO(real(SCAN))))
     writer.append(PdfReader(BytesIO(saved(made(["Water."], ["Milk."])))))
-    reading = read_bounded("a.pdf", saved(writer))
+    reading = read_document_bounded("a.pdf", saved(writer))
     assert [page.unread for page in reading.pages] == [False, True, False, False]
     assert "text recognition (OCR)" in reading.pages[1].text
     assert reading.quality.warnings == ["Could not be read: page 2."]
@@ -318,7 +318,7 @@ def test_the_policy_manual_has_the_words_that_pdftotext_finds(policy: Path):
         pytest.skip("pdftotext is not there: Debian's poppler-utils brings it")
     out = subprocess.run(["pdftotext", "-", "-"], input=data, capture_output=True, check=True)
     theirs = out.stdout.decode()
-    reading = read_bounded("policy.pdf", data)
+    reading = read_document_bounded("policy.pdf", data)
     ours = "\n".join(page.text for page in reading.pages)
     assert not reading.quality
     for word in ("must", "should", "may", "shall"):
@@ -336,7 +336,7 @@ def test_the_policy_manual_demands_the_same_as_pdf_and_as_html(policy: Path):
     def demands(name: str, data: bytes) -> Counter[str]:
         found = [
             sentence
-            for sentence in identify_candidates(extract_pages(name, data))
+            for sentence in identify_candidates(read_document_pages(name, data))
             if sentence.binds
         ]
         return Counter(re.sub(r"\W+", "", f"{entry.text}{entry.rest}") for entry in found)

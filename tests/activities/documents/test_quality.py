@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.documents import Page, Quality, extract_pages
-from activities.documents.pages import unread_page_text
+from activities.documents import Page, Quality, read_document_pages
+from activities.documents.pages import unread_page_placeholder
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
 from activities.documents.text import read_document
@@ -41,7 +41,7 @@ def test_a_good_text_is_not_spoken_of():
         (SENTENCE.replace("a", "\ufffd"), "Characters have no meaning: page 2."),
         (SENTENCE.replace("e", "\ue123"), "Characters have no meaning: page 2."),
         (SENTENCE.replace("a", "д"), "Letters of several scripts are mixed in words: page 2."),
-        (unread_page_text("a scan"), "Could not be read: page 2."),
+        (unread_page_placeholder("a scan"), "Could not be read: page 2."),
     ],
 )
 def test_what_is_broken_is_named_with_its_page(broken, said):
@@ -65,15 +65,15 @@ def test_a_list_in_a_text_file_is_not_doubted():
 
 
 def test_a_cover_that_is_a_picture_spoils_no_book():
-    found = quality(unread_page_text("a picture"), *[SENTENCE] * 5)
+    found = quality(unread_page_placeholder("a picture"), *[SENTENCE] * 5)
     assert found.warnings == ["Could not be read: page 1."]
     assert not found.is_unreliable
-    assert quality(SENTENCE, unread_page_text("a picture"), SENTENCE).is_unreliable
+    assert quality(SENTENCE, unread_page_placeholder("a picture"), SENTENCE).is_unreliable
 
 
 def test_a_scan_with_broken_recognition_is_named(real: Real):
     data = real("pypdf-7.1.0/resources/indirect-rotation.pdf")
-    found = assess_quality(ReadingResult(extract_pages("a.pdf", data)))
+    found = assess_quality(ReadingResult(read_document_pages("a.pdf", data)))
     assert found.warnings == ["Words are torn into letters: pages 1, 2, 5."]
     assert found.is_unreliable
 
@@ -89,4 +89,4 @@ def test_a_record_comes_back_as_it_was():
 def test_cases_were_read_well():
     folder = Path(__file__).parent / "cases"
     for path in folder.glob("docx-*"):
-        assert not assess_quality(ReadingResult(extract_pages(path.name, path.read_bytes())))
+        assert not assess_quality(ReadingResult(read_document_pages(path.name, path.read_bytes())))

@@ -17,14 +17,14 @@ from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
 from activities.documents import (
     DocumentError,
-    extract_pages,
     find_page,
     name_unread_pages,
     pages_with_quote,
     parse_pages,
+    read_document_pages,
     render_pages,
 )
-from activities.documents.text import detect_kind
+from activities.documents.text import detect_document_kind
 
 HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
 SIEGE = "pypdf-7.1.0/resources/Seige_of_Vicksburg_Sample_OCR-crazyones-merged.pdf"
@@ -34,7 +34,7 @@ DOCX = "python_docx-1.2.0/features/steps/test_files/"
 
 @pytest.fixture(scope="module")
 def manuals(real):
-    return {path: extract_pages("a.pdf", real(path)) for path in (HYDRO, SIEGE)}
+    return {path: read_document_pages("a.pdf", real(path)) for path in (HYDRO, SIEGE)}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_sentence_of_a_pdf_is_on_the_page_pdftotext_finds_it_on(
 
 
 def test_docx_that_names_its_own_pages(real):
-    pages = extract_pages("a.docx", real(DOCX + "sct-first-page-hdrftr.docx"))
+    pages = read_document_pages("a.docx", real(DOCX + "sct-first-page-hdrftr.docx"))
     assert [page.text for page in pages] == [
         "First page.",
         "Second (even) page.",
@@ -72,7 +72,7 @@ def test_docx_that_names_its_own_pages(real):
 
 
 def test_docx_with_traces_of_its_last_layout(real):
-    pages = extract_pages("a.docx", real(DOCX + "par-rendered-page-breaks.docx"))
+    pages = read_document_pages("a.docx", real(DOCX + "par-rendered-page-breaks.docx"))
     assert [page.text for page in pages] == [
         "No page breaks\n\nPage break here>>",
         "<<followed by more text.\n\nPage break in>>",
@@ -84,7 +84,7 @@ def test_docx_with_traces_of_its_last_layout(real):
 
 
 def test_docx_tables_stand_between_their_paragraphs(real):
-    pages = extract_pages("a.docx", real(DOCX + "sct-inner-content.docx"))
+    pages = read_document_pages("a.docx", real(DOCX + "sct-inner-content.docx"))
     assert [page.text.split() for page in pages] == [
         ["P1", "T2", "P3"],
         ["T4", "P5", "P6"],
@@ -106,7 +106,7 @@ def test_docx_breaks_that_stand_together_make_one_page():
     document.add_paragraph("four", style="Chapter")
     saved = BytesIO()
     document.save(saved)
-    texts = [page.text for page in extract_pages("a.docx", saved.getvalue())]
+    texts = [page.text for page in read_document_pages("a.docx", saved.getvalue())]
     assert texts == ["one", "two", "three", "four"]
 
 
@@ -121,13 +121,13 @@ def test_docx_row_cut_by_a_page_end_counts_once():
     document.add_paragraph("after")
     saved = BytesIO()
     document.save(saved)
-    first, second = extract_pages("a.docx", saved.getvalue())
+    first, second = read_document_pages("a.docx", saved.getvalue())
     assert first.text == "upper lower | upper lower"
     assert second.text == "after"
 
 
 def test_html_manual_without_scripts_and_navigation(real):
-    pages = extract_pages("usage.html", real("mako-1.4.3/doc/usage.html"))
+    pages = read_document_pages("usage.html", real("mako-1.4.3/doc/usage.html"))
     quote = "The most basic way to create a template and render it is through the Template class:"
     [number] = pages_with_quote(pages, quote)
     # One part for each heading, with the heading in its mark.
@@ -158,17 +158,17 @@ PAGE = "<p>„Belege“ müssen, so § 147, bleiben; 5 €.</p>"
 )
 def test_html_is_read_in_the_encoding_a_browser_reads_it_in(head, encoding):
     data = f"<html><head>{head}</head><body>{PAGE}</body></html>".encode(encoding)
-    assert extract_pages("a.html", data)[0].text == PAGE[3:-4]
+    assert read_document_pages("a.html", data)[0].text == PAGE[3:-4]
 
 
 def test_html_with_a_bad_byte_is_utf_8_all_the_same():
     data = f"<html><body>{PAGE}</body></html>".encode().replace(b"5 ", b"\xff ")
-    assert extract_pages("a.html", data)[0].text == PAGE[3:-4].replace("5", "\ufffd")
+    assert read_document_pages("a.html", data)[0].text == PAGE[3:-4].replace("5", "\ufffd")
 
 
 def test_html_in_seven_bits_is_not_taken_for_utf_8():
     page = '<html><head><meta charset="iso-2022-jp"></head><body>帳簿を十年</body></html>'
-    assert extract_pages("a.html", page.encode("iso-2022-jp"))[0].text == "帳簿を十年"
+    assert read_document_pages("a.html", page.encode("iso-2022-jp"))[0].text == "帳簿を十年"
 
 
 @pytest.mark.parametrize("encoding", ["utf-7", "unicode_escape"])
@@ -177,44 +177,44 @@ def test_an_encoding_that_can_say_what_no_file_takes_is_read(encoding):
         f'<html><meta charset="{encoding}"><body>+2AA- \\ud800 '.encode()
         + b"\xe4 tea</body></html>"
     )
-    assert extract_pages("a.html", data)[0].text.endswith(" tea")
+    assert read_document_pages("a.html", data)[0].text.endswith(" tea")
 
 
 def test_xhtml_says_its_encoding_in_its_first_line():
     data = '<?xml version="1.0" encoding="ISO-8859-15"?><html><body>müssen 5 €</body></html>'
-    assert extract_pages("a.xhtml", data.encode("iso-8859-15"))[0].text == "müssen 5 €"
+    assert read_document_pages("a.xhtml", data.encode("iso-8859-15"))[0].text == "müssen 5 €"
 
 
 def test_html_whose_tags_are_never_closed_is_read_to_its_end_or_not_at_all():
     data = b"<html><body>" + b"<font>word " * 1500 + b"the last</body></html>"
-    assert extract_pages("a.html", data)[0].text.endswith("word the last")
+    assert read_document_pages("a.html", data)[0].text.endswith("word the last")
     with pytest.raises(DocumentError, match="too deep"):
-        extract_pages("a.html", data.replace(b"word", b"<font>" * 10))
+        read_document_pages("a.html", data.replace(b"word", b"<font>" * 10))
 
 
 def test_html_note_numbers_are_no_digits_of_the_number_before():
     data = b"<p>kept <b>30</b><sup>1</sup> days from the 1<sup>st</sup> on<sup>2</sup></p>"
-    assert extract_pages("a.html", data)[0].text == "kept 30^1 days from the 1st on2"
+    assert read_document_pages("a.html", data)[0].text == "kept 30^1 days from the 1st on2"
 
 
 def test_html_table_and_dropped_parts():
     html = b"""<!doctype html><title>t</title><nav>menu</nav><script>x()</script><style>p{}</style>
     <p>One&nbsp;<b>bold</b> word.</p><table><tr><th>A<td>B<tr><td>C<td>D</table>caf\xc3\xa9"""
-    assert extract_pages("no-extension", html)[0].text == (
+    assert read_document_pages("no-extension", html)[0].text == (
         "One bold word.\n\nA | B\n\nC | D\n\ncafé"
     )
 
 
 def test_what_comes_before_the_first_element_of_html_is_passed_over():
     before = b"\xef\xbb\xbf\n<?xml version='1.0'?>\n<!-- a > b --> <!---->\n"
-    assert detect_kind("no-extension", before + b"<HTML lang=en>") == "html"
-    assert detect_kind("no-extension", before + b"<htmlish>") == "text"
+    assert detect_document_kind("no-extension", before + b"<HTML lang=en>") == "html"
+    assert detect_document_kind("no-extension", before + b"<htmlish>") == "text"
 
 
 @pytest.mark.parametrize("start", [b"<!---->", b"<?xml?>", b"<!-- -->\n"])
 def test_no_beginning_of_a_file_takes_long_to_look_at(start):
     begun = time.process_time()
-    assert detect_kind("no-extension", start * 26 + b"x") == "text"
+    assert detect_document_kind("no-extension", start * 26 + b"x") == "text"
     assert time.process_time() - begun < 1
 
 
@@ -233,28 +233,31 @@ def test_no_beginning_of_a_file_takes_long_to_look_at(start):
     ],
 )
 def test_plain_text_pages_and_encodings(data, texts):
-    assert [page.text for page in extract_pages("notes.txt", data)] == texts
+    assert [page.text for page in read_document_pages("notes.txt", data)] == texts
 
 
 def test_content_goes_before_extension(real):
-    assert len(extract_pages("wrong.txt", real(HYDRO))) == 19
-    assert extract_pages("wrong.pdf", real(DOCX + "doc-add-section.docx"))[2].text == "Third page"
+    assert len(read_document_pages("wrong.txt", real(HYDRO))) == 19
+    assert (
+        read_document_pages("wrong.pdf", real(DOCX + "doc-add-section.docx"))[2].text
+        == "Third page"
+    )
 
 
 def test_pdf_that_opens_without_a_password(real):
-    [page] = extract_pages("a.pdf", real(ENCRYPTION + "r3-empty-password.pdf"))
+    [page] = read_document_pages("a.pdf", real(ENCRYPTION + "r3-empty-password.pdf"))
     assert page.text
 
 
 @pytest.mark.parametrize("name", ["r2-user-password.pdf", "r6-both-passwords.pdf"])
 def test_encrypted_pdf(real, name):
     with pytest.raises(DocumentError, match=r"^a\.pdf: the PDF is encrypted; .*password$"):
-        extract_pages("a.pdf", real(ENCRYPTION + name))
+        read_document_pages("a.pdf", real(ENCRYPTION + name))
 
 
 def test_scan_without_text(real):
     with pytest.raises(DocumentError, match=r"^scan\.pdf: no text in it .*OCR"):
-        extract_pages("scan.pdf", real("pypdf-7.1.0/resources/git.pdf"))
+        read_document_pages("scan.pdf", real("pypdf-7.1.0/resources/git.pdf"))
 
 
 def _zip(member: str, data: bytes) -> bytes:
@@ -290,7 +293,7 @@ def _zip(member: str, data: bytes) -> bytes:
 )
 def test_what_cannot_be_read_is_said_in_one_line(name, data, said):
     with pytest.raises(DocumentError) as raised:
-        extract_pages(name, data)
+        read_document_pages(name, data)
     message = str(raised.value)
     assert message.startswith(f"{name}: ")
     assert said in message
@@ -301,7 +304,7 @@ def test_every_truncation_of_a_pdf_is_a_document_error_or_pages(real):
     data = real(SIEGE)
     for size in range(1, len(data), len(data) // 5):
         try:
-            assert extract_pages("a.pdf", data[:size])
+            assert read_document_pages("a.pdf", data[:size])
         except DocumentError as error:
             assert "\n" not in str(error)
 
@@ -337,7 +340,7 @@ def _names(names: dict[str, str]) -> DictionaryObject:
     ],
 )
 def test_page_of_a_pdf_that_cannot_be_read_leaves_the_others_and_their_numbers(packed, why):
-    pages = extract_pages("a.pdf", _pdf("", packed, ""))
+    pages = read_document_pages("a.pdf", _pdf("", packed, ""))
     assert [page.text for page in pages] == [
         "Kept ten years.",
         f"(This page could not be read: {why})",
@@ -347,4 +350,4 @@ def test_page_of_a_pdf_that_cannot_be_read_leaves_the_others_and_their_numbers(p
     with pytest.raises(DocumentError, match="page 2 could not be read"):
         find_page(pages, 2)
     with pytest.raises(DocumentError):
-        extract_pages("a.pdf", _pdf(packed))
+        read_document_pages("a.pdf", _pdf(packed))

@@ -10,7 +10,7 @@ import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
-from activities.documents import DocumentError, extract_pages
+from activities.documents import DocumentError, read_document_pages
 from activities.documents.text import read_document
 
 CASES = Path(__file__).parent / "cases"
@@ -18,7 +18,7 @@ MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 
 
 def case(name: str) -> str:
-    return "\n\n".join(page.text for page in extract_pages(name, (CASES / name).read_bytes()))
+    return "\n\n".join(page.text for page in read_document_pages(name, (CASES / name).read_bytes()))
 
 
 def paragraphs(*bodies: str) -> bytes:
@@ -90,7 +90,7 @@ def test_a_style_that_strikes_out_does_so():
     document.add_paragraph("New rule.")
     saved = BytesIO()
     document.save(saved)
-    assert extract_pages("a.docx", saved.getvalue())[0].text == "New rule."
+    assert read_document_pages("a.docx", saved.getvalue())[0].text == "New rule."
 
 
 def test_headings_name_the_sections_of_a_page():
@@ -102,7 +102,7 @@ def test_headings_name_the_sections_of_a_page():
     document.add_paragraph("Here.")
     saved = BytesIO()
     document.save(saved)
-    assert [page.sections for page in extract_pages("a.docx", saved.getvalue())] == [
+    assert [page.sections for page in read_document_pages("a.docx", saved.getvalue())] == [
         ["Scope", "Terms"],
         ["Terms"],
     ]
@@ -117,7 +117,9 @@ def test_without_any_page_a_part_begins_at_each_heading():
     document.add_heading("Rest", 2)
     saved = BytesIO()
     document.save(saved)
-    assert [(page.text, page.sections) for page in extract_pages("a.docx", saved.getvalue())] == [
+    assert [
+        (page.text, page.sections) for page in read_document_pages("a.docx", saved.getvalue())
+    ] == [
         ("Before.", []),
         ("Scope\n\nTerms\n\nAll of it.", ["Scope", "Terms"]),
         ("Rest", ["Rest"]),
@@ -145,7 +147,7 @@ def test_fields_symbols_and_boxes_are_there():
         + run("article 2")
         + '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
     )
-    assert extract_pages("a.docx", data)[0].text == (
+    assert read_document_pages("a.docx", data)[0].text == (
         "Amount \u2264 5 \u2713\n\n\u2612 yes \u2610 no\n\ngreen\n\narticle 2"
     )
 
@@ -163,7 +165,9 @@ def test_formulas_stand_in_the_line():
     )
     body = f"<m:oMath>{power}{text('=')}{fraction}{text('+')}{root}{text('+')}{total}</m:oMath>"
     data = paragraphs(run("Where ") + body + run(" holds."))
-    assert extract_pages("a.docx", data)[0].text == "Where x^2=(a+b)/2+√(y)+∑_(i=1)^n i holds."
+    assert (
+        read_document_pages("a.docx", data)[0].text == "Where x^2=(a+b)/2+√(y)+∑_(i=1)^n i holds."
+    )
 
 
 def test_lists_count_by_level_start_anew_and_go_on():
@@ -205,7 +209,7 @@ def test_lists_count_by_level_start_anew_and_go_on():
         properties.append(parse_xml(place))
     saved = BytesIO()
     document.save(saved)
-    texts = extract_pages("a.docx", saved.getvalue())[0].text.split("\n\n")
+    texts = read_document_pages("a.docx", saved.getvalue())[0].text.split("\n\n")
     assert [text.removesuffix(" Rule.") for text in texts] == [
         *("§ 1", "(a)", "(b)", "1.b.I.", "§ 2", "(b)", "§ 9")
     ]
@@ -214,7 +218,7 @@ def test_lists_count_by_level_start_anew_and_go_on():
 def test_the_number_of_a_linked_note_stands_behind_its_sentence():
     link = f'<w:hyperlink w:anchor="note6">{run("6")}</w:hyperlink>'
     linked = paragraphs(run("It is so. ") + link + run(" Others"), run("In section ") + link)
-    assert extract_pages("a.docx", linked)[0].text == "It is so.6 Others\n\nIn section 6"
+    assert read_document_pages("a.docx", linked)[0].text == "It is so.6 Others\n\nIn section 6"
 
 
 def test_notes_that_lead_to_each_other_have_an_end():
@@ -229,7 +233,7 @@ def test_notes_that_lead_to_each_other_have_an_end():
     with ZipFile(looped, "w") as archive:
         for name, data in (members | {"word/footnotes.xml": loop.encode()}).items():
             archive.writestr(name, data)
-    text = extract_pages("a.docx", looped.getvalue())[0].text
+    text = read_document_pages("a.docx", looped.getvalue())[0].text
     assert text.endswith("[1] Records of minors must be kept for thirty years.[2]")
 
 
@@ -244,4 +248,4 @@ def test_a_main_part_that_is_no_document_is_named():
                 data = data.replace(b"w:document", b"w:glossaryDocument")
             other.writestr(member, data)
     with pytest.raises(DocumentError, match=r"^a\.docx: not a Word document \(its main part"):
-        extract_pages("a.docx", renamed.getvalue())
+        read_document_pages("a.docx", renamed.getvalue())

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.forgotten import ForgottenJob, find_forgotten, list_forgotten
+from activities.checkpoints.forgotten import ForgottenJob, find_forgotten_record, list_forgotten
 from activities.checkpoints.locks import file_lock
-from activities.forgetting.paths import LOCKS, exists_on_root, job_paths, remove_job_paths
+from activities.forgetting.paths import LOCKS, has_job_files, job_paths, remove_job_paths
 
 JOB = "read/the law.git"
 FILES = 500
@@ -57,14 +57,14 @@ def test_all_of_a_job_goes_and_all_of_others_stays(root: Root) -> None:
     mine.write_text("by hand")
     remove_job_paths(root, ForgottenJob(job=JOB, timestamp=86_400))
     assert sorted(left(root)) == sorted([*stays, str(mine.relative_to(root.path))])
-    record = find_forgotten(root, JOB)
+    record = find_forgotten_record(root, JOB)
     assert record
     assert record.message == (
         f"job {JOB} was forgotten on 1970-01-02: its workspace and checkpoints are no more"
     )
-    assert find_forgotten(root, "another") is None
+    assert find_forgotten_record(root, "another") is None
     remove_job_paths(root, record)
-    assert find_forgotten(root, JOB) == record
+    assert find_forgotten_record(root, JOB) == record
 
 
 def test_links_are_removed_and_what_they_lead_to_stays(root: Root, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_whoever_is_at_the_repository_is_waited_for(root: Root) -> None:
         with file_lock(root.repository(JOB) / LOCKS[0], seconds=1):
             held.set()
             time.sleep(0.5)
-            assert exists_on_root(root, JOB)
+            assert has_job_files(root, JOB)
             released.append(time.monotonic())
 
     thread = threading.Thread(target=hold)
@@ -120,7 +120,7 @@ def test_whoever_is_at_the_repository_is_waited_for(root: Root) -> None:
     remove_job_paths(root, ForgottenJob(job=JOB, timestamp=1))
     thread.join()
     assert released
-    assert not exists_on_root(root, JOB)
+    assert not has_job_files(root, JOB)
 
 
 @pytest.mark.parametrize("milliseconds", [0, 5, 20])
@@ -141,7 +141,7 @@ def test_killed_anywhere_the_next_call_finishes(root: Root, milliseconds: int) -
     for place in job_paths(root, JOB):
         assert not place.exists() or len(list(place.rglob("*.md"))) == FILES
     if not job_paths(root, JOB)[0].exists():
-        record = find_forgotten(root, JOB)
+        record = find_forgotten_record(root, JOB)
         assert record
         assert [one.job for one in list_forgotten(root)] == [JOB]
     remove_job_paths(root, ForgottenJob(job=JOB, timestamp=1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.guards.matching import Situation, count_lines_to_read
+from activities.guards.matching import Situation, count_lines_for_matching
 from protocol.tools import READ_LINES
 from tests.activities.standing import Standing
 
@@ -34,4 +34,4 @@ def test_a_range_without_a_length_has_the_one_that_is_shown(
     now = Situation.from_snapshot(
         job.open(), "before_tool", "read_file", {"path": "a.log", **given}
     )
-    assert count_lines_to_read(now) == lines
+    assert count_lines_for_matching(now) == lines

@@ -40,7 +40,7 @@ def test_what_is_missing_is_named(summary: str, missing: str) -> None:
 
 
 def test_what_is_missing_is_written_by_the_system() -> None:
-    made = context_summary.complete_summary("Only todo 13 matters.", NEEDED)
+    made = context_summary.complete_context_summary("Only todo 13 matters.", NEEDED)
     assert made.startswith("Only todo 13 matters.")
     assert "- todo 2: Warm the pot." in made
     assert "- notes/pot.md" in made
@@ -49,11 +49,11 @@ def test_what_is_missing_is_written_by_the_system() -> None:
 
 def test_a_name_that_is_not_utf_8_can_be_told() -> None:
     needed = context_summary.required_summary_mentions(PHASE, ["notes/caf\udce9"])
-    assert "- notes/caf?" in context_summary.complete_summary("", needed).encode().decode()
+    assert "- notes/caf?" in context_summary.complete_context_summary("", needed).encode().decode()
 
 
 def test_a_summary_is_bounded_and_still_complete() -> None:
-    made = context_summary.complete_summary("word " * 50_000, NEEDED)
+    made = context_summary.complete_context_summary("word " * 50_000, NEEDED)
     assert count_tokens(made) <= SUMMARY_TOKENS
     assert not NEEDED.missing_from(made)
 
@@ -80,10 +80,10 @@ def test_without_a_model_the_last_calls_and_what_is_open_are_kept() -> None:
 def test_what_is_cut_in_a_transcript_is_said_to_go_on() -> None:
     written = {"function": {"name": "write_file", "arguments": "y" * 30}}
     long = {"role": "tool", "content": "x" * 30, "tool_calls": [written]}
-    assert context_summary.transcript_line(long, 20) == (
+    assert context_summary.summary_transcript_line(long, 20) == (
         f"tool: {'x' * 20} [TRUNCATED] write_file({'y' * 20} [TRUNCATED])"
     )
-    assert "TRUNCATED" not in context_summary.transcript_line(long, 30)
+    assert "TRUNCATED" not in context_summary.summary_transcript_line(long, 30)
 
 
 def test_the_question_holds_what_must_be_kept_and_bounds_the_rest() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.job.conversation import Conversation, call_id, tool_result
+from activities.job.conversation import Conversation, conversation_call_id, conversation_tool_result
 from activities.text.tokens import message_tokens
 
 
@@ -81,8 +81,10 @@ def test_lone_surrogates_can_be_stored_and_sent(empty: Conversation) -> None:
 
 
 def test_calls_of_a_step_are_found_behind_their_results(empty: Conversation) -> None:
-    calls = [{"id": call_id(3, n), "function": {"name": "wait"}} for n in (0, 1)]
-    held = empty.append({"role": "assistant", "tool_calls": calls}, tool_result(3, 0, "ok"))
+    calls = [{"id": conversation_call_id(3, n), "function": {"name": "wait"}} for n in (0, 1)]
+    held = empty.append(
+        {"role": "assistant", "tool_calls": calls}, conversation_tool_result(3, 0, "ok")
+    )
     assert held.tool_calls(3) == calls
     for step in (2, 4):
         with pytest.raises(LookupError, match=f"step {step}"):

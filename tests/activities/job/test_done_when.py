@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from activities.job.done_when import read_done_when
-from activities.job.plan_file import parse_todo_file
+from activities.job.plan_file import parse_agent_todo_file
 from activities.steps.gate_facts import read_facts
 from protocol.state import Todo
 from tests.activities.standing import Standing
@@ -162,7 +162,7 @@ def test_a_condition_that_cannot_be_used_is_refused_where_it_is_written(
     assert answer.startswith("Error: ")
     assert told in answer
     assert "todos.yaml" not in job.paths()
-    found = parse_todo_file(json.dumps({"todos": todos}).encode()).todos[0]
+    found = parse_agent_todo_file(json.dumps({"todos": todos}).encode()).todos[0]
     assert found.done_when is None
     assert told in str(found.done_when_error)
 
@@ -173,7 +173,7 @@ def test_a_condition_is_handed_over_with_its_todo(tmp_path: Path) -> None:
     job.write("plan.md", "## Phase 1: Tea\n- [ ] x\n")
     todos = [{"id": 1, "content": "x", "done_when": wanted}, {"id": 2, "content": "y"}]
     job.call("todo_write", phase="p", description="", todos=todos)
-    first, second = parse_todo_file(job.text("todos.yaml").encode()).todos
+    first, second = parse_agent_todo_file(job.text("todos.yaml").encode()).todos
     assert first.done_when == read_done_when(wanted)
     assert second.done_when is None
     assert second.done_when_error is None

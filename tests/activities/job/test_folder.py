@@ -19,7 +19,7 @@ import pytest
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
 from activities.checkpoints.locks import file_lock
-from activities.job.folder import FolderUpdater, pack_if_full, publish_checkpoint
+from activities.job.folder import JobFolderUpdater, pack_full_job_journal, publish_checkpoint
 from tests.activities.checkpoints.test_projection import in_tree, on_disk
 from tests.activities.standing import JOB, Standing, environment
 from tests.soak import soak
@@ -44,7 +44,7 @@ async def test_no_step_waits_for_a_pack(tmp_path: Path, monkeypatch: pytest.Monk
         packed.set()
 
     monkeypatch.setattr(Checkpoints, "pack", slowly)
-    follower = FolderUpdater(job.root)
+    follower = JobFolderUpdater(job.root)
 
     async def step() -> None:
         async with follower.update_meanwhile(job.commit):
@@ -77,7 +77,7 @@ async def test_a_journal_that_cannot_be_packed_costs_no_step(
     monkeypatch.setattr(Checkpoints, "pack", full)
 
     async def step() -> None:
-        async with FolderUpdater(job.root).update_meanwhile(job.commit):
+        async with JobFolderUpdater(job.root).update_meanwhile(job.commit):
             await asyncio.to_thread(tried.wait, PATIENCE)
             async with asyncio.timeout(PATIENCE):
                 while "not packed" not in caplog.text:  # noqa: ASYNC110 - it offers nothing else
@@ -140,7 +140,7 @@ async def test_a_pack_of_its_own_that_the_end_of_a_phase_meets_is_no_warning(
                 assert go_on.wait(PATIENCE)
 
     monkeypatch.setattr(Checkpoints, "pack", slowly)
-    beside = threading.Thread(target=pack_if_full, args=(repository, JOB))
+    beside = threading.Thread(target=pack_full_job_journal, args=(repository, JOB))
     beside.start()
     assert begun.wait(PATIENCE)
     with caplog.at_level("INFO", "longhaul.folder"):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from activities.job.workspace_summary import MAX_FILES, with_summary, workspace_summary
+from activities.job.workspace_summary import MAX_FILES, with_workspace_summary, workspace_summary
 from activities.phases.orientation import orientation_messages
-from activities.text.tokens import clip_text, count_tokens
-from activities.toolkit.context import no_heartbeat
+from activities.text.tokens import clip_to_tokens, count_tokens
+from activities.toolkit.context import no_tool_heartbeat
 from protocol.state import ScopeItem
 from tests.activities.standing import Standing
 
 
 def summary(job: Standing) -> str:
     found = job.open()
-    return workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+    return workspace_summary(found.files, found.changes, found.state, no_tool_heartbeat)
 
 
 def test_files_with_purpose_size_and_step(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_progress_and_scope(tmp_path: Path) -> None:
         ScopeItem(id="S1", text="tea"),
         ScopeItem(id="S2", text="w", status="dropped"),
     ]
-    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+    text = workspace_summary(found.files, found.changes, found.state, no_tool_heartbeat)
     for words in (
         "Progress: 1/3",
         "Step 1. Notes: found it",
@@ -67,7 +67,9 @@ def test_progress_and_scope(tmp_path: Path) -> None:
     assert "- open: S1 tea" in text
     # After a rewind nobody should resume the old list.
     found = job.open()
-    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat, given_up=True)
+    text = workspace_summary(
+        found.files, found.changes, found.state, no_tool_heartbeat, given_up=True
+    )
     assert "## Open" not in text
     assert "## Given up with it\n\n- Step 2." in text
 
@@ -77,7 +79,7 @@ def test_many_files_are_counted(tmp_path: Path) -> None:
     found = job.open()
     for number in range(MAX_FILES + 20):
         found.files = found.files.write(f"many/{number:04d}", b"")
-    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+    text = workspace_summary(found.files, found.changes, found.state, no_tool_heartbeat)
     assert "- … and 24 more" in text
 
 
@@ -88,7 +90,7 @@ def test_many_files_alike_do_not_push_out_what_is_open(tmp_path: Path) -> None:
         for name in ("draft.md", "research.md", "citations.md", "final.json"):
             path = f"requirements/req_{number:03d}/{name}"
             found.files = found.files.write(path, f"# REQ-{number:03d}, {name}\n\nx".encode())
-    found.files = with_summary(found)
+    found.files = with_workspace_summary(found)
     assert found.read_text("workspace_summary.md").count("- requirements/") == 240
     first = orientation_messages(found, "")[1]["content"]
     assert first.count("- requirements/") == 4
@@ -114,6 +116,6 @@ def test_huge_files_fit_into_the_first_messages(tmp_path: Path) -> None:
 
 def test_a_clipped_text_ends_with_a_whole_character() -> None:
     for limit in range(1, 12):
-        head = clip_text("🜁" * 10, limit, "more").partition("\n[TRUNCATED")[0]
+        head = clip_to_tokens("🜁" * 10, limit, "more").partition("\n[TRUNCATED")[0]
         assert head == "🜁" * len(head)
-    assert clip_text("tea", 10, "more") == "tea"
+    assert clip_to_tokens("tea", 10, "more") == "tea"

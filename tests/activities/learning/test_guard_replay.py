@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.learning.finished_jobs import finished_jobs, job_repositories, read_finished_job
+from activities.learning.finished_jobs import (
+    finished_jobs,
+    list_job_repositories,
+    read_finished_job,
+)
 from activities.learning.guard_replay import replay_guard
 from config.learned_guards import ReplayCounts
 from config.schema.guards import Guard, Match
@@ -75,7 +79,7 @@ def test_a_damaged_repository_keeps_no_other_from_being_read(job: Standing, dama
     else:
         for file in (bad / "journal").iterdir():
             file.write_bytes(b"x" * file.stat().st_size)
-    assert whole in job_repositories(job.root)
+    assert whole in list_job_repositories(job.root)
     assert hits(job.root) == 1
     assert list(finished_jobs(job.root)) == [whole.stem]
     assert read_finished_job(bad) is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.guards.matching import Situation, matched_groups
+from activities.guards.matching import Situation, match_guard_groups
 from activities.learning.learning_pass import LearningPass
 from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.proposals import propose_guard
@@ -91,7 +91,7 @@ def test_a_run_counts_for_the_todo_it_was_made_in_and_only_if_it_was_made(tmp_pa
 
     def applies() -> bool:
         now = Situation.from_snapshot(job.open(), "todo_complete", "todo_complete")
-        return matched_groups(rule, now) is not None
+        return match_guard_groups(rule, now) is not None
 
     assert applies()
     assert job.call("run_command", command="true", timeout=10**6).startswith("Error")

@@ -10,9 +10,9 @@ import pytest
 from activities.learning.patterns import extract_patterns
 from activities.learning.precision import (
     GuardFigures,
-    guard_figures,
     is_guard_ready,
-    next_guard_stage,
+    measure_guard_precision,
+    next_stage_by_precision,
 )
 from activities.learning.proposals import propose_guard
 from config.learned_guards import LearnedRevision
@@ -148,25 +148,25 @@ def hit(id: int, **details: Any) -> Any:
 
 def test_a_hit_is_wrong_when_its_file_is_part_of_an_accepted_result() -> None:
     results = {"job-1": frozenset(["scratch/1.md"])}
-    found = guard_figures(learned(), [hit(n) for n in range(10)], results)
+    found = measure_guard_precision(learned(), [hit(n) for n in range(10)], results)
     assert (found.evaluations, found.wrong) == (10, 1)
 
 
 def test_a_hit_is_wrong_when_a_person_approved_that_call() -> None:
     approved = row(3, type="approval")
-    found = guard_figures(learned(), [*(hit(n) for n in range(10)), approved], {})
+    found = measure_guard_precision(learned(), [*(hit(n) for n in range(10)), approved], {})
     assert (found.evaluations, found.wrong) == (10, 1)
 
 
 def test_a_hit_is_not_wrong_when_a_person_approved_another_call_of_its_reply() -> None:
     approved = row(3, type="approval", path="output/tea.md")
-    assert guard_figures(learned(), [hit(3), approved], {}).wrong == 0
+    assert measure_guard_precision(learned(), [hit(3), approved], {}).wrong == 0
 
 
 @pytest.mark.parametrize("path", ["./scratch/1.md", "scratch//1.md", "scratch/./1.md"])
 def test_a_file_is_the_same_however_it_is_spelled(path: str) -> None:
     results = {"job-1": frozenset(["scratch/1.md"])}
-    assert guard_figures(learned(), [hit(1, path=path)], results).wrong == 1
+    assert measure_guard_precision(learned(), [hit(1, path=path)], results).wrong == 1
     made = proposed(path=path)
     assert made.guard
     assert made.guard.match.path == ["scratch/*"]
@@ -175,14 +175,17 @@ def test_a_file_is_the_same_however_it_is_spelled(path: str) -> None:
 def test_a_refusal_is_wrong_when_a_person_bypassed_it() -> None:
     refused = [hit(n, stage="") for n in range(10)]
     bypassed = [row(20, type="approval", guard="generalist.write_file.scratch")]
-    found = guard_figures(
+    found = measure_guard_precision(
         learned(stage="active"), [*refused, *bypassed], {"job-1": frozenset(["scratch/1.md"])}
     )
     assert (found.evaluations, found.wrong) == (10, 1)
 
 
 def test_what_was_before_a_guard_as_it_is_now_does_not_count() -> None:
-    assert guard_figures(learned(since=1005), [hit(n) for n in range(10)], {}).evaluations == 5
+    assert (
+        measure_guard_precision(learned(since=1005), [hit(n) for n in range(10)], {}).evaluations
+        == 5
+    )
 
 
 def test_a_guard_is_ready_after_enough_evaluations_of_which_few_were_wrong() -> None:
@@ -192,13 +195,15 @@ def test_a_guard_is_ready_after_enough_evaluations_of_which_few_were_wrong() -> 
 
 
 def test_an_active_guard_that_is_wrong_too_often_goes_back() -> None:
-    assert next_guard_stage("active", GuardFigures(20, 2), SETTINGS) is None
-    assert next_guard_stage("active", GuardFigures(20, 3), SETTINGS) == (
+    assert next_stage_by_precision("active", GuardFigures(20, 2), SETTINGS) is None
+    assert next_stage_by_precision("active", GuardFigures(20, 3), SETTINGS) == (
         "experiment", "went back by itself: 20 evaluations, 3 wrong (15%)",
     )  # fmt: skip
 
 
 def test_a_guard_becomes_active_by_itself_only_when_configured() -> None:
-    assert next_guard_stage("experiment", GuardFigures(20, 0), SETTINGS) is None
+    assert next_stage_by_precision("experiment", GuardFigures(20, 0), SETTINGS) is None
     alone = SETTINGS.model_copy(update={"promote": True})
-    assert (next_guard_stage("experiment", GuardFigures(20, 0), alone) or ("",))[0] == "active"
+    assert (next_stage_by_precision("experiment", GuardFigures(20, 0), alone) or ("",))[
+        0
+    ] == "active"

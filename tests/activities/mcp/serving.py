@@ -19,7 +19,7 @@ import pytest
 from temporalio.common import RawValue
 
 from activities.mcp.declarations import declare_tools
-from activities.steps.tool_call import remote_activity
+from activities.steps.tool_call import remote_tool_call_activity
 from activities.toolkit.agent_tools import agent_tools
 from config.loader import load_agent
 from config.schema.agent import AgentConfig
@@ -98,7 +98,7 @@ def call(
         job.reply((name, raw))
     request = job.request()
     env = environment(local=False, attempt=attempt, activity_id=activity_id or str(job.step))
-    run = remote_activity(job.root)
+    run = remote_tool_call_activity(job.root)
     reply = run_dynamic(env, run, name, request)
     job.commit = reply.commit
     return reply

@@ -8,7 +8,7 @@ import pytest
 
 from activities.mcp.declarations import declare_tools, unique_name
 from activities.mcp.errors import ServerUnavailable
-from activities.toolkit.agent_tools import check_servers, tools_by_name
+from activities.toolkit.agent_tools import agent_tools_by_name, check_agent_server_names
 from activities.toolkit.tool_offer import offer_tools
 from config.loader import load_agent
 from config.schema.agent import ConfigError
@@ -27,7 +27,7 @@ def test_tools_have_a_name_that_endpoints_take_and_a_page(ledger: Path) -> None:
     assert "odd__note" in names(config)
     [odd_one] = [name for name in names(config) if name.startswith("odd__with")]
     assert odd_one.isascii()
-    entry = tools_by_name(config)["odd__note"]
+    entry = agent_tools_by_name(config)["odd__note"]
     assert entry.page.startswith("# odd__note(text, times?)\n\nNote a text.\n\nIt is kept.")
     assert "- `text`: What to note." in entry.page
     assert entry.schema["function"]["parameters"]["required"] == ["text"]
@@ -42,8 +42,8 @@ def test_effects_are_what_the_server_says_unless_the_agent_knows_better(ledger: 
     assert effects["fall"] == "repeatable"
     assert effects["crash"] == "once"
     assert effects["note"] == "repeatable"
-    assert tools_by_name(config)["odd__look"].at_most_once
-    assert not tools_by_name(config)["odd__note"].at_most_once
+    assert agent_tools_by_name(config)["odd__look"].at_most_once
+    assert not agent_tools_by_name(config)["odd__note"].at_most_once
 
 
 def test_a_tool_with_a_wrong_schema_is_left_out_and_said_so(ledger: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_variable_that_is_not_set_is_named(ledger: Path) -> None:
 def test_a_server_has_no_name_of_ours() -> None:
     config = load_agent("generalist", {"mcp": {"files": {"command": ["x"]}}})
     with pytest.raises(ConfigError, match="files is the name of a tool or a group of tools"):
-        check_servers(config)
+        check_agent_server_names(config)
 
 
 def test_many_tools_are_deferred_like_ours(ledger: Path) -> None:

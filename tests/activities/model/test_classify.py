@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from activities.model.classify import classify_reply, unquoted_text
+from activities.model.classify import classify_reply, unquoted_reply_text
 from config.loader import load_agent
 
 ASKS = [
@@ -128,8 +128,8 @@ def test_a_question_that_nobody_answered_counts_whatever_stands_before() -> None
 
 
 def test_code_that_is_never_closed_hides_what_follows_and_no_more() -> None:
-    assert unquoted_text("One.\n```\nShall I?") == "One."
-    assert unquoted_text("~~~~\n~~~\nShall I?\n~~~~\nTwo.") == "Two."
+    assert unquoted_reply_text("One.\n```\nShall I?") == "One."
+    assert unquoted_reply_text("~~~~\n~~~\nShall I?\n~~~~\nTwo.") == "Two."
 
 
 @pytest.mark.parametrize(

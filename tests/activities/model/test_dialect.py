@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.job.conversation import to_wire
+from activities.job.conversation import encode_without_credentials
 from activities.model.dialect import (
     COUNTS,
     EFFORT,
@@ -23,7 +23,7 @@ from activities.model.dialect import (
     TURNS,
     Dialect,
 )
-from activities.model.prompt import plain_prompt_body
+from activities.model.prompt import simple_prompt_body
 from config.schema.agent_sections import ModelConfig
 
 MODEL = ModelConfig(name="m", reasoning_effort="high", cache_marks="breakpoint")
@@ -184,7 +184,7 @@ def worded(*messages: dict[str, Any], without: str) -> Any:
 
 
 def test_settings_are_named_as_the_endpoint_wants_them() -> None:
-    body = plain_prompt_body(MODEL, "s", 'What is "max_completion_tokens": 3?')
+    body = simple_prompt_body(MODEL, "s", 'What is "max_completion_tokens": 3?')
     sent = json.loads(Dialect(frozenset({LIMIT, COUNTS})).adapt_body(body))
     assert (sent["max_tokens"], sent["stream"]) == (8000, True)
     assert not {"max_completion_tokens", "stream_options"} & set(sent)
@@ -193,7 +193,7 @@ def test_settings_are_named_as_the_endpoint_wants_them() -> None:
 
 def test_a_message_of_calls_alone_has_text() -> None:
     messages = [ASKED, {**CALLS, "content": None}, {"role": "user", "content": str(CALLS)}]
-    body = to_wire({"model": "m", "messages": messages})
+    body = encode_without_credentials({"model": "m", "messages": messages})
     sent = json.loads(Dialect(frozenset({NULL})).adapt_body(body))["messages"]
     assert sent == [ASKED, {**CALLS, "content": ""}, messages[2]]
 

@@ -17,12 +17,12 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.job.conversation import to_wire
+from activities.job.conversation import encode_without_credentials
 from activities.model.client import call_endpoint
 from activities.model.endpoint import REHEARSAL, chosen_model_name, connect_endpoint
 from activities.model.forms import ChatForm
 from activities.model.stream import MAX_TEXT, StreamedReply
-from activities.steps.model_call import assistant_message, provider_data
+from activities.steps.model_call import model_call_message, model_call_provider_data
 from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS
 from rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
@@ -48,9 +48,11 @@ async def asked(
 def sent_back(got: StreamedReply, maker: str, reasoning: bool | None = None) -> str:
     """Return the message that such a provider is sent about a reply from `one`."""
     got.maker = "one"
-    message, data = assistant_message(1, got), provider_data(1, got)
+    message, data = model_call_message(1, got), model_call_provider_data(1, got)
     form = ChatForm(maker, reasoning)
-    return form.render(to_wire(message), to_wire(data) if data else b"").decode()
+    return form.render(
+        encode_without_credentials(message), encode_without_credentials(data) if data else b""
+    ).decode()
 
 
 async def failed(scripted: Any, patience: float = 5) -> ApplicationError:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.model.prompt import fixed_prompt_tokens, request_body
+from activities.model.prompt import fixed_prompt_tokens, job_prompt_body
 from activities.phases.orientation import orientation_messages
 from activities.text.tokens import count_tokens
-from activities.toolkit.tool_offer import unused_tools
+from activities.toolkit.tool_offer import unoffered_tools
 from protocol.state import PhaseKind
 from tests.activities.standing import AT, Standing
 
@@ -23,7 +23,7 @@ def begun(path: Path, kind: PhaseKind, *, document: bool = False, traces: bool =
     if document:
         job.write("documents/tea.md", "# Tea")
     snapshot = job.open()
-    snapshot.state.unused_tools = unused_tools(snapshot.files, has_traces=traces)
+    snapshot.state.unused_tools = unoffered_tools(snapshot.files, has_traces=traces)
     snapshot.begin_conversation(*orientation_messages(snapshot, ""))
     job.commit = snapshot.save("begun", AT)
     return job
@@ -39,7 +39,7 @@ def test_it_is_small(tmp_path: Path, kind: PhaseKind) -> None:
 def test_no_tool_is_offered_that_the_job_cannot_use(tmp_path: Path) -> None:
     def offered(job: Standing) -> set[str]:
         snapshot = job.open()
-        body = json.loads(request_body(snapshot, snapshot.config.model, None))
+        body = json.loads(job_prompt_body(snapshot, snapshot.config.model, None))
         return {tool["function"]["name"] for tool in body["tools"]}
 
     bare = offered(begun(tmp_path / "bare", "strategic"))
@@ -50,14 +50,14 @@ def test_no_tool_is_offered_that_the_job_cannot_use(tmp_path: Path) -> None:
 
 def test_a_question_that_is_used_up_is_not_offered(tmp_path: Path) -> None:
     files = Standing.begin(tmp_path).open().files
-    unused = unused_tools(files, has_traces=True, may_ask=False)
+    unused = unoffered_tools(files, has_traces=True, may_ask=False)
     assert "request_clarification" in unused
-    assert "request_clarification" not in unused_tools(files, has_traces=True)
+    assert "request_clarification" not in unoffered_tools(files, has_traces=True)
 
 
 def test_schemas_say_nothing_that_tells_a_model_nothing(tmp_path: Path) -> None:
     snapshot = begun(tmp_path, "strategic").open()
-    body = json.loads(request_body(snapshot, snapshot.config.model, None))
+    body = json.loads(job_prompt_body(snapshot, snapshot.config.model, None))
     text = json.dumps(body["tools"])
     for waste in ('"title"', '"null"', "$ref", "$defs", "maxLength"):
         assert waste not in text

@@ -10,10 +10,15 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import Conversation, MessageForm, to_wire, tool_result
-from activities.model.forms import ChatForm, ReasoningWeights, ResponsesForm
+from activities.job.conversation import (
+    Conversation,
+    ConversationForm,
+    conversation_tool_result,
+    encode_without_credentials,
+)
+from activities.model.forms import ChatForm, MessageFormWeights, ResponsesForm
 from activities.model.stream import StreamedReply
-from activities.steps.model_call import assistant_message, provider_data
+from activities.steps.model_call import model_call_message, model_call_provider_data
 from protocol.requests import Usage
 
 ONE = "http://one/v1 m"
@@ -45,11 +50,15 @@ def conversation(tmp_path: Path) -> Conversation:
 
 def add(held: Conversation, step: int, streamed: StreamedReply) -> Conversation:
     """Append a reply and the results of its calls."""
-    held = held.append_reply(assistant_message(step, streamed), provider_data(step, streamed))
-    return held.append(*(tool_result(step, n, "a.md") for n in range(len(streamed.calls))))
+    held = held.append_reply(
+        model_call_message(step, streamed), model_call_provider_data(step, streamed)
+    )
+    return held.append(
+        *(conversation_tool_result(step, n, "a.md") for n in range(len(streamed.calls)))
+    )
 
 
-def sent(held: Conversation, form: MessageForm | None) -> list[dict[str, Any]]:
+def sent(held: Conversation, form: ConversationForm | None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(held.wire_bytes(0, None, form)))
     return found
 
@@ -68,7 +77,7 @@ def test_items_go_back_as_they_came_with_the_provider_s_ids(conversation: Conver
     "form", [ResponsesForm("http://one/v1 other", True), ResponsesForm(ONE, False)]
 )
 def test_another_model_gets_the_same_without_ids(
-    conversation: Conversation, form: MessageForm
+    conversation: Conversation, form: ConversationForm
 ) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     assert sent(held, form)[2:] == [
@@ -133,8 +142,9 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     for step in range(1, 9):
         items = [{**REASONING, "id": f"rs_{step}"}, {**CALL, "call_id": f"call_{step}"}]
         held = held.append_reply(
-            assistant_message(step, reply(items=items)), provider_data(step, reply(items=items))
-        ).append(tool_result(step, 0, "x" * 500))
+            model_call_message(step, reply(items=items)),
+            model_call_provider_data(step, reply(items=items)),
+        ).append(conversation_tool_result(step, 0, "x" * 500))
     view = ContextView(held, Compaction(cleared=10, folded=6, summary="So far."))
     form = ResponsesForm(ONE, True)
     items = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
@@ -145,11 +155,11 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     assert items[5]["output"].startswith("[result cleared")
     assert items[5]["call_id"] == "call_3"
     # Encrypted items are counted as well, for the model that gets them.
-    more = view.count_tokens("o200k_base", ReasoningWeights(ONE, None)) - view.count_tokens(
+    more = view.count_tokens("o200k_base", MessageFormWeights(ONE, None)) - view.count_tokens(
         "o200k_base"
     )
     assert more == 6 * int(160 * 3 / 16)
-    other = ReasoningWeights("another", None)
+    other = MessageFormWeights("another", None)
     assert view.count_tokens("o200k_base", other) == view.count_tokens("o200k_base")
 
 
@@ -157,12 +167,12 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     "form", [ChatForm(ONE, None, "breakpoint"), ResponsesForm(ONE, True, "breakpoint")]
 )
 def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
-    conversation: Conversation, form: MessageForm
+    conversation: Conversation, form: ConversationForm
 ) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     held = add(held, 2, reply(items=ITEMS))
     # A reply without calls gets no cache mark: endpoints accept none on a model's text.
-    held = held.append_reply(assistant_message(3, reply(calls=[])), None)
+    held = held.append_reply(model_call_message(3, reply(calls=[])), None)
     view = ContextView(held, Compaction())
     messages = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
     marked = [n for n, each in enumerate(messages) if "prompt_cache_breakpoint" in str(each)]
@@ -184,4 +194,4 @@ def test_the_bytes_of_what_nobody_wants_back_are_those_that_are_stored(
     assert held.wire_bytes(0, None, ChatForm(ONE, None)) == held.wire_bytes()
     assert held.provider_data(2) is None
     assert held.without_provider_data == held.files
-    assert to_wire(sent(held, None)[0]) == held.wire_bytes()[0]
+    assert encode_without_credentials(sent(held, None)[0]) == held.wire_bytes()[0]

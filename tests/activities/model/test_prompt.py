@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.model.prompt import request_body
+from activities.model.prompt import job_prompt_body
 from protocol.scope import scope_from_texts
 from protocol.state import DoneWhen, PhaseKind
 from tests.activities.standing import Standing
@@ -18,7 +18,7 @@ RULE = "\N{BOX DRAWINGS DOUBLE HORIZONTAL}" * 8
 def last(job: Standing, correction: str | None = None) -> list[str]:
     """Return the lines of a request's last message."""
     snapshot = job.open()
-    body = json.loads(request_body(snapshot, snapshot.config.model, correction))
+    body = json.loads(job_prompt_body(snapshot, snapshot.config.model, correction))
     assert body["messages"][-1]["role"] == "user"
     text: str = body["messages"][-1]["content"]
     return text.splitlines()
@@ -26,7 +26,7 @@ def last(job: Standing, correction: str | None = None) -> list[str]:
 
 def sent(job: Standing) -> bytes:
     snapshot = job.open()
-    return request_body(snapshot, snapshot.config.model, None)
+    return job_prompt_body(snapshot, snapshot.config.model, None)
 
 
 def standing(path: Path, kind: PhaseKind) -> Standing:
@@ -93,6 +93,6 @@ def test_every_turn_has_it_and_only_the_newest(tmp_path: Path, kind: PhaseKind) 
     for _ in range(2):
         job.call("list_files")
         snapshot = job.open()
-        body = json.loads(request_body(snapshot, snapshot.config.model, None))
+        body = json.loads(job_prompt_body(snapshot, snapshot.config.model, None))
         shown = ["Todo list ·" in str(message["content"]) for message in body["messages"]]
         assert shown == [False] * (len(shown) - 1) + [True]

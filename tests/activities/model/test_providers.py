@@ -6,8 +6,8 @@ import pytest
 
 from activities.model.dialect import Dialect
 from activities.model.providers import (
-    cache_key,
     drops_reasoning_when_forced,
+    provider_cache_key,
     provider_name,
     takes_cache_key,
 )
@@ -76,6 +76,6 @@ def test_a_demand_for_a_call_costs_reasoning_at_some(address: str, name: str, dr
 
 
 def test_keys_are_short_and_tell_nothing() -> None:
-    assert cache_key("invoices of Ada", 2) != cache_key("invoices of Ada", 3)
-    assert "Ada" not in cache_key("invoices of Ada", 2)
-    assert len(cache_key("x" * 500, "review")) <= 64
+    assert provider_cache_key("invoices of Ada", 2) != provider_cache_key("invoices of Ada", 3)
+    assert "Ada" not in provider_cache_key("invoices of Ada", 2)
+    assert len(provider_cache_key("x" * 500, "review")) <= 64

@@ -19,7 +19,7 @@ from activities.model.call_pieces import Piece, read_calls
 from activities.model.client import call_endpoint
 from activities.model.json_text import is_json_object
 from activities.model.stream import StreamedReply
-from activities.steps.model_call import unusable_arguments
+from activities.steps.model_call import wrap_unusable_call_arguments
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
 from config.schema.agent_sections import ModelConfig
@@ -243,7 +243,7 @@ async def test_the_model_hears_of_calls_that_cannot_be_told_apart() -> None:
     got = await ask(events(form.pieces(CALLS["two"]), "finish"))
     [(_, raw)] = got.calls
     with pytest.raises(ToolError, match=r"cannot be told apart.*one call at a time"):
-        REGISTRY["read_file"].parse(unusable_arguments(raw, cut=False))
+        REGISTRY["read_file"].parse(wrap_unusable_call_arguments(raw, cut=False))
 
 
 async def test_a_reply_that_was_cut_at_its_limit_keeps_the_calls_that_were_whole() -> None:

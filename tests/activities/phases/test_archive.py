@@ -15,7 +15,7 @@ from activities.phases.archive import (
     archive_page,
     archive_phase,
     archive_prompt,
-    with_undone_pages,
+    with_undone_archive_pages,
 )
 from activities.text.tokens import count_tokens
 from tests.activities.standing import Standing
@@ -85,22 +85,24 @@ def test_pages_of_what_is_undone_stay_and_are_marked_once(snapshot: Snapshot) ->
     page = archive_page(snapshot, "completed", "", "done")
     base = snapshot.files
     present = archive_phase(base, snapshot.state.phase, page)
-    restored = with_undone_pages(base, present, 2)
+    restored = with_undone_archive_pages(base, present, 2)
     text = restored.read("archive/phase_002.md").decode()
     assert text.startswith("# Phase 2: Look (strategic, completed)\n\n" + UNDONE)
     assert yaml.safe_load(restored.read("archive/phase_002.yaml"))["undone"] is True
-    assert with_undone_pages(base, restored, 2) == restored
+    assert with_undone_archive_pages(base, restored, 2) == restored
 
 
 def test_pages_of_phases_before_the_one_gone_back_to_are_not_undone(snapshot: Snapshot) -> None:
     page = archive_page(snapshot, "completed", "", "done")
     present = archive_phase(snapshot.files, snapshot.state.phase, page)
-    assert with_undone_pages(present, present, 3) == present
+    assert with_undone_archive_pages(present, present, 3) == present
 
 
 def test_the_page_takes_the_place_of_the_list_its_phase_started_with(snapshot: Snapshot) -> None:
     started = snapshot.files.write("archive/phase_002.yaml", b"phase: Look\n")
     page = archive_page(snapshot, "rewound", "it fails", "")
     present = archive_phase(started, snapshot.state.phase, page)
-    restored = yaml.safe_load(with_undone_pages(started, present, 2).read("archive/phase_002.yaml"))
+    restored = yaml.safe_load(
+        with_undone_archive_pages(started, present, 2).read("archive/phase_002.yaml")
+    )
     assert (restored["undone"], restored["issue"]) == (True, "it fails")

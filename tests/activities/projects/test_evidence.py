@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from activities.projects.evidence import tool_proofs
-from activities.projects.handoff import hand_over, handoff_problems
+from activities.projects.handoff import handoff_problems, prepare_handoff_workspace
 from activities.projects.repository import ProjectRepository, project_repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing
@@ -39,7 +39,7 @@ def tester(tmp_path: Path) -> Standing:
     )
     snapshot = standing.open()
     link = ProjectLink(id="tea", folder="repo", summary_tokens=1000, handoff=handoff)
-    hand_over(standing.root, snapshot, link)
+    prepare_handoff_workspace(standing.root, snapshot, link)
     standing.commit = snapshot.save("handed", AT)
     return standing
 

@@ -10,9 +10,9 @@ import pytest
 
 from activities.projects.evidence import read_evidence, tool_proofs
 from activities.projects.handoff import (
-    hand_over,
     handoff_problems,
     handoff_product_tree,
+    prepare_handoff_workspace,
     render_handoff,
 )
 from activities.projects.repository import ProjectRepository, project_repository_path
@@ -55,7 +55,7 @@ def handed(standing: Standing, **details: Any) -> None:
     snapshot = standing.open()
     inputs = {"commit": commit, "results": ["It was cold."], "state": state(held)}
     inputs |= details.pop("inputs", {})
-    hand_over(standing.root, snapshot, link(commit, inputs=inputs, **details))
+    prepare_handoff_workspace(standing.root, snapshot, link(commit, inputs=inputs, **details))
     standing.commit = snapshot.save("handed", AT)
 
 

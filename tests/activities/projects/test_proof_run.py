@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from activities.projects.proof_run import NOT_SEEN
-from activities.projects.stand_ins import changed_definitions
-from protocol.proof import AcceptedRun, command_in_repository
+from activities.projects.stand_ins import changed_test_definitions
+from protocol.proof import AcceptedRun, proof_command_in_repository
 from tests.activities.projects.proving import GOOD, PYTEST, UNITTEST, WHY, Bench
 
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
@@ -43,7 +43,7 @@ def bench(tmp_path: Path) -> Bench:
 def test_honest_work_passes(bench: Bench, command: str) -> None:
     product = {**GOOD, "Makefile": "test:\n\tpython3 -m pytest -q tests\n"}
     product["check.sh"] = "python3 -m unittest discover -s tests -t .\n"
-    made = bench.prove(product, command_in_repository(command, "repo"), before=product)
+    made = bench.prove(product, proof_command_in_repository(command, "repo"), before=product)
     assert made.problems == []
     [run] = made.proofs
     assert (run.passed, run.exit_code, run.tests, run.failed, run.skipped) == (True, 0, 2, 0, 0)
@@ -194,7 +194,7 @@ def test_who_decides_what_is_run_is_looked_for_where_the_command_goes(bench: Ben
     before = {"web/package.json": package % ("jest", 1)}
     files = [{"web/package.json": package % kind} for kind in (("jest", 2), ("echo 5 passing", 1))]
     other, lie = (
-        changed_definitions("cd ./web && npm test", bench.files(before), bench.files(each))
+        changed_test_definitions("cd ./web && npm test", bench.files(before), bench.files(each))
         for each in files
     )
     assert other == []

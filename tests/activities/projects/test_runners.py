@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from activities.projects.runners import (
-    command_fault,
     lacks_runner,
-    read_coverage,
     read_junit,
-    read_summary_line,
+    read_runner_coverage,
+    read_runner_summary,
+    runner_command_fault,
 )
-from protocol.proof import command_in_repository
+from protocol.proof import proof_command_in_repository
 from protocol.text import commit_message
 
 CLOSINGS = [
@@ -44,18 +44,18 @@ CLOSINGS = [
 def test_closing_lines_of_known_runners_are_read(
     command: str, output: str, wanted: tuple[int, int, int]
 ) -> None:
-    assert command_fault(command) == ""
-    found = read_summary_line(f"collecting\n{output}\n", command)
+    assert runner_command_fault(command) == ""
+    found = read_runner_summary(f"collecting\n{output}\n", command)
     assert found
     assert (found.tests, found.failed, found.skipped) == wanted
     # A runner may be started by another program, but not by another runner.
-    assert read_summary_line(output, "make test")
-    assert read_summary_line("28 passed in 0.1s", "go test ./...") is None
+    assert read_runner_summary(output, "make test")
+    assert read_runner_summary("28 passed in 0.1s", "go test ./...") is None
 
 
 @pytest.mark.parametrize("output", ["28 passed", "All 28 tests passed!", "OK", "Ran 28 tests", ""])
 def test_what_no_runner_writes_is_no_count(output: str) -> None:
-    assert read_summary_line(output, "make test") is None
+    assert read_runner_summary(output, "make test") is None
 
 
 def test_junit_is_counted_case_by_case() -> None:
@@ -85,13 +85,16 @@ def test_junit_is_counted_case_by_case() -> None:
     ],
 )
 def test_total_coverage_is_read(output: str, percent: float | None) -> None:
-    assert read_coverage(output) == percent
+    assert read_runner_coverage(output) == percent
 
 
 def test_a_command_runs_at_the_top_of_the_repository() -> None:
-    assert command_in_repository("cd repo && pytest", "repo") == "pytest"
-    assert command_in_repository(" cd ./repo && cd web && npm test", "repo") == "cd web && npm test"
-    assert command_in_repository("cd report && pytest", "repo") == "cd report && pytest"
+    assert proof_command_in_repository("cd repo && pytest", "repo") == "pytest"
+    assert (
+        proof_command_in_repository(" cd ./repo && cd web && npm test", "repo")
+        == "cd web && npm test"
+    )
+    assert proof_command_in_repository("cd report && pytest", "repo") == "cd report && pytest"
 
 
 def test_a_module_that_is_not_made_yet_is_no_lacking_runner() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from activities.projects.handoff import hand_over, handoff_proof_problems
+from activities.projects.handoff import handoff_proof_problems, prepare_handoff_workspace
 from activities.projects.proof_run import NOT_SEEN
 from activities.projects.repository import ProjectRepository, project_repository_path
-from activities.steps.take_work import inspect_work
+from activities.steps.take_work import inspect_taken_work
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
@@ -54,7 +54,7 @@ class Desk:
             summary_tokens=1000,
             handoff=Handoff.model_validate(handoff),
         )
-        hand_over(self.standing.root, snapshot, self.link)
+        prepare_handoff_workspace(self.standing.root, snapshot, self.link)
         self.standing.commit = snapshot.save("handed", AT)
 
     def write(self, path: str, text: str) -> None:
@@ -82,7 +82,9 @@ class Desk:
             tokens=1000,
             head=self.commit,
         )
-        work, _ = environment(local=False).run(inspect_work, self.standing.root, request, self.held)
+        work, _ = environment(local=False).run(
+            inspect_taken_work, self.standing.root, request, self.held
+        )
         assert isinstance(work, ChildWork)
         return work
 

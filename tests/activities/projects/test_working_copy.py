@@ -9,7 +9,7 @@ import pygit2
 import pytest
 
 from activities.commands import sandbox
-from activities.projects.handoff import hand_over, handoff_product_tree
+from activities.projects.handoff import handoff_product_tree, prepare_handoff_workspace
 from activities.projects.remote import push_project
 from activities.projects.repository import ProjectRepository, project_repository_path
 from protocol.handoffs import Handoff, ProjectLink
@@ -38,7 +38,7 @@ def coder(tmp_path: Path) -> Standing:
     )
     snapshot = standing.open()
     link = ProjectLink(id="tea", folder="repo", summary_tokens=1000, handoff=handoff)
-    hand_over(standing.root, snapshot, link)
+    prepare_handoff_workspace(standing.root, snapshot, link)
     standing.commit = snapshot.save("handed", AT)
     return standing
 

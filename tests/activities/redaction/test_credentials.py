@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.redaction.credentials import HIDDEN, hide_credentials, refresh_values
+from activities.redaction.credentials import HIDDEN, hide_credentials, refresh_credential_values
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_a_value_is_hidden(
     told = f"the receiver said: {held} is not known"
     assert hide_credentials(told) == told
     monkeypatch.setenv(name, value)
-    refresh_values()
+    refresh_credential_values()
     assert hide_credentials(told) == f"the receiver said: {HIDDEN} is not known"
     assert hide_credentials("tea for a team, the api-key, Authorization, Basic") == (
         "tea for a team, the api-key, Authorization, Basic"

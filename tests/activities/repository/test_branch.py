@@ -10,13 +10,13 @@ import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import fetch_refs, push_refs
+from activities.checkpoints.remote import fetch_remote_checkpoints, push_refs
 from activities.job.snapshot import Snapshot
 from activities.projects.repository import project_repository_path
-from activities.repository.bounds import Bounds
+from activities.repository.bounds import RepositoryBounds
 from activities.repository.branch import commit_job_branch
-from activities.repository.fetched import bring_repository
-from activities.repository.workspace import put_repository
+from activities.repository.fetched import fetch_pinned_repository
+from activities.repository.workspace import put_repository_into_workspace
 from config.loader import load_agent
 from protocol.repository import RepositoryStart
 from protocol.state import JobState, Phase, Todo
@@ -41,9 +41,9 @@ class Line:
         config = load_agent("generalist")
         store = Checkpoints.create(root, "job")
         snapshot = Snapshot.start(store, config, JobState(phase=phase))
-        bounds = Bounds.of_agents(config)
-        origin = bring_repository(root, "job", RepositoryStart(url=tree.url), bounds)
-        put_repository(root, snapshot, "job", origin, None)
+        bounds = RepositoryBounds.of_agents(config)
+        origin = fetch_pinned_repository(root, "job", RepositoryStart(url=tree.url), bounds)
+        put_repository_into_workspace(root, snapshot, "job", origin, None)
         return cls(root, snapshot, [snapshot.save("phase 1 begins", AT)])
 
     def end_phase(self, files: dict[str, str | None], name: str = "Next") -> None:
@@ -159,7 +159,7 @@ def test_another_host_has_all_of_it_and_makes_the_same_branch(line: Line, tmp_pa
     shutil.rmtree(line.root.path)
     other = Root.open(tmp_path / "other", create=True)
     store = open_checkpoints(other, "job", create=True)
-    fetch_refs(url, "job", store)
+    fetch_remote_checkpoints(url, "job", store)
     assert store.is_intact(newest)
     snapshot = Snapshot.load(store, newest)
     assert commit_job_branch(other, snapshot, "job", line.starts, "Done.") == first

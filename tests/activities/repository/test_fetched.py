@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Checkpoints, Files, PathRefused, Root
 from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.redaction import credentials
-from activities.repository.fetched import bring_repository
+from activities.repository.fetched import fetch_pinned_repository
 from config.schema.agent import ConfigError
 from protocol.repository import RepositoryStart
 from tests.activities.repository.origins import BOUNDS, WorkTree, bare_clone, git
@@ -36,9 +36,9 @@ def served(tree: WorkTree, tmp_path: Path) -> Iterator[Web]:
 
 
 def test_what_was_fetched_stays_though_its_branch_moves(root: Root, tree: WorkTree) -> None:
-    first = bring_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
+    first = fetch_pinned_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     tree.commit("Two", {"more.md": "more\n"})
-    again = bring_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
+    again = fetch_pinned_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     assert again == first
     assert first.file_count == 1
     repository = ProjectRepository(project_repository_path(root, "job"))
@@ -48,7 +48,7 @@ def test_what_was_fetched_stays_though_its_branch_moves(root: Root, tree: WorkTr
 def test_a_draft_that_a_killed_attempt_left_is_swept(root: Root, tree: WorkTree) -> None:
     path = ProjectRepository.create(project_repository_path(root, "job")).path
     (path / "incoming-1" / "objects").mkdir(parents=True)
-    bring_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
+    fetch_pinned_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     assert not list(path.glob("incoming-*"))
 
 
@@ -65,13 +65,13 @@ def test_a_branch_a_tag_and_a_commit_are_found(root: Root, tree: WorkTree) -> No
         ("checked-out", None, first),
     ):
         start = RepositoryStart(url=tree.url, ref=ref)
-        assert bring_repository(root, owner, start, BOUNDS).commit == commit
+        assert fetch_pinned_repository(root, owner, start, BOUNDS).commit == commit
 
 
 def test_no_more_history_is_fetched_than_was_asked_for(root: Root, tree: WorkTree) -> None:
     tree.commit("Two", {"two.md": "two\n"})
     start = RepositoryStart(url=tree.url, depth=1)
-    origin = bring_repository(root, "job", start, BOUNDS)
+    origin = fetch_pinned_repository(root, "job", start, BOUNDS)
     log = git(project_repository_path(root, "job"), "log", "--format=%s", origin.commit)
     assert log.split() == ["Two"]
 
@@ -90,7 +90,7 @@ def test_what_is_not_there_is_named(
     root: Root, tree: WorkTree, start: dict[str, str], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):
-        bring_repository(root, "job", RepositoryStart(**{"url": tree.url, **start}), BOUNDS)
+        fetch_pinned_repository(root, "job", RepositoryStart(**{"url": tree.url, **start}), BOUNDS)
 
 
 def test_sizes_are_bounded_with_a_word_on_what_allows_more(root: Root, tree: WorkTree) -> None:
@@ -102,7 +102,7 @@ def test_sizes_are_bounded_with_a_word_on_what_allows_more(root: Root, tree: Wor
         (replace(BOUNDS, bytes=100), "more than 100 bytes; limits.repository_bytes allows more"),
     ):
         with pytest.raises(ConfigError, match=why):
-            bring_repository(root, "job", start, bounds)
+            fetch_pinned_repository(root, "job", start, bounds)
     assert not list(project_repository_path(root, "job").glob("incoming-*"))
 
 
@@ -111,7 +111,7 @@ def test_submodules_and_lfs_pointers_are_named(root: Root, tree: WorkTree, tmp_p
     tree.git("submodule", "--quiet", "add", other.url, "vendor/cup")
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     tree.commit("Two", {".gitattributes": "*.bin filter=lfs diff=lfs\n", "a.bin": pointer})
-    origin = bring_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
+    origin = fetch_pinned_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     assert origin.notes == [
         "Submodules are not fetched, their folders are missing: vendor/cup.",
         "Git LFS is not followed, these files are pointers only: a.bin.",
@@ -124,7 +124,7 @@ def test_a_token_comes_from_a_variable_of_the_worker_and_is_written_nowhere(
     monkeypatch.setenv("TEA_ACCESS", PASSWORD)
     url = f"{served.url.replace('://', f'://{USER}@')}/tea.git"
     start = RepositoryStart(url=url, token_variable="TEA_ACCESS")
-    origin = bring_repository(root, "job", start, BOUNDS)
+    origin = fetch_pinned_repository(root, "job", start, BOUNDS)
     assert origin.commit == tree.head
     assert f"{USER}@" not in origin.source
     files = [path for path in project_repository_path(root, "job").rglob("*") if path.is_file()]
@@ -135,10 +135,10 @@ def test_a_token_that_is_not_taken_is_not_told(
     root: Root, served: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEA_ACCESS", "wrong-4711-password")
-    credentials.refresh_values()
+    credentials.refresh_credential_values()
     start = RepositoryStart(url=f"{served.url}/tea.git", token_variable="TEA_ACCESS")
     with pytest.raises(ApplicationError) as failed:
-        environment().run(bring_repository, root, "job", start, BOUNDS)
+        environment().run(fetch_pinned_repository, root, "job", start, BOUNDS)
     assert failed.value.type == "Dependency"
     assert "Authentication failed" in str(failed.value)
     assert "wrong-4711-password" not in str(failed.value)
@@ -147,7 +147,7 @@ def test_a_token_that_is_not_taken_is_not_told(
 def test_a_variable_that_the_worker_lacks_is_named(root: Root, served: Web) -> None:
     start = RepositoryStart(url=f"{served.url}/tea.git", token_variable="NO_SUCH")
     with pytest.raises(ConfigError, match="this worker has no variable NO_SUCH; set it"):
-        bring_repository(root, "job", start, BOUNDS)
+        fetch_pinned_repository(root, "job", start, BOUNDS)
 
 
 @pytest.mark.parametrize("name", [b"..", b".git", b".GIT", b"a\\..\\b/c"])
@@ -161,14 +161,14 @@ def test_names_that_lead_out_of_a_folder_are_refused(
     theirs.create_commit("refs/heads/bad", who, who, "Bad", written, [])
     start = RepositoryStart(url=tree.url, ref="bad")
     with pytest.raises(ConfigError, match="cannot be used in a folder"):
-        bring_repository(root, "job", start, BOUNDS)
+        fetch_pinned_repository(root, "job", start, BOUNDS)
 
 
 def test_a_link_that_leads_out_is_kept_and_not_followed(root: Root, tree: WorkTree) -> None:
     (tree.path / "out").symlink_to("/etc/passwd")
     (tree.path / "AGENTS.md").symlink_to("/etc/passwd")
     tree.commit("Links", {})
-    origin = bring_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
+    origin = fetch_pinned_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     assert origin.guidance == ""
     store = Checkpoints.create(root, "job")
     repository = ProjectRepository(project_repository_path(root, "job"))

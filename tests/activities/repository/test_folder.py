@@ -9,7 +9,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.projects.repository import ProjectRepository, project_repository_path
-from activities.repository.fetched import bring_repository
+from activities.repository.fetched import fetch_pinned_repository
 from activities.repository.folder import stage_folder
 from config.schema.agent import ConfigError
 from protocol.repository import RepositoryStart
@@ -18,7 +18,7 @@ from tests.activities.repository.origins import BOUNDS, WorkTree, git
 
 def bring_folder(root: Root, folder: Path) -> tuple[ProjectRepository, str]:
     start = RepositoryStart(folder=stage_folder(folder, root.staged, BOUNDS))
-    origin = bring_repository(root, "job", start, BOUNDS)
+    origin = fetch_pinned_repository(root, "job", start, BOUNDS)
     return ProjectRepository(project_repository_path(root, "job")), origin.commit
 
 
@@ -105,7 +105,7 @@ def test_what_is_no_staged_folder_is_refused(root: Root) -> None:
         ("tea", "expected an absolute path"),
     ):
         with pytest.raises(ConfigError, match=why):
-            bring_repository(root, "job", RepositoryStart(folder=name), BOUNDS)
+            fetch_pinned_repository(root, "job", RepositoryStart(folder=name), BOUNDS)
 
 
 def test_a_folder_within_a_work_tree_heeds_what_is_ignored_above_it(

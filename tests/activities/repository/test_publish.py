@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.projects.repository import ProjectRepository, project_repository_path
-from activities.repository.fetched import bring_repository
+from activities.repository.fetched import fetch_pinned_repository
 from activities.repository.publish import push_branch
 from protocol.repository import Publish, RepositoryStart
 from tests.activities.repository.origins import BOUNDS, WorkTree, bare_clone, git
@@ -37,7 +37,7 @@ def served(remote: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 @pytest.fixture
 def built(root: Root, remote: Path) -> tuple[ProjectRepository, str]:
     """Return a commit on top of the fetched one."""
-    origin = bring_repository(root, "job", RepositoryStart(url=f"file://{remote}"), BOUNDS)
+    origin = fetch_pinned_repository(root, "job", RepositoryStart(url=f"file://{remote}"), BOUNDS)
     repository = ProjectRepository(project_repository_path(root, "job"))
     tree = repository.with_files(repository.tree_id(origin.commit), {"new.md": b"new\n"})
     return repository, repository.commit(tree, [origin.commit], "New", AT)

@@ -153,7 +153,9 @@ def test_of_two_that_call_each_other_duplicates_one_stays(store: RelationalStore
         lambda store: decide(store, "one", "maker/REQ-001", "rejected", at=1),
         lambda store: fill(store, [], at=1),
         lambda store: fill(store, [requirement(1, "Something else is to be kept.")], at=1),
-        lambda store: store.run(lambda connection: rows.forget_requirements(connection, "maker")),
+        lambda store: store.run(
+            lambda connection: rows.forget_stored_requirements(connection, "maker")
+        ),
     ],
     ids=["rejected", "withdrawn", "changed", "forgotten"],
 )
@@ -178,13 +180,13 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Relation
     again = [requirement(1, job="twin"), requirement(2, "Another is to be kept.", job="twin")]
     fill(store, again, at=1, job="twin")
     assert take(store, "judge", 1) == "maker/REQ-001"
-    _, _, free = store.read(lambda c: claims.list_decided(c, ["judge"], AT))
+    _, _, free = store.read(lambda c: claims.list_claim_decisions(c, ["judge"], AT))
     assert free == 2
     decide(store, "judge", "maker/REQ-001", at=2)
     assert take(store, "judge", 3) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", at=4)
     assert take(store, "judge", 5) == "twin/REQ-002"
-    made, _, free = store.read(lambda c: claims.list_decided(c, ["judge"], AT))
+    made, _, free = store.read(lambda c: claims.list_claim_decisions(c, ["judge"], AT))
     assert free == 0
     [double] = [each for each in made if each.status == "duplicate"]
     assert (double.ref, double.duplicate_of) == ("twin/REQ-001", "maker/REQ-001")
@@ -208,7 +210,7 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
     assert was == "accepted"
     assert statuses(store) == {"REQ-002": "draft"}
     # Its workspace still has the old version, which changes nothing.
-    assert "REQ-001" in store.read(lambda c: rows.stored_blobs(c, "maker"))
+    assert "REQ-001" in store.read(lambda c: rows.stored_requirement_blobs(c, "maker"))
     fill(store, made, at=3)
     fill(store, [], at=4)
     fill(store, made, at=5)
@@ -260,7 +262,12 @@ def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None
     fill(store, made)
     present, _ = contents(made[:1])
     store.run(
-        partial(rows.take_over_requirements, call=call("fork", 1), parent="maker", present=present)
+        partial(
+            rows.take_over_stored_requirements,
+            call=call("fork", 1),
+            parent="maker",
+            present=present,
+        )
     )
     fill(store, made[:2], at=2)
     for number, why in (
@@ -286,7 +293,9 @@ def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Relational
     forked = [made[0], made[1], changed]
     present, _ = contents(forked)
     for first in (call("fork", 1), call("fork", 2)):
-        store.run(partial(rows.take_over_requirements, call=first, parent="maker", present=present))
+        store.run(
+            partial(rows.take_over_stored_requirements, call=first, parent="maker", present=present)
+        )
     fill(store, [each.model_copy(update={"job": "fork"}) for each in forked], at=3, job="fork")
     # Unchanged drafts go on in the fork alone; decided and changed ones stay the parent's.
     assert statuses(store) == {"REQ-001": "accepted", "REQ-003": "draft"}
@@ -313,12 +322,17 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
     present, _ = contents(forked)
     for job, at in (("fork", 1), ("other", 2)):
         mine = partial(
-            rows.take_over_requirements, call=call(job, at), parent="maker", present=present
+            rows.take_over_stored_requirements, call=call(job, at), parent="maker", present=present
         )
         store.run(mine)
         fill(store, [each.model_copy(update={"job": job}) for each in forked], at=at, job=job)
         store.run(
-            partial(rows.withdraw_as_parent, call=call(job, at), parent="maker", present=present)
+            partial(
+                rows.withdraw_stored_like_parent,
+                call=call(job, at),
+                parent="maker",
+                present=present,
+            )
         )
     # The second fork does not lose what the first one took over either.
     for job in ("fork", "other"):
@@ -362,6 +376,6 @@ def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own
             decide(store, "judge", ref)
         else:
             decide(store, "judge", ref, "duplicate", other=like)
-    store.run(lambda connection: rows.forget_requirements(connection, "maker"))
+    store.run(lambda connection: rows.forget_stored_requirements(connection, "maker"))
     assert statuses(store, "like Maker") == {"REQ-001": "duplicate"}
     assert statuses(store, "like maker/two") == {"REQ-001": "duplicate"}

@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import check_still_wanted, throttled_heartbeat
+from activities.runtime.heartbeats import check_attempt_by_heartbeat, throttled_heartbeat
 
 
 def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
@@ -56,7 +56,7 @@ async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm()
         with typed_failures():
             # As callers do that can continue without the model.
             with suppress(ApplicationError):
-                await check_still_wanted()
+                await check_attempt_by_heartbeat()
             went_on = True
 
     with pytest.raises(ApplicationError) as found:
@@ -67,5 +67,5 @@ async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm()
 
 async def test_a_late_attempt_that_is_still_wanted_goes_on() -> None:
     heartbeat = AsyncMock()
-    await late(heartbeat).run(check_still_wanted)
+    await late(heartbeat).run(check_attempt_by_heartbeat)
     heartbeat.assert_awaited_once()

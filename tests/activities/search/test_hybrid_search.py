@@ -79,7 +79,7 @@ def test_no_credential_of_the_worker_is_sent(
     job: Standing, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEA_TOKEN", "l0ng-leaf-4711")
-    credentials.refresh_values()
+    credentials.refresh_credential_values()
     job.write("notes/key.md", "The kettle's key is l0ng-leaf-4711.")
     job.call("search_files", query="boiler", mode="semantic")
     assert "The kettle's key is [redacted]." in endpoint.texts

@@ -18,7 +18,7 @@ import pytest
 
 from activities.checkpoints import Files
 from activities.search import search_passages
-from activities.search.index import SearchIndex, with_index
+from activities.search.index import SearchIndex, with_search_index
 from config.schema.agent_sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
@@ -140,6 +140,6 @@ def test_an_index_that_another_process_replaced_meanwhile_is_left_for_the_new_on
         index.keep_vectors("m", [b"mark"], np.ones((1, 2), dtype=np.float32))
         return index.without_vector("m", (b"", b"\xff"), 1)
 
-    assert with_index(tmp_path, use) == []
+    assert with_search_index(tmp_path, use) == []
     assert tried == 2
     assert [path.name for path in tmp_path.glob("*.sqlite")] == ["2.sqlite"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from activities.starting.agent_resolution import check_context_windows
+from activities.starting.agent_resolution import check_agent_context_windows
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 
@@ -27,8 +27,8 @@ def test_a_window_that_one_reply_fills_is_refused(settings: dict[str, Any]) -> N
     with pytest.raises(
         ConfigError, match=r"model.window: found \d+ .*lower model.max_output_tokens"
     ):
-        check_context_windows(config(**settings))
-    check_context_windows(
+        check_agent_context_windows(config(**settings))
+    check_agent_context_windows(
         config(**settings, **{"context.share": 1.0, "model.max_output_tokens": 1000})
     )
-    check_context_windows(config())
+    check_agent_context_windows(config())

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.starting.agent_skills import MOST_FILES, read_skills, take_repository_skills
-from activities.toolkit.agent_tools import has_tool
+from activities.starting.agent_skills import MOST_FILES, read_agent_skills, take_repository_skills
+from activities.toolkit.agent_tools import agent_has_tool
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from tests.activities.standing import Standing
@@ -34,7 +34,7 @@ def write_skill(folder: Path, name: str) -> Path:
 
 def test_five_public_skills_are_taken_unchanged(public_skills: Path, files: Files) -> None:
     agent = config(skills=[str(public_skills)])
-    taken = read_skills(agent)
+    taken = read_agent_skills(agent)
     files = taken.put_into(files)
     names = ["db-core", "fastapi", "meta-framework", "playwright-cli", "typer"]
     assert [skill.name for skill in agent.skill_entries] == names
@@ -45,8 +45,8 @@ def test_five_public_skills_are_taken_unchanged(public_skills: Path, files: File
     for path in paths:
         held = files.read(f"skills/{path.relative_to(public_skills)}")
         assert held == path.read_bytes()
-    assert has_tool(agent, "use_skill")
-    assert not has_tool(config(), "use_skill")
+    assert agent_has_tool(agent, "use_skill")
+    assert not agent_has_tool(config(), "use_skill")
 
 
 def test_a_folder_is_a_skill_or_holds_some(tmp_path: Path, files: Files) -> None:
@@ -55,12 +55,12 @@ def test_a_folder_is_a_skill_or_holds_some(tmp_path: Path, files: Files) -> None
     write_skill(tmp_path / "more", "black")
     (tmp_path / "more" / "notes").mkdir()
     agent = config(skills=[str(alone), str(tmp_path / "more")])
-    read_skills(agent)
+    read_agent_skills(agent)
     assert [skill.name for skill in agent.skill_entries] == ["alone", "black", "green"]
     with pytest.raises(ConfigError, match=r"skills: .*/nowhere has no SKILL\.md on this worker"):
-        read_skills(config(skills=[str(tmp_path / "nowhere")]))
+        read_agent_skills(config(skills=[str(tmp_path / "nowhere")]))
     with pytest.raises(ConfigError, match=r"config/none has no SKILL\.md"):
-        read_skills(config(skills=["none"]))
+        read_agent_skills(config(skills=["none"]))
 
 
 def test_links_are_not_followed_and_scripts_stay_executable(tmp_path: Path, files: Files) -> None:
@@ -71,7 +71,7 @@ def test_links_are_not_followed_and_scripts_stay_executable(tmp_path: Path, file
     (skill / "link").symlink_to(tmp_path / "secret")
     (skill / ".git").mkdir()
     (skill / ".git" / "config").write_text("[core]")
-    files = read_skills(config(skills=[str(skill)])).put_into(files)
+    files = read_agent_skills(config(skills=[str(skill)])).put_into(files)
     assert [entry.path for entry in files.walk()] == ["skills/tea/SKILL.md", "skills/tea/boil.sh"]
     assert (entry := files.entry("skills/tea/boil.sh")) and entry.executable
 
@@ -85,7 +85,7 @@ def test_what_is_odd_is_said_and_the_rest_is_taken(tmp_path: Path) -> None:
     for number in range(MOST_FILES):
         (large / f"{number}.txt").touch()
     agent = config(skills=[str(tmp_path / each) for each in "abc"])
-    taken = read_skills(agent)
+    taken = read_agent_skills(agent)
     assert [skill.name for skill in agent.skill_entries] == ["tea"]
     said = "\n".join(taken.notices)
     assert "/b/tea: left out, another skill is called tea" in said
@@ -96,7 +96,7 @@ def test_what_is_odd_is_said_and_the_rest_is_taken(tmp_path: Path) -> None:
 def test_skills_of_a_repository_take_the_place_of_the_agents_own(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path / "job")
     agent = config(skills=[str(write_skill(tmp_path, "tea"))])
-    job.put(read_skills(agent).put_into)
+    job.put(read_agent_skills(agent).put_into)
     job.pin(agent)
     for name in ("tea", "milk"):
         text = SKILL.format(name=name).replace("Body", "Nearer body")

@@ -13,8 +13,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.owner import OwnerMark, record_owner
-from activities.starting.fork import unknown_job_error
-from activities.starting.search_attributes import registered_attributes
+from activities.starting.fork import unknown_fork_job_error
+from activities.starting.search_attributes import registered_search_attributes
 from protocol.search_attributes import NAMES, PHASE
 
 
@@ -38,12 +38,12 @@ def failing(status: RPCStatusCode) -> Client:
 async def test_a_server_that_does_not_tell_its_search_attributes_has_none_for_us(
     status: RPCStatusCode,
 ) -> None:
-    assert await registered_attributes(failing(status)) == []
+    assert await registered_search_attributes(failing(status)) == []
 
 
 async def test_a_server_that_is_away_is_asked_for_its_search_attributes_again() -> None:
     with pytest.raises(RPCError):
-        await registered_attributes(failing(RPCStatusCode.UNAVAILABLE))
+        await registered_search_attributes(failing(RPCStatusCode.UNAVAILABLE))
 
 
 async def test_an_attribute_of_another_type_is_none_for_us() -> None:
@@ -56,14 +56,14 @@ async def test_an_attribute_of_another_type_is_none_for_us() -> None:
 
     operator = SimpleNamespace(list_search_attributes=told)
     client = cast(Client, SimpleNamespace(namespace="default", operator_service=operator))
-    assert await registered_attributes(client) == [name for name in NAMES if name != PHASE]
+    assert await registered_search_attributes(client) == [name for name in NAMES if name != PHASE]
 
 
 async def test_a_job_is_missing_only_if_the_server_says_so(tmp_path: Path) -> None:
     root = Root.open(tmp_path / "root", create=True)
     with pytest.raises(RPCError):
-        await unknown_job_error(failing(RPCStatusCode.UNAVAILABLE), root, "nobody")
-    told = str(await unknown_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
+        await unknown_fork_job_error(failing(RPCStatusCode.UNAVAILABLE), root, "nobody")
+    told = str(await unknown_fork_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
     assert "there is no job 'nobody'" in told
 
 
@@ -72,6 +72,6 @@ async def test_the_jobs_there_are_carry_their_own_ids(tmp_path: Path) -> None:
     at = open_checkpoints(root, "tea/green", create=True).path
     record_owner(at, OwnerMark(chain="c", job="tea/green"))
     open_checkpoints(root, "unmarked", create=True)
-    told = str(await unknown_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
+    told = str(await unknown_fork_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
     assert "tea/green" in told
     assert "unmarked" in told

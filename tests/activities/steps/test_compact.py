@@ -11,7 +11,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.job.context_view import OPENING, shorten_results
-from activities.model.prompt import context_tokens, request_body
+from activities.model.prompt import count_prompt_tokens, job_prompt_body
 from activities.steps.compact import CompactActivity
 from activities.text.tokens import count_tokens
 from config.schema.skills import Skill
@@ -40,7 +40,7 @@ def job(tmp_path: Path) -> Standing:
 
 def messages(job: Standing) -> list[dict[str, Any]]:
     snapshot = job.open()
-    body = json.loads(request_body(snapshot, snapshot.config.model, None))
+    body = json.loads(job_prompt_body(snapshot, snapshot.config.model, None))
     sent: list[dict[str, Any]] = body["messages"]
     return sent
 
@@ -77,7 +77,7 @@ async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing)
     # The last five stay, and the answer of the write, which is shorter than a pointer.
     assert all("Page" in result for result in results[15:20])
     assert results[20].startswith("Wrote 5 characters")
-    assert made.context == context_tokens(job.open()) < LIMIT
+    assert made.context == count_prompt_tokens(job.open()) < LIMIT
     assert not job.open().compaction.summary
     assert "Page 0." in job.open().conversation.messages()[3]["content"]
 
@@ -120,7 +120,7 @@ async def test_results_the_model_never_saw_are_not_called_processed(job: Standin
     # As many as fit are shown, newest first.
     assert unseen == sorted(unseen, reverse=True)
     assert 0 < sum(unseen) < 12
-    assert made.context == context_tokens(job.open()) <= 9_000
+    assert made.context == count_prompt_tokens(job.open()) <= 9_000
 
 
 async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standing) -> None:
@@ -149,7 +149,7 @@ async def test_old_exchanges_become_a_summary_that_names_what_is_open(job: Stand
     assert "Go on with the current todo" in sent[2]["content"]
     assert sent[3]["role"] == "assistant"
     assert sent[4]["role"] == "tool"
-    assert made.context == context_tokens(job.open()) <= LIMIT
+    assert made.context == count_prompt_tokens(job.open()) <= LIMIT
     assert made.usage.model_calls == 1
     # The next summary includes this one and covers only what came after it.
     talk(job, 12)
@@ -254,7 +254,7 @@ async def test_a_skill_stays_while_the_todo_that_needed_it_is_open(
     kept = [message for message in messages(job) if "Skills in use" in str(message["content"])]
     assert [message["role"] for message in kept] == ["user"]
     assert str(messages(job)).count("Warm the pot.") == 40
-    assert context_tokens(job.open()) < limit
+    assert count_prompt_tokens(job.open()) < limit
 
     assert not job.call("todo_complete").startswith("Error")
     read_more(job, "second")

@@ -13,9 +13,9 @@ from openai import AsyncOpenAI
 from pydantic_core import from_json
 from temporalio.exceptions import ApplicationError
 
-from activities.model.prompt import request_body
+from activities.model.prompt import job_prompt_body
 from activities.redaction import credentials
-from activities.steps.model_call import ModelCalls
+from activities.steps.model_call import ModelCallActivity
 from protocol.requests import ModelReply, ModelRequest
 from rehearsal import Failure, Reply, Script, call
 from tests.activities.standing import AT, JOB, Standing, environment
@@ -35,9 +35,9 @@ async def ask(
     attempt: int = 1,
     id_: str = "7",
     at: float = AT,
-    calls: ModelCalls | None = None,
+    calls: ModelCallActivity | None = None,
 ) -> ModelReply:
-    calls = calls or ModelCalls(job.root, lambda _: client_for(script))
+    calls = calls or ModelCallActivity(job.root, lambda _: client_for(script))
     request = ModelRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step + 1)
     env = environment(local=False, attempt=attempt, activity_id=id_, at=at)
     reply: ModelReply = await env.run(calls.model_call, request)
@@ -98,7 +98,7 @@ async def test_one_kept_reply_of_a_job_is_enough(job: Standing) -> None:
     """A reply that breaks off while it overwrites the previous one is not taken as complete."""
     long, short = Reply("x" * 5000, calls=[("list_files", {})]), call("list_files")
     with Script(long, short, short) as script:
-        calls = ModelCalls(job.root, lambda _: client_for(script))
+        calls = ModelCallActivity(job.root, lambda _: client_for(script))
         await ask(job, script, id_="1", at=AT + 1, calls=calls)
         second = await ask(job, script, id_="2", at=AT + 2, calls=calls)
         (kept,) = (job.root.repository(JOB) / "replies").iterdir()
@@ -112,7 +112,7 @@ async def test_one_kept_reply_of_a_job_is_enough(job: Standing) -> None:
 async def test_an_attempt_that_comes_late_takes_no_later_reply_away(job: Standing) -> None:
     """The late attempt was frozen while another made the call and the job continued."""
     with Script(call("list_files"), call("list_files")) as script:
-        calls = ModelCalls(job.root, lambda _: client_for(script))
+        calls = ModelCallActivity(job.root, lambda _: client_for(script))
         later = await ask(job, script, id_="8", at=AT + 8, calls=calls)
         await ask(job, script, id_="7", at=AT + 7, calls=calls)
         assert await ask(job, script, id_="8", at=AT + 8, attempt=2) == later
@@ -124,7 +124,7 @@ async def test_no_credential_of_the_worker_is_sent(
     """A file that no tool has shown may hold one: workspace.md, or what a judge sees changed."""
     monkeypatch.setenv("TEA_TOKEN", 'l0ng-"leaf"-4711')
     monkeypatch.setenv("ODD_TOKEN", "not-\udcff-utf-8")
-    credentials.refresh_values()
+    credentials.refresh_credential_values()
     snapshot = job.open()
     snapshot.begin_conversation({"role": "system", "content": 'The key is l0ng-"leaf"-4711.'})
     job.commit = snapshot.save("begin", AT)
@@ -154,7 +154,7 @@ async def test_no_credential_is_kept_of_a_reply(
 ) -> None:
     key = 'l0ng-"leaf"-4711'
     monkeypatch.setenv("TEA_TOKEN", key)
-    credentials.refresh_values()
+    credentials.refresh_credential_values()
     with Script(
         Reply(f"It is {key}.", calls=[("write_file", {"path": "a", "content": key})])
     ) as it:
@@ -253,7 +253,7 @@ async def test_reasoning_is_kept_for_the_record_and_sent_back_only_when_configur
         max_retries=0,
         http_client=httpx2.AsyncClient(transport=transport),
     )
-    calls = ModelCalls(job.root, lambda _: client)
+    calls = ModelCallActivity(job.root, lambda _: client)
     request = ModelRequest(root=job.root.id, commit=job.commit, at=AT, step=1)
     reply = await environment(local=False).run(calls.model_call, request)
     snapshot = job.open(reply.commit)
@@ -278,13 +278,13 @@ async def test_a_reply_is_told_apart_by_what_it_says(job: Standing) -> None:
 
 def body_of(job: Standing, commit: str | None = None, correction: str | None = None) -> bytes:
     snapshot = job.open(commit)
-    return request_body(snapshot, snapshot.config.model, correction)
+    return job_prompt_body(snapshot, snapshot.config.model, correction)
 
 
 def test_a_demand_for_a_call_disturbs_no_byte_of_the_prefix(job: Standing) -> None:
     snapshot = job.open()
     plain, demanding = (
-        request_body(snapshot, snapshot.config.model, None, must_call=must)
+        job_prompt_body(snapshot, snapshot.config.model, None, must_call=must)
         for must in (False, True)
     )
     assert demanding.startswith(plain[:-1])

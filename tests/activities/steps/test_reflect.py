@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.steps.reflect import is_generic
+from activities.steps.reflect import is_generic_reflection
 from tests.activities.standing import Standing
 
 
@@ -27,7 +27,7 @@ def job(tmp_path: Path) -> Standing:
     ],
 )
 def test_advice_for_any_job_is_generic(job: Standing, text: str) -> None:
-    assert is_generic(job.open(), text)
+    assert is_generic_reflection(job.open(), text)
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_advice_for_any_job_is_generic(job: Standing, text: str) -> None:
     ],
 )
 def test_a_file_a_tool_or_a_step_is_something_to_act_on(job: Standing, text: str) -> None:
-    assert not is_generic(job.open(), text)
+    assert not is_generic_reflection(job.open(), text)

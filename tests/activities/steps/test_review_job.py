@@ -9,7 +9,7 @@ import pytest
 
 from activities.job.conversation import Conversation
 from activities.steps.review_job import ReviewJobActivity, read_verdict, review_task, reviewer_tools
-from activities.text.tokens import count_tokens, encoding_name
+from activities.text.tokens import count_tokens, token_encoding_name
 from config.loader import load_agent
 from config.schema.agent import ConfigError
 from protocol.endings import ReviewRequest
@@ -116,7 +116,7 @@ async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Pat
             ReviewJobActivity(job.root, lambda _: client_for(script)).review_job, request
         )
     held = Conversation(job.open(reply.commit).review)
-    newer, older = (held.count_tokens(encoding_name(name)) for name in ("gpt-4o", "gpt-4"))
+    newer, older = (held.count_tokens(token_encoding_name(name)) for name in ("gpt-4o", "gpt-4"))
     assert reply.context == newer != older
 
 

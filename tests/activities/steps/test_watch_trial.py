@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from activities.steps.watch_trial import reached_limit
+from activities.steps.watch_trial import reached_trial_limit
 from protocol.requests import Usage
 from protocol.trial import TrialLimits
 
@@ -26,4 +26,4 @@ USED = Usage(model_calls=10, tool_calls=20, prompt_tokens=900, completion_tokens
     ],
 )
 def test_limit_is_reached_by_what_all_runs_used(limits: dict[str, Any], reached: str) -> None:
-    assert reached_limit(TrialLimits(**limits), USED) == reached
+    assert reached_trial_limit(TrialLimits(**limits), USED) == reached

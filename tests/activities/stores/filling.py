@@ -36,7 +36,9 @@ def fill(
 ) -> None:
     """Make the job's workspace contain exactly these requirements."""
     store.run(
-        lambda connection: rows.fill_requirements(connection, call(job, at, key), *contents(made))
+        lambda connection: rows.fill_stored_requirements(
+            connection, call(job, at, key), *contents(made)
+        )
     )
 
 
@@ -62,7 +64,7 @@ def decide(
     other: str | None = None,
 ) -> None:
     store.run(
-        lambda connection: claims.decide_requirement(
+        lambda connection: claims.decide_claim(
             connection,
             call(job, at, key),
             ref,

@@ -40,12 +40,12 @@ def test_embeddings_are_kept_by_model(store: RelationalStore) -> None:
     assert store.run(lambda c: rows.read_trace_vectors(c, "m", 1)) == {}
     assert lacking() == [second]
     assert lacking(agent="coder") == lacking(project="shop") == []
-    store.run(lambda c: rows.make_trace_universal(c, second))
+    store.run(lambda c: rows.make_stored_trace_universal(c, second))
     assert lacking(agent="coder") == lacking(project="shop") == [second]
 
 
 def test_a_trace_that_was_made_universal_is_among_the_newest(store: RelationalStore) -> None:
     store.run(lambda c: rows.keep_traces(c, [row(1)]))
     assert store.run(lambda c: rows.newer_traces(c, 5000)) == []
-    assert store.run(lambda c: rows.make_trace_universal(c, 1))
+    assert store.run(lambda c: rows.make_stored_trace_universal(c, 1))
     assert [each.scope for each in store.run(lambda c: rows.newer_traces(c, 5000))] == ["universal"]

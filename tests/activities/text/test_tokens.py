@@ -11,7 +11,7 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.conversation import Conversation
-from activities.text.tokens import clip_text, count_tokens, encoding_name, message_tokens
+from activities.text.tokens import clip_to_tokens, count_tokens, message_tokens, token_encoding_name
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 OFFLINE = """
@@ -43,7 +43,7 @@ def test_the_known_example() -> None:
     ],
 )
 def test_a_model_has_its_encoding_and_an_unknown_one_the_newest(model: str, encoding: str) -> None:
-    assert encoding_name(model) == encoding
+    assert token_encoding_name(model) == encoding
 
 
 def test_counting_needs_no_network_and_no_file_kept_from_before(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_step_costs_the_count_of_its_new_messages_alone(tmp_path: Path) -> Non
 
 def test_what_is_cut_has_no_more_tokens_than_asked_for() -> None:
     text = "tea leaf " * 1000
-    cut = clip_text(text, 100, "the rest is in a.md")
+    cut = clip_to_tokens(text, 100, "the rest is in a.md")
     assert cut.startswith("tea leaf tea leaf")
     assert cut.endswith("the rest is in a.md]")
     assert count_tokens(cut.partition("\n[")[0]) <= 100
-    assert clip_text(text, 10_000, "nowhere") == text
+    assert clip_to_tokens(text, 10_000, "nowhere") == text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import activities.tool_catalogue  # noqa: F401 - fills the registry, as the worker does
-from activities.toolkit.agent_tools import agent_tools, tools_by_name
+from activities.toolkit.agent_tools import agent_tools, agent_tools_by_name
 from activities.toolkit.registry import REGISTRY
 from config.loader import load_agent
 
@@ -30,5 +30,5 @@ def test_the_command_tool_says_what_is_configured(shell: dict[str, object], adde
     config = load_agent("generalist", {"tools": ["files", "todos", "job", "shell"], **shell})
     [command] = [entry for entry in agent_tools(config) if entry.name == "run_command"]
     assert command.summary == PLAIN + added
-    assert tools_by_name(config)["run_command"] == command
+    assert agent_tools_by_name(config)["run_command"] == command
     assert REGISTRY["run_command"].summary == PLAIN

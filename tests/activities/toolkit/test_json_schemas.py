@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from activities.toolkit.arguments import InvalidArguments, SchemaArguments
-from activities.toolkit.json_schemas import argument_facts
+from activities.toolkit.json_schemas import schema_argument_facts
 
 ID = {"type": "integer"}
 LIST = {"type": ["array", "null"], "default": {"type": "array"}}
@@ -67,4 +67,4 @@ def test_others_are_sent_as_they_are(schema: dict[str, Any]) -> None:
 )
 def test_a_page_tells_values_bounds_and_default(field: Any, told: list[str]) -> None:
     whole = {"$defs": {"kind": {"enum": ["a", "b"]}, "loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}}}
-    assert argument_facts(field, whole) == told
+    assert schema_argument_facts(field, whole) == told

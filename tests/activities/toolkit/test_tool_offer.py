@@ -10,11 +10,16 @@ from typing import Any
 
 import pytest
 
-from activities.model.prompt import request_body
+from activities.model.prompt import job_prompt_body
 from activities.phases.orientation import orientation_messages
 from activities.text.tokens import count_tokens
-from activities.toolkit.registry import REGISTRY, select_tools
-from activities.toolkit.tool_offer import MAX_OFFERED, deferred_refusal, equipped_tools, offer_tools
+from activities.toolkit.registry import REGISTRY, select_registered_tools
+from activities.toolkit.tool_offer import (
+    MAX_OFFERED,
+    deferred_tool_refusal,
+    offer_tools,
+    offerable_tools,
+)
 from config.loader import agent_names, load_agent
 from config.schema.agent import AgentConfig
 from protocol.state import JobState, PhaseKind
@@ -38,7 +43,7 @@ def agent(*tools: str, **limits: int) -> AgentConfig:
 def sent(job: Standing) -> list[dict[str, Any]]:
     """Return the tools sent in a model call."""
     snapshot = job.open()
-    body = json.loads(request_body(snapshot, snapshot.config.model, None))
+    body = json.loads(job_prompt_body(snapshot, snapshot.config.model, None))
     tools: list[dict[str, Any]] = body["tools"]
     return tools
 
@@ -59,15 +64,15 @@ def test_shipped_agents_are_offered_all_they_have(
 ) -> None:
     job = Standing.begin(tmp_path, agent=name, kind=kind)
     config = load_agent(name)
-    had = [e for e in select_tools(config.tools) if e.name != "cite_web"]
+    had = [e for e in select_registered_tools(config.tools) if e.name != "cite_web"]
     assert sent(job) == [e.schema for e in had if kind in e.phases]
-    assert equipped_tools(config) == had
+    assert offerable_tools(config) == had
     assert "\n\n\n" not in system(job)
     assert "search_tools" not in system(job)
 
 
 def test_the_limit_is_the_last_number_at_which_all_are_offered(office: list[str]) -> None:
-    here = [entry.name for entry in select_tools(GROUPS) if "tactical" in entry.phases]
+    here = [entry.name for entry in select_registered_tools(GROUPS) if "tactical" in entry.phases]
     at = offer_tools(agent(*GROUPS, tools_offered=len(here)), "tactical")
     assert [entry.name for entry in at.offered] == here
     assert at.deferred == []
@@ -78,33 +83,37 @@ def test_the_limit_is_the_last_number_at_which_all_are_offered(office: list[str]
 
 
 def test_each_kind_of_phase_counts_for_itself(office: list[str]) -> None:
-    strategic = len([entry for entry in select_tools(GROUPS) if "strategic" in entry.phases])
+    strategic = len(
+        [entry for entry in select_registered_tools(GROUPS) if "strategic" in entry.phases]
+    )
     config = agent(*GROUPS, tools_offered=strategic - 1)
     assert offer_tools(config, "strategic").deferred
     assert not offer_tools(config, "tactical").deferred
-    assert "search_tools" in {entry.name for entry in equipped_tools(config)}
+    assert "search_tools" in {entry.name for entry in offerable_tools(config)}
 
 
 def test_what_is_offered_since_others_are_unused_may_be_called(office: list[str]) -> None:
-    here = [entry.name for entry in select_tools(GROUPS) if "tactical" in entry.phases]
+    here = [entry.name for entry in select_registered_tools(GROUPS) if "tactical" in entry.phases]
     config, unused = agent(*GROUPS, tools_offered=len(here) - 1), [here[0]]
     assert not offer_tools(config, "tactical", unused=unused).deferred
-    assert deferred_refusal(config, "tactical", [], unused, office[0]) is None
-    assert "search_tools" in (deferred_refusal(config, "tactical", [], [], office[0]) or "")
+    assert deferred_tool_refusal(config, "tactical", [], unused, office[0]) is None
+    assert "search_tools" in (deferred_tool_refusal(config, "tactical", [], [], office[0]) or "")
 
 
 def test_a_core_over_the_limit_is_offered_whole() -> None:
     config = agent("files", "todos", "job", "discovery", tools_offered=3)
     core = [
-        entry for entry in select_tools(["files", "todos", "job"]) if "strategic" in entry.phases
+        entry
+        for entry in select_registered_tools(["files", "todos", "job"])
+        if "strategic" in entry.phases
     ]
     assert offer_tools(config, "strategic").offered == core
-    assert "search_tools" not in {entry.name for entry in equipped_tools(config)}
+    assert "search_tools" not in {entry.name for entry in offerable_tools(config)}
 
 
 def test_an_agent_may_name_the_group_all_the_same(office: list[str]) -> None:
     config = agent(*GROUPS)
-    assert equipped_tools(agent("discovery", *GROUPS)) == equipped_tools(config)
+    assert offerable_tools(agent("discovery", *GROUPS)) == offerable_tools(config)
     assert offer_tools(agent("discovery", *GROUPS), "tactical") == offer_tools(config, "tactical")
 
 
@@ -180,5 +189,5 @@ def test_fifty_tools_cost_a_fifth_of_their_tokens_at_most(
 
 def test_a_worker_that_lacks_a_tool_of_a_running_job_says_so() -> None:
     with pytest.raises(KeyError) as caught:
-        select_tools(["files", "counting"])
+        select_registered_tools(["files", "counting"])
     assert str(caught.value) == "this worker has no tool or group 'counting': start one that has it"

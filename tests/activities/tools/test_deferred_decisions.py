@@ -15,9 +15,9 @@ from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import (
     Call,
-    StoreWriter,
-    attempt_deferred,
-    flush_deferred,
+    OutboxWriter,
+    attempt_outbox_writes,
+    flush_outbox,
     write_or_defer,
 )
 from activities.tools.traces import KIND
@@ -101,23 +101,23 @@ def test_it_comes_up_again_where_another_store_is_away(
     node = DeferredWrite(kind=NODE, key="k", at=1, about="maker/REQ-001", data=data)
     snapshot.state.deferred_writes = [*snapshot.state.deferred_writes, node]
     call = Call(JOB, "key", 10)
-    writer = StoreWriter(judge.root, call, snapshot.files, snapshot.state, snapshot.config)
+    writer = OutboxWriter(judge.root, call, snapshot.files, snapshot.state, snapshot.config)
     with pytest.raises(StoreUnavailableError):
-        flush_deferred(writer)
+        flush_outbox(writer)
     assert [entry.kind for entry in snapshot.state.deferred_writes] == ["decision", NODE]
 
 
 def test_what_the_store_does_not_take_is_refused_as_well(job: Standing) -> None:
     lacking = DeferredWrite(kind=KIND, key="k", at=1, about="a trace", data={"key": "k"})
     snapshot = job.open()
-    writer = StoreWriter(
+    writer = OutboxWriter(
         job.root, Call(JOB, "key", 10), snapshot.files, snapshot.state, snapshot.config
     )
     with pytest.raises(StoreRefusedError, match="does not take this"):
         write_or_defer(writer, lacking)
     assert snapshot.state.deferred_writes == []
     snapshot.state.deferred_writes = [lacking]
-    _, [(entry, _)] = attempt_deferred(writer)
+    _, [(entry, _)] = attempt_outbox_writes(writer)
     assert entry is lacking
 
 

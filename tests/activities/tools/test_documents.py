@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from activities.documents import Page, Quality
-from activities.documents.pages import unread_page_text
+from activities.documents.pages import unread_page_placeholder
 from activities.text import tokens
-from activities.tools.documents import _split_chunks
+from activities.tools.documents import split_document_chunks
 from tests.activities.standing import Standing
 
 QUOTE = "Every invoice must be kept for ten years."
@@ -94,7 +94,7 @@ def test_chunking_takes_linear_time() -> None:
         pages = [Page(1, "a few words of a very long paragraph " * size)]
         # Processor time, so that other work on the machine does not count.
         start = time.thread_time()
-        assert _split_chunks(pages, 8000, 4000)
+        assert split_document_chunks(pages, 8000, 4000)
         return time.thread_time() - start
 
     seconds(1000)
@@ -183,7 +183,7 @@ def test_doubts_about_a_document_come_before_its_text(job: Standing) -> None:
 
 def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> None:
     job.write("documents/b.pdf", "%PDF-")
-    why = unread_page_text("A page must have contents")
+    why = unread_page_placeholder("A page must have contents")
     text = f"[page 1]\n{QUOTE}\n[page 2]\n{why}\n"
     job.write("documents/b.pdf.txt", text)
     for tool in ("extract_document_text", "chunk_document", "identify_requirement_candidates"):

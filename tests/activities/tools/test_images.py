@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.model.prompt import context_tokens, request_body
+from activities.model.prompt import count_prompt_tokens, job_prompt_body
 from activities.toolkit.tool_offer import offer_tools
 from config.loader import load_agent
 from config.schema.agent_sections import ModelConfig
@@ -34,7 +34,7 @@ def sent(job: Standing, **settings: Any) -> list[dict[str, Any]]:
     """Return the messages sent to a model with these settings, without the todo list."""
     snapshot = job.open()
     model = snapshot.config.model.model_copy(update=settings)
-    body = json.loads(request_body(snapshot, ModelConfig.model_validate(dict(model)), None))
+    body = json.loads(job_prompt_body(snapshot, ModelConfig.model_validate(dict(model)), None))
     found: list[dict[str, Any]] = body["input" if model.api == "responses" else "messages"]
     return found[:-1]
 
@@ -98,9 +98,9 @@ def test_the_text_beside_an_image_takes_the_mark_for_the_cache(
 
 
 def test_an_image_counts_as_what_it_costs(job: Standing) -> None:
-    before = context_tokens(job.open())
+    before = count_prompt_tokens(job.open())
     look(job, "received/a.png")
-    with_image = context_tokens(job.open())
+    with_image = count_prompt_tokens(job.open())
     assert 641 < with_image - before < 1000
 
 
@@ -133,7 +133,7 @@ async def test_a_compaction_leaves_a_pointer(job: Standing) -> None:
         job.write(f"received/{number}.png", encoded("PNG", (1200, 900), color=(number, 0, 0)))
         look(job, f"received/{number}.png")
     # In memory at most twice the request, and only pointers once the images are old.
-    before = context_tokens(job.open())
+    before = count_prompt_tokens(job.open())
     with Script() as script:
         job.commit = (await compact(job, script, limit=before - 1)).commit
     messages = sent(job)
@@ -142,9 +142,9 @@ async def test_a_compaction_leaves_a_pointer(job: Standing) -> None:
     assert 0 < shown.count(str) < 8
     assert shown == sorted(shown, key=lambda kind: kind is list)
     assert "received/0.png (PNG, 1,200 x 900" in str(messages)
-    assert context_tokens(job.open()) < before - 1440 * shown.count(str) + 100
+    assert count_prompt_tokens(job.open()) < before - 1440 * shown.count(str) + 100
 
     with Script(lambda _: Reply("todo 1 todo 2 todo 3")) as script:
         job.commit = (await compact(job, script, limit=6_000, id_="8")).commit
-    assert context_tokens(job.open()) < 6_000
+    assert count_prompt_tokens(job.open()) < 6_000
     assert str(sent(job)).count("image_url") < 4

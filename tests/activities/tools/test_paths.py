@@ -11,7 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from activities.checkpoints import Files, FilesError, PathRefused, open_checkpoints, project_files
+from activities.checkpoints import (
+    Files,
+    FilesError,
+    PathRefused,
+    open_checkpoints,
+    update_projection,
+)
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
@@ -137,7 +143,7 @@ def test_nor_does_the_folder_that_is_made_of_it(
     except (FilesError, PathRefused):
         return
     store = open_checkpoints(site.job.root, JOB)
-    project_files(store, site.job.root, JOB, files, 1)
+    update_projection(store, site.job.root, JOB, files, 1)
     assert _listing(site.outside) == before
 
 

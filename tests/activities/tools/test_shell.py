@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.commands import sandbox
 from activities.guards.hooks.tool_names import hook_tool_name
-from activities.redaction.credentials import refresh_values
+from activities.redaction.credentials import refresh_credential_values
 from tests.activities.standing import Standing
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
@@ -142,7 +142,7 @@ def test_a_variables_value_is_in_no_file_of_the_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INDEX_LOGIN", "sesame-open-42")
-    refresh_values()
+    refresh_credential_values()
     job = Standing.begin(
         tmp_path,
         kind="tactical",
@@ -159,7 +159,7 @@ def test_a_variables_value_is_in_no_file_of_the_checkpoint(
     assert job.text("login") == "a[redacted]b"
     assert job.text("other") == "1\n"
     monkeypatch.delenv("INDEX_LOGIN")
-    refresh_values()
+    refresh_credential_values()
     # The job waits for a person, as the model cannot set it.
     with pytest.raises(ApplicationError, match="Set INDEX_LOGIN where workers start"):
         job.call("run_command", command=":")

@@ -12,8 +12,8 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.documents import pages_with_quote, parse_pages
-from activities.toolkit.tool_offer import equipped_tools
-from activities.web import name_stem
+from activities.toolkit.tool_offer import offerable_tools
+from activities.web import page_source_stem
 from config.loader import load_agent
 from tests.activities.standing import Standing
 from tests.activities.web import sites
@@ -92,7 +92,7 @@ def test_where_a_page_leads_is_told(job: Standing, site: str) -> None:
 
 def test_a_page_its_text_and_where_it_is_from(job: Standing, site: str) -> None:
     told = job.call("fetch_page", url=f"{site}/moved#part")
-    path = f"documents/sources/{name_stem(f'{site}/moved')}.html"
+    path = f"documents/sources/{page_source_stem(f'{site}/moved')}.html"
     assert sources(job) == [path, f"{path}.source.json", f"{path}.txt"]
     assert job.open().files.read(path) == PAGE
     assert pages_with_quote(parse_pages(job.text(f"{path}.txt")), QUOTE) == [1]
@@ -200,16 +200,16 @@ def test_the_model_cannot_widen_what_is_allowed(job: Standing, site: str) -> Non
 
 
 def test_names_of_sources_are_readable_bounded_and_apart() -> None:
-    assert name_stem("https://example.org/laws/AO §147.html#x").startswith(
+    assert page_source_stem("https://example.org/laws/AO §147.html#x").startswith(
         "example.org-laws-ao-147-"
     )
     names = [
-        name_stem(f"https://example.org/{path}")
+        page_source_stem(f"https://example.org/{path}")
         for path in ("a", "a/", "a?x=1", "a?x=2", "A", "../../a b", "%2e%2e%2fa", "x" * 1900)
     ]
     assert len(set(names)) == len(names)
     assert all(len(name) <= 91 and "/" not in name and ".." not in name for name in names)
-    assert name_stem("http://EXAMPLE.org/a#b") == name_stem("http://example.org:80/a")
+    assert page_source_stem("http://EXAMPLE.org/a#b") == page_source_stem("http://example.org:80/a")
 
 
 def test_a_search_gives_titles_addresses_and_snippets(tmp_path: Path, site: str) -> None:
@@ -291,8 +291,8 @@ def test_without_a_provider_the_answer_says_how_to_get_one(job: Standing) -> Non
 def test_researching_the_web_is_a_setting() -> None:
     # Without a fetched page nothing on the web can be cited.
     web = {"web_search", "fetch_page", "cite_web"}
-    assert not web & {e.name for e in equipped_tools(load_agent("creator"))}
-    told = equipped_tools(load_agent("creator", {"settings.research_web": True}))
+    assert not web & {e.name for e in offerable_tools(load_agent("creator"))}
+    told = offerable_tools(load_agent("creator", {"settings.research_web": True}))
     assert web <= {entry.name for entry in told}
     named: dict[str, object] = {"tools": ["files", "todos", "job", "cite_web"]}
-    assert "cite_web" in {entry.name for entry in equipped_tools(load_agent("creator", named))}
+    assert "cite_web" in {entry.name for entry in offerable_tools(load_agent("creator", named))}

@@ -17,7 +17,7 @@ from activities.stores.engine import RelationalStore
 from activities.stores.schema import TRACES
 from activities.text.tokens import count_tokens
 from activities.traces.recall import recall_traces
-from activities.traces.trace_search import TraceReader, find_traces
+from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import render_trace
 from config.schema.agent_sections import Embeddings
 from protocol.traces import StoreTracesRequest
@@ -25,10 +25,10 @@ from tests.activities.search.endpoint import serving
 from tests.activities.standing import Standing
 from tests.activities.traces.noting import store, trace
 
-READER = TraceReader("other", "generalist")
+READER = TraceSearchScope("other", "generalist")
 
 
-def found(root: Root, query: str, reader: TraceReader = READER, **details: Any) -> list[str]:
+def found(root: Root, query: str, reader: TraceSearchScope = READER, **details: Any) -> list[str]:
     return [row.key for row in find_traces(root, reader, query, 5, **details)]
 
 
@@ -78,13 +78,13 @@ def test_without_a_project_an_agent_finds_what_its_own_jobs_left(root: Root) -> 
     store(root, trace(2, "tea"), agent="coder")
     store(root, trace(3, "tea"), project="shop")
     assert found(root, "tea") == ["run.1"]
-    assert found(root, "tea", TraceReader("x", "coder", "shop")) == ["run.3"]
+    assert found(root, "tea", TraceSearchScope("x", "coder", "shop")) == ["run.3"]
 
 
 def test_a_universal_trace_is_found_by_all(root: Root) -> None:
     store(root, trace(1, "tea"), project="shop")
     assert found(root, "tea") == []
-    RelationalStore(root).run(lambda connection: rows.make_trace_universal(connection, 1))
+    RelationalStore(root).run(lambda connection: rows.make_stored_trace_universal(connection, 1))
     assert found(root, "tea") == ["run.1"]
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from activities.runtime.addresses import is_public
 from activities.web import PageRefused, resolve_host
-from activities.web.addresses import check_addresses, parse_address
+from activities.web.addresses import check_addresses, parse_page_address
 from config.schema.web import Web
 
 PRIVATE = [
@@ -48,7 +48,7 @@ def test_public_addresses(address: str) -> None:
 )
 def test_other_ways_to_write_loopback(host: str) -> None:
     with pytest.raises(PageRefused, match=r"not a public address|not an address"):
-        url = parse_address(f"http://{host}/")
+        url = parse_page_address(f"http://{host}/")
         check_addresses(url, resolve_host(url.raw_host.decode(), 80), Web())
 
 
@@ -69,12 +69,12 @@ def test_other_ways_to_write_loopback(host: str) -> None:
 )
 def test_addresses_that_cannot_be_asked_for(address: str, told: str) -> None:
     with pytest.raises(PageRefused, match=told):
-        parse_address(address)
+        parse_page_address(address)
 
 
 def test_ports_of_other_services() -> None:
     for port, refused in {25: True, 22: True, 80: False, 443: False, 8080: False}.items():
-        url = parse_address(f"http://example.org:{port}/")
+        url = parse_page_address(f"http://example.org:{port}/")
         if refused:
             with pytest.raises(PageRefused, match="not a web server's"):
                 check_addresses(url, ["1.1.1.1"], Web())
@@ -84,7 +84,7 @@ def test_ports_of_other_services() -> None:
 
 def test_one_private_address_among_several_refuses_the_host() -> None:
     with pytest.raises(PageRefused, match=r"pages\.example \(10\.0\.0\.1\)"):
-        check_addresses(parse_address("http://pages.example/"), ["1.1.1.1", "10.0.0.1"], Web())
+        check_addresses(parse_page_address("http://pages.example/"), ["1.1.1.1", "10.0.0.1"], Web())
 
 
 def test_what_the_operator_allows() -> None:
@@ -96,7 +96,7 @@ def test_what_the_operator_allows() -> None:
         ("wiki.internal", "10.2.2.3", True),
         ("x.wiki.internal", "10.2.2.3", False),
     ]:
-        url = parse_address(f"http://{host}/")
+        url = parse_page_address(f"http://{host}/")
         if allowed:
             assert check_addresses(url, [address], web) == [address]
         else:

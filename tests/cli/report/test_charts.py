@@ -55,7 +55,9 @@ def test_sizes_and_short_numbers() -> None:
 
 
 def test_a_stack_is_as_high_as_its_tokens() -> None:
-    chart = charts.tokens([bar(1, prompt_tokens=3000, cached_tokens=1000, completion_tokens=1000)])
+    chart = charts.token_chart(
+        [bar(1, prompt_tokens=3000, cached_tokens=1000, completion_tokens=1000)]
+    )
     [column] = chart.columns
     heights = {box.look: box.height for box in column.boxes}
     assert heights == {"cached": 37.5, "fresh": 75.0, "reply": 37.5}
@@ -86,7 +88,7 @@ def test_everything_stays_inside_the_picture() -> None:
     phases = [phase(n, "strategic" if n % 2 else "tactical") for n in range(1, 401)]
     line = charts.timeline(phases, [], at(4000))
     assert all(each.box.x + each.box.width <= charts.WIDTH for each in line.stretches)
-    chart = charts.prompts([bar(n) for n in range(1, 161)])
+    chart = charts.prompt_chart([bar(n) for n in range(1, 161)])
     last = chart.columns[-1].boxes[-1]
     assert last.x + last.width <= charts.WIDTH
     assert {tick.label for tick in chart.below} >= {"1", "50", "100", "150"}

@@ -12,11 +12,11 @@ from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli.jobs import JobView
 from cli.report import checkpoints
-from cli.report.compose import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose_report
+from cli.report.compose import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose_job_report
 from cli.report.data import Report
 from cli.report.history import StatusChange
 from cli.report.page import render_page
-from cli.report.sanitize import safe_line
+from cli.report.sanitize import sanitize_line
 from cli.report.tally import Tally
 from config.loader import load_agent
 from protocol.state import JobState, Phase, ScopeItem, Todo
@@ -80,7 +80,7 @@ def composed(held: checkpoints.CheckpointFacts, found: JobView | None, **more: A
         tally.add_event(StatusChange(at(seconds), status))
     traces = [{"type": "decision", "event": {"what_happened": f"took {KEY}"}}]
     given: dict[str, Any] = {"now": at(60), "complete": True} | more
-    return compose_report("made-up", found, tally if found else None, held, traces, **given)
+    return compose_job_report("made-up", found, tally if found else None, held, traces, **given)
 
 
 def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_plans_and_phases_are_read_from_the_checkpoints(held: checkpoints.Checkp
     found = {pattern.name: pattern for pattern in made.patterns}
     assert found["planning_only"].details == ["phases 1 to 4: bootstrap, rewind, rewind, rewind"]
     assert found["swinging_plans"].details == [
-        f"gone at phase 3, back at 4: {safe_line(f'boil {OTHER_KEY}')}",
+        f"gone at phase 3, back at 4: {sanitize_line(f'boil {OTHER_KEY}')}",
     ]
     assert [phase.started for phase in made.phases] == [at(10), at(20), at(30), at(40)]
     assert [(phase.todos_done, phase.todos) for phase in made.phases] == [(1, 1)] * 4
@@ -147,7 +147,7 @@ def test_what_was_accepted_with_something_open_is_told(held: checkpoints.Checkpo
     assert made.patterns[0].name == "premature_completion"
     assert made.patterns[0].details == [
         "Phase 1: Brew is open in plan.md",
-        f"item S1 is open: {safe_line(f'Cover {KEY}')}",
+        f"item S1 is open: {sanitize_line(f'Cover {KEY}')}",
         "item S2 is open: Cover milk",
         "output/tea.md: does not exist",
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.report.data import ProjectReport, Report
-from cli.report.sanitize import safe_data, safe_line, safe_text
+from cli.report.sanitize import sanitize_data, sanitize_line, sanitize_text
 from tests.cli.report.samples import report
 
 FORM = Path(__file__).with_name("form.json")
@@ -40,13 +40,13 @@ def test_a_report_reads_back_as_it_was() -> None:
 
 
 def test_texts_of_others_are_made_fit() -> None:
-    assert safe_line("a\n b\x1b[31m \u202eevil") == "a b\\x1b[31m \\x202eevil"
-    assert safe_text("a\r\n b\n") == "a\\x0d\n b"
-    assert safe_line("x" * 1000, 10) == "x" * 9 + "…"
-    assert safe_line(None) == ""
-    assert "\ud800" not in safe_line("lone \ud800 surrogate")
-    assert "a1B2" not in safe_line(f"key {KEY}")
-    assert "a1B2" not in safe_text(f"key\n{KEY}")
-    made = safe_data({"event": {"what_happened": f"wrote {KEY}", "step": 3, "why": None}})
+    assert sanitize_line("a\n b\x1b[31m \u202eevil") == "a b\\x1b[31m \\x202eevil"
+    assert sanitize_text("a\r\n b\n") == "a\\x0d\n b"
+    assert sanitize_line("x" * 1000, 10) == "x" * 9 + "…"
+    assert sanitize_line(None) == ""
+    assert "\ud800" not in sanitize_line("lone \ud800 surrogate")
+    assert "a1B2" not in sanitize_line(f"key {KEY}")
+    assert "a1B2" not in sanitize_text(f"key\n{KEY}")
+    made = sanitize_data({"event": {"what_happened": f"wrote {KEY}", "step": 3, "why": None}})
     assert "a1B2" not in str(made)
     assert made["event"]["step"] == 3

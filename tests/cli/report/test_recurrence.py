@@ -66,7 +66,7 @@ def test_in_a_jobs_report_are_its_own_and_those_of_several_jobs() -> None:
 
 
 def test_what_was_seen_on_trial_stands_on_what_was_refused() -> None:
-    chart = charts.repeats(habit(4, 2, 0))
+    chart = charts.repeat_chart(habit(4, 2, 0))
     assert [tick.label for tick in chart.across] == ["0", "6"]
     first, _, last = chart.columns
     assert [box.look for box in first.boxes] == ["fresh", "cached"]

@@ -12,9 +12,9 @@ import pytest
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
-from cli.report.history import ActivityResult, StatusChange, parse_events
-from cli.report.refusals import call_refusal
-from cli.report.tally import MOST_REASONS, Tally, fold_steps, group_refusals
+from cli.report.history import ActivityResult, StatusChange, parse_history_events
+from cli.report.refusals import reported_call_refusal
+from cli.report.tally import MOST_REASONS, Tally, fold_steps, tally_refusals
 from engine.converter import DATA_CONVERTER
 from tests.cli.report.samples import at, bar
 
@@ -32,7 +32,7 @@ async def recorded(name: str) -> Tally:
             for event in events:
                 yield event
 
-        async for one in parse_events(stream(), DATA_CONVERTER):
+        async for one in parse_history_events(stream(), DATA_CONVERTER):
             tally.add_event(one)
     return tally
 
@@ -93,14 +93,14 @@ async def test_a_job_that_went_astray_tells_where() -> None:
     ],
 )
 def test_who_refused_a_call(done: ActivityResult, kind: str, by: str) -> None:
-    refusal = call_refusal(done, "english")
+    refusal = reported_call_refusal(done, "english")
     assert refusal
     assert (refusal.kind, refusal.by) == (kind, by)
 
 
 def test_a_call_that_went_well_or_asks_a_person_is_no_refusal() -> None:
-    assert call_refusal(call(ok=True)) is None
-    assert call_refusal(call(guard="careful", asks="May it?")) is None
+    assert reported_call_refusal(call(ok=True)) is None
+    assert reported_call_refusal(call(guard="careful", asks="May it?")) is None
 
 
 def test_a_guard_of_an_end_refuses_the_call_after_it() -> None:
@@ -168,7 +168,7 @@ def test_different_reasons_are_bounded() -> None:
         tally.add_event(call(error="wrong", error_fingerprint=str(number)))
     assert len(tally.refused) == MOST_REASONS + 1
     assert sum(row.count for row in tally.refusals) == MOST_REASONS + 50
-    assert sorted(row.count for row in group_refusals(tally.refusals)) == [50, MOST_REASONS]
+    assert sorted(row.count for row in tally_refusals(tally.refusals)) == [50, MOST_REASONS]
 
 
 def test_waits_are_from_one_status_to_the_next() -> None:

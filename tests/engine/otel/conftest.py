@@ -21,7 +21,7 @@ class Exported:
 
     def spans(self, job: str) -> list[Span]:
         """Return all spans of a job so far."""
-        self.pipeline.span_export().tracers.force_flush()
+        self.pipeline.pipeline_span_export().tracers.force_flush()
         return [each for each in self.receiver.spans() if each.attributes["longhaul.job"] == job]
 
 
@@ -31,9 +31,9 @@ def exported() -> Iterator[Exported]:
         given.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.address}/v1/traces")
         # A batch that exceeds the time-out is dropped, and a busy machine may take 10 seconds.
         given.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
-        pipeline = exports.load_pipeline()
+        pipeline = exports.load_export_pipeline()
         # OpenTelemetry allows one provider for each process; it is made here.
-        assert not pipeline.span_export.cache_info().currsize, "another test has made it"
-        pipeline.span_export()
+        assert not pipeline.pipeline_span_export.cache_info().currsize, "another test has made it"
+        pipeline.pipeline_span_export()
         given.undo()
         yield Exported(pipeline, receiver)

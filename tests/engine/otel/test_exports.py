@@ -49,7 +49,7 @@ def test_another_protocol_is_refused(given: pytest.MonkeyPatch) -> None:
     given.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", HERE)
     given.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     with pytest.raises(SetupError, match=r"PROTOCOL=grpc: .* http/protobuf; unset it"):
-        exports.client_plugins()
+        exports.export_client_plugins()
 
 
 def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -61,7 +61,7 @@ def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 def test_without_the_extra_a_worker_names_it() -> None:
     without = "import sys; sys.modules['opentelemetry'] = None; import engine.process as process; "
-    ended = run(f"{without} process.main()", OTEL_EXPORTER_OTLP_ENDPOINT=HERE)
+    ended = run(f"{without} process.run_worker_process()", OTEL_EXPORTER_OTLP_ENDPOINT=HERE)
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: OTEL_EXPORTER_OTLP_ENDPOINT asks for traces")
     assert ".venv/bin/python -m pip install '.[otel]'" in ended.stderr
@@ -72,8 +72,8 @@ def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
     code = (
         "import sys, engine.process, cli.app, activities.catalogue, workflows.project\n"
         "from engine.otel import exports\n"
-        "assert exports.client_plugins() == []\n"
-        "exports.flush_exports()\n"
+        "assert exports.export_client_plugins() == []\n"
+        "exports.flush_optional_exports()\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     ended = run(code)

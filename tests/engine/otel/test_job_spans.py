@@ -93,11 +93,11 @@ async def test_recorded_histories_replay_with_it_and_send_nothing(exported: Expo
         plugins=exported.pipeline.temporal_plugins(),
     )
     # Spans of earlier tests may still be on their way.
-    exported.pipeline.span_export().tracers.force_flush()
+    exported.pipeline.pipeline_span_export().tracers.force_flush()
     before = len(exported.receiver.spans())
     for path in soak(RECORDED[::6], RECORDED):
         history = WorkflowHistory.from_json(record.RECORDED, recorded(path))
         result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         assert result.replay_failure is None, result.replay_failure
-    exported.pipeline.span_export().tracers.force_flush()
+    exported.pipeline.pipeline_span_export().tracers.force_flush()
     assert len(exported.receiver.spans()) == before

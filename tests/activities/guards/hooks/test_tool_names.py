@@ -5,8 +5,8 @@ from __future__ import annotations
 from activities.guards.hooks.tool_names import (
     arguments_from_hook,
     hook_arguments,
-    hook_response,
     hook_tool_name,
+    hook_tool_response,
 )
 from activities.toolkit.registry import REGISTRY
 
@@ -32,9 +32,9 @@ def test_what_scripts_look_for_has_the_protocols_names() -> None:
     edit = hook_arguments("edit_file", {"path": "a", "old": "b", "new": "c"}, "/w")
     assert edit == {"file_path": "/w/a", "old_string": "b", "new_string": "c"}
     assert hook_arguments("list_files", {"path": "."}, "/w") == {"path": "/w"}
-    ran = hook_response("run_command", {"command": "ls"}, "Exit code 0. No output.")
+    ran = hook_tool_response("run_command", {"command": "ls"}, "Exit code 0. No output.")
     assert ran["stdout"] == ran["text"] == "Exit code 0. No output."
-    assert hook_response("edit_file", edit, "Done.")["filePath"] == "/w/a"
+    assert hook_tool_response("edit_file", edit, "Done.")["filePath"] == "/w/a"
 
 
 def test_arguments_that_a_script_gives_back_as_they_were_are_not_rewritten() -> None:

@@ -17,8 +17,8 @@ from activities.requirements.graph import (
     GraphUnavailableError,
     neo4j,
 )
-from activities.requirements.graph.cypher import constraint_statements
-from activities.requirements.graph.neo4j import Neo4jGraph, ServerAddress, build_tables
+from activities.requirements.graph.cypher import constraint_cypher
+from activities.requirements.graph.neo4j import Neo4jAddress, Neo4jGraph, build_neo4j_tables
 from config.loader import load_agent
 from tests.activities.requirements.graph.serving import Server
 
@@ -33,7 +33,7 @@ LONG = (
 
 
 def test_an_address_with_all_its_parts() -> None:
-    found = ServerAddress.parse("neo4j+s://tea:p%40ss@graph.example:7687/requirements")
+    found = Neo4jAddress.parse("neo4j+s://tea:p%40ss@graph.example:7687/requirements")
     assert found.uri == "neo4j+s://graph.example:7687"
     assert (found.user, found.password, found.database) == ("tea", "p@ss", "requirements")
     assert "p@ss" not in repr(found)
@@ -42,7 +42,7 @@ def test_an_address_with_all_its_parts() -> None:
 @pytest.mark.parametrize("url", ["http://u:secret@host", "bolt://", "neo4j://u:secret@host:port"])
 def test_what_is_no_address_is_told_without_its_password(url: str) -> None:
     with pytest.raises(GraphUnavailableError, match="it has the form neo4j://") as told:
-        ServerAddress.parse(url)
+        Neo4jAddress.parse(url)
     assert "secret" not in str(told.value)
 
 
@@ -216,7 +216,7 @@ def test_who_is_no_longer_wanted_stops_waiting(graph_server: Server) -> None:
 
 
 def test_keys_become_constraints() -> None:
-    assert constraint_statements(SCHEMA)[0] == (
+    assert constraint_cypher(SCHEMA)[0] == (
         "CREATE CONSTRAINT `Requirement_id` IF NOT EXISTS "
         "FOR (n:`Requirement`) REQUIRE n.`id` IS UNIQUE"
     )
@@ -224,12 +224,12 @@ def test_keys_become_constraints() -> None:
 
 def test_a_property_of_several_types_is_told_with_all() -> None:
     properties = [["Message", "n", "FLOAT NOT NULL"], ["Message", "n", "STRING NOT NULL"]]
-    [table] = build_tables([[["Message"]]], properties, [], [])
+    [table] = build_neo4j_tables([[["Message"]]], properties, [], [])
     assert table.properties == {"n": "DOUBLE or STRING"}
 
 
 def test_a_kind_that_others_made_meanwhile_is_told() -> None:
-    node, relation = build_tables(
+    node, relation = build_neo4j_tables(
         [], [["Message", "n", "STRING NOT NULL"]], [], [["PART_OF", "w", "INTEGER NOT NULL"]]
     )
     assert (node.name, node.properties) == ("Message", {"n": "STRING"})

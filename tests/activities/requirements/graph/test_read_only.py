@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from activities.requirements.graph.read_only import query_has_order, query_refusal_reason
+from activities.requirements.graph.read_only import is_read_query_ordered, query_refusal_reason
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_all_else_is_refused(query: str, why: str) -> None:
 
 
 def test_the_order_of_rows_is_the_querys_own_or_ours() -> None:
-    assert query_has_order("MATCH (n) RETURN n ORDER  BY n.id")
-    assert not query_has_order("MATCH (n) WHERE n.text = 'ORDER BY' RETURN n")
+    assert is_read_query_ordered("MATCH (n) RETURN n ORDER  BY n.id")
+    assert not is_read_query_ordered("MATCH (n) WHERE n.text = 'ORDER BY' RETURN n")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.documents import Page, contains_quote, extract_pages, find_page
+from activities.documents import Page, contains_quote, find_page, read_document_pages
 from activities.requirements.text.candidates import identify_candidates
-from activities.requirements.text.indicators import shipped_phrases
+from activities.requirements.text.indicators import shipped_indicators
 
 POLICY = Path(__file__).parents[4] / "examples/documents/records-policy.md"
 HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
@@ -21,7 +21,7 @@ def one(text):
 
 @pytest.fixture(scope="module")
 def policy():
-    pages = extract_pages(POLICY.name, POLICY.read_bytes())
+    pages = read_document_pages(POLICY.name, POLICY.read_bytes())
     return pages, identify_candidates(pages)
 
 
@@ -331,7 +331,7 @@ def test_a_long_blank_line_takes_no_time():
 
 
 def test_pdf_manual_by_others(real):
-    pages = extract_pages("hydro.pdf", real(HYDRO))
+    pages = read_document_pages("hydro.pdf", real(HYDRO))
     found = identify_candidates(pages)
     assert [(c.page, c.modality, c.text) for c in found[:2]] == [
         (6, "obligation", "The data model can (and must) extend beyond the smallest common "
@@ -343,7 +343,7 @@ def test_pdf_manual_by_others(real):
 
 
 def test_html_manual_by_others_is_citable(real):
-    pages = extract_pages("caching.html", real("mako-1.4.3/doc/caching.html"))
+    pages = read_document_pages("caching.html", real("mako-1.4.3/doc/caching.html"))
     found = identify_candidates(pages)
     assert "To use dogpile.cache, the cache_impl argument must be set" in " ".join(
         c.text for c in found
@@ -379,11 +379,11 @@ def test_three_hundred_pages_take_less_than_two_seconds(policy):
 
 
 def test_every_shipped_phrase_finds_itself():
-    for language in shipped_phrases().data.languages.values():
+    for language in shipped_indicators().data.languages.values():
         for modality, phrases in language.modality.items():
             for phrase in phrases:
                 if not set(phrase) & set("(|*+"):
                     text = f"x {phrase.removeprefix('=').replace('...', 'y')} z"
-                    assert modality in {hit.modality for hit in shipped_phrases().find(text)}, (
+                    assert modality in {hit.modality for hit in shipped_indicators().find(text)}, (
                         phrase
                     )

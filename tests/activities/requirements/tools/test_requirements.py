@@ -557,7 +557,7 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
 
     def begin(*before: str) -> list[str]:
         told: list[str] = environment().run(
-            store_lifecycle.supersede_earlier, job.root, job.open(), before
+            store_lifecycle.update_store_after_replacement, job.root, job.open(), before
         )
         return told
 
@@ -581,13 +581,13 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
     [first, second] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
     fill(RelationalStore(job.root), [first, second], at=-3, job="parent")
     # The first was decided on; the parent's second has the same content.
-    blobs = RelationalStore(job.root).read(lambda c: rows.stored_blobs(c, JOB))
+    blobs = RelationalStore(job.root).read(lambda c: rows.stored_requirement_blobs(c, JOB))
     parents = [(first, blobs["REQ-001"]), (second, blobs["REQ-002"])]
-    RelationalStore(job.root).run(lambda c: rows.forget_requirements(c, "parent"))
+    RelationalStore(job.root).run(lambda c: rows.forget_stored_requirements(c, "parent"))
     RelationalStore(job.root).run(
-        lambda c: rows.fill_requirements(c, call("parent", -2), blobs, parents)
+        lambda c: rows.fill_stored_requirements(c, call("parent", -2), blobs, parents)
     )
-    RelationalStore(job.root).run(lambda c: rows.forget_requirements(c, JOB))
+    RelationalStore(job.root).run(lambda c: rows.forget_stored_requirements(c, JOB))
     assert take(RelationalStore(job.root), "judge", at=-1) == "parent/REQ-001"
     decide(RelationalStore(job.root), "judge", "parent/REQ-001")
 
