@@ -4,7 +4,7 @@ from activities.requirements.tools import (  # noqa: F401 - each enters its tool
     citations,
     graph,
     integration,
-    outputs,
+    output_collection,
     relevance,
     requirements,
     similarity,
@@ -12,14 +12,14 @@ from activities.requirements.tools import (  # noqa: F401 - each enters its tool
 )
 from activities.toolkit.registry import REGISTRY
 from activities.tools import (  # noqa: F401 - each enters its tools
-    delegation,
-    documents,
+    delegate_tool,
+    document_tools,
     file_search,
-    files,
+    file_tools,
     history_search,
     images,
     scope,
-    shell,
+    shell_command,
     skills,
     todos,
     tool_search,

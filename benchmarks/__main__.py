@@ -20,7 +20,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from benchmarks import calls
-from benchmarks.runs import APPENDS, JobRun, run_bare_engine, run_benchmark_job
+from benchmarks.benchmark_jobs import APPENDS, JobRun, run_bare_engine, run_benchmark_job
 from engine.development import FLAGS, development_server
 
 COUNTS = [25, 100, 400]

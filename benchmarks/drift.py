@@ -1,7 +1,7 @@
 """`python -m benchmarks.drift`: work that a drifting model completes in a job and in a plain loop.
 
-The same seeded model (`benchmarks.drifting`) runs as a job and in the plain loop of most agents:
-ask, run the calls, stop at the first reply without one.
+The same seeded model (`benchmarks.drifting_model`) runs as a job and in the plain loop of most
+agents: ask, run the calls, stop at the first reply without one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from benchmarks.drifting import (
+from benchmarks.drifting_model import (
     ITEMS,
     Drifting,
     drifting_file_content,

@@ -29,8 +29,8 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.checkpoints import Root
-from benchmarks.bare import Bare, BareWaiting, Waiting, do_nothing, do_nothing_locally
-from benchmarks.runs import serve_benchmark_jobs
+from benchmarks.bare_engine import Bare, BareWaiting, Waiting, do_nothing, do_nothing_locally
+from benchmarks.benchmark_jobs import serve_benchmark_jobs
 from benchmarks.zero_cost import ZeroCost
 from engine.development import development_server
 from engine.service import SLOTS
@@ -142,7 +142,7 @@ async def _run_waiting_jobs(
 ) -> dict[str, float]:
     """Run `jobs` jobs whose model calls take `latency` seconds on one worker process."""
     queue = f"scale-{uuid.uuid4().hex[:8]}"
-    model = ["-m", "benchmarks.latent", "--delay", str(latency)]
+    model = ["-m", "benchmarks.latent_model", "--delay", str(latency)]
     async with python_process(model, {}) as (_, line):
         endpoint = line.split()[-1]
         worker = {

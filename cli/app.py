@@ -44,7 +44,7 @@ from engine import logs
 from engine.errors import SetupError
 from engine.exit_codes import INTERRUPTED
 from protocol.payloads import EncryptedPayloadError
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 GONE = OK
 """A reader such as `head` has closed the pipe, which is no error."""

@@ -23,10 +23,10 @@ from activities.checkpoints import (
     RootError,
     open_checkpoints,
 )
-from activities.checkpoints.remote import fetch_remote_checkpoints
+from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.phases.tags import phase_starts
-from cli.forgotten import forgotten_notice
+from cli.forgotten_jobs import forgotten_notice
 from cli.jobs import PROJECT, check_job_is_no_trial, view_job
 from cli.output import UserError, print_note
 from config.schema.agent import AgentConfig

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from cli import view
+from cli import job_rendering
 from cli.options import Json
 from cli.output import FAILED, OK, UserError, print_advice, print_json, print_note, print_result
+from config.agent_files import agent_names
 from config.editor_schemas import Kind, editor_file_schema
-from config.loader import agent_names
 from config.schema.agent import ConfigError
 from engine.connection import workspaces_root
 
@@ -85,7 +85,7 @@ def tools(
         if json:
             print_json([asdict(entry) for entry in every])
             return OK
-        for line in view.render_text_table(
+        for line in job_rendering.render_text_table(
             [entry.as_row() for entry in every], tool_listing.COLUMNS
         ):
             print_result(line)
@@ -100,7 +100,7 @@ def tools(
         return OK
     for kind, offered in equipment.kinds.items():
         print_result(f"{kind}: {len(offered)} tools")
-        for line in view.render_text_table(
+        for line in job_rendering.render_text_table(
             [entry.as_row() for entry in offered], tool_listing.OFFERED
         ):
             print_result(f"  {line}")

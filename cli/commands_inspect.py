@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import doctor as checks
-from cli import view
+from cli import job_rendering
 from cli.check import Check
-from cli.forgotten import forgotten_notice
+from cli.forgotten_jobs import forgotten_notice
 from cli.jobs import JobView, list_jobs, view_job
 from cli.options import Job, Json
 from cli.output import (
@@ -54,7 +54,7 @@ def list_(
     if not jobs:
         print_note("no jobs yet; `starter.py start AGENT --instructions …` starts one")
         return OK
-    for line in view.render_text_table(jobs, COLUMNS):
+    for line in job_rendering.render_text_table(jobs, COLUMNS):
         print_result(line)
     return OK
 
@@ -82,13 +82,13 @@ def show(job: Job, json: Json = False) -> int:
         fields |= {"retrying": job_view.pending}
         print_json({**fields, **_checkpoint_fields(job, job_view), "live": job_view.live})
     else:
-        lines = view.render_job_sheet(job_view.status, job_view.waiting)
+        lines = job_rendering.render_job_sheet(job_view.status, job_view.waiting)
         lines += [name_running_program(f"retrying {text}") for text in job_view.pending]
         # A trial's sheet has what its end shows.
         ends = job_view.closed and not job_view.status.get("trial")
-        for line in [*lines, *(view.job_outcome_lines(job_view.status) if ends else [])]:
+        for line in [*lines, *(job_rendering.job_outcome_lines(job_view.status) if ends else [])]:
             print_result(line)
-        lasted = view.elapsed_text(job_view.started, job_view.ended or datetime.now(UTC))
+        lasted = job_rendering.elapsed_text(job_view.started, job_view.ended or datetime.now(UTC))
         print_result(f"{'ran' if job_view.ended else 'running'} for {lasted}")
     return OK
 
@@ -152,13 +152,13 @@ def _print_content(content: bytes, path: str, commit: str, *, json: bool) -> Non
 
 
 def _print_project_files(project: str, path: str, moment: str, *, state: bool, json: bool) -> int:
-    from cli import project_files  # noqa: PLC0415 - loads the activities
+    from cli import project_reader  # noqa: PLC0415 - loads the activities
 
     if moment != "now":
         raise UserError(f"{project} is a project, which has no phases: leave --at out")
-    repository = project_files.open_project_files(project)
-    commit = project_files.project_files_tip(repository, state=state)
-    content = project_files.read_project_path(repository, commit, path)
+    repository = project_reader.open_project_files(project)
+    commit = project_reader.project_files_tip(repository, state=state)
+    content = project_reader.read_project_path(repository, commit, path)
     if isinstance(content, bytes):
         _print_content(content, path, commit, json=json)
     elif json:
@@ -280,14 +280,14 @@ def log(job: Job, json: Json = False) -> int:
 
     For a project: the commits of its product, one for each accepted piece of work.
     """
-    from cli import checkpoint_reader, project_files  # noqa: PLC0415 - takes a second
+    from cli import checkpoint_reader, project_reader  # noqa: PLC0415 - takes a second
 
     places = _job_places(job)
-    steps: list[LogEntry] | list[project_files.CommitLine]
+    steps: list[LogEntry] | list[project_reader.CommitLine]
     if places.project is not None:
-        repository = project_files.open_project_files(job)
-        steps = project_files.read_project_commits(
-            repository, project_files.project_files_tip(repository, state=False)
+        repository = project_reader.open_project_files(job)
+        steps = project_reader.read_project_commits(
+            repository, project_reader.project_files_tip(repository, state=False)
         )
     else:
         [commit], store = _moment_commits(job, places, "now")

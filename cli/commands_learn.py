@@ -47,8 +47,8 @@ def traces(
     json: Json = False,
 ) -> int:
     """List what guards, gates and people refused or corrected in any job. Needs no server."""
-    from activities.stores import traces as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.engine import RelationalStore  # noqa: PLC0415
+    from activities.stores import stored_traces as rows  # noqa: PLC0415 - loads the activities
+    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from activities.traces.trace_search import TraceSearchScope, find_traces  # noqa: PLC0415
     from activities.traces.trace_text import render_trace  # noqa: PLC0415
 

@@ -13,7 +13,7 @@ from engine.connection import connect_client
 
 if TYPE_CHECKING:
     from cli.report.data import ProjectReport, Report
-    from cli.report.trial import TrialReport
+    from cli.report.trial_report import TrialReport
 
 
 def report(

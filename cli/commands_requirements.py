@@ -13,7 +13,7 @@ from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
 from cli.signal_effects import signal_sender_name
 from engine.connection import workspaces_root
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -122,8 +122,8 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
 
 def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.engine import RelationalStore  # noqa: PLC0415
     from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
+    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
 
     if not reason:
         raise UserError("requirements withdraw: give --reason, which stays in the store")
@@ -155,8 +155,8 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
 
 def _restore_requirements(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.engine import RelationalStore  # noqa: PLC0415
     from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
+    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
 
     if not reason:
         raise UserError("requirements restore: give --reason, which stays in the store")
@@ -186,7 +186,7 @@ def _drop_withdrawn_from_graph(root: Root, names: list[str]) -> list[str]:
     from activities.requirements.graph.cypher import drop_node_cypher  # noqa: PLC0415
     from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError  # noqa: PLC0415
     from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
-    from config.loader import load_agent  # noqa: PLC0415
+    from config.agent_files import load_agent  # noqa: PLC0415
 
     schema = load_agent("validator").graph_schema
     try:
@@ -199,7 +199,7 @@ def _drop_withdrawn_from_graph(root: Root, names: list[str]) -> list[str]:
 
 def _export_requirements(entries: list[StoredRequirement], format: Format, to: Path | None) -> int:
     from activities.requirements.export import requirements_as_csv, requirements_as_table  # noqa: PLC0415
-    from activities.text.plain import as_readable_json  # noqa: PLC0415 - loads the activities
+    from activities.text.safe_text import as_readable_json  # noqa: PLC0415 - loads the activities
 
     records = [entry.requirement for entry in entries]
     if format == "json":
@@ -260,7 +260,7 @@ def _require_name_arguments(action: str, names: list[str]) -> list[str]:
 
 def _read_requirements(only: dict[str, Any]) -> list[StoredRequirement]:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.engine import RelationalStore  # noqa: PLC0415
+    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
 
     return _with_requirements_root(
         lambda root: RelationalStore(root).read(lambda c: rows.search_requirements(c, **only))

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import view
-from cli.forgotten import forgotten_notice
+from cli import job_rendering
+from cli.forgotten_jobs import forgotten_notice
 from cli.job_input import (
     check_fork_settings,
     check_job_input_size,
@@ -306,7 +306,7 @@ def _print_outcome(job: JobView, *, json: bool) -> int:
     if json:
         print_json(job.status)
     else:
-        for line in view.job_outcome_lines(job.status):
+        for line in job_rendering.job_outcome_lines(job.status):
             print_result(line)
     return _job_exit_code(job)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli import scheduling, view
+from cli import job_rendering, scheduling
 from cli.options import Json
 from cli.output import OK, print_json, print_note, print_result, run_async
 
@@ -26,7 +26,7 @@ def list_(json: Json = False) -> int:
     if json:
         print_json([entry.as_json() for entry in entries])
         return OK
-    for line in view.render_text_table([entry.as_json() for entry in entries], COLUMNS):
+    for line in job_rendering.render_text_table([entry.as_json() for entry in entries], COLUMNS):
         print_result(line)
     if not entries:
         print_note("no schedules; `starter.py start AGENT … --every 1d` makes one")

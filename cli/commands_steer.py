@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import limit_arguments, signal_effects, view
+from cli import job_rendering, limit_arguments, signal_effects
 from cli.job_input import parse_job_settings
 from cli.jobs import check_job_is_no_trial, view_job
 from cli.options import Job, Json
@@ -278,9 +278,8 @@ async def _send_signal(
             f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it"
         )
     elif applied:
-        print_result(
-            f"{job} {past_tense}: {view.status_line(view_after.status, view_after.waiting)}"
-        )
+        status = job_rendering.status_line(view_after.status, view_after.waiting)
+        print_result(f"{job} {past_tense}: {status}")
         if (
             undone := _undone_by_rewind(job, payload, view_after.status)
             if signal == "rewind"
@@ -298,7 +297,7 @@ async def _send_signal(
     else:
         print_result(
             f"{job}: {signal} sent, not taken yet: "
-            f"{view.status_line(view_after.status, view_after.waiting)}"
+            f"{job_rendering.status_line(view_after.status, view_after.waiting)}"
         )
     return OK
 

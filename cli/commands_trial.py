@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli import staging
+from cli import document_staging
 from cli.job_input import check_job_input_size, check_new_job_id, new_job_id, start_workflow
 from cli.jobs import TRIAL, explain_job_failure
 from cli.options import Json
@@ -24,9 +24,9 @@ from cli.output import (
     print_result,
     run_async,
 )
+from cli.trial_rendering import trial_ending_line, trial_table_lines
 from cli.trial_summary import fill_trial_usages
-from cli.trial_view import trial_ending_line, trial_table_lines
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
 from engine.connection import connect_client, workspaces_root
@@ -85,7 +85,7 @@ def read_trial_file(file: Path) -> TrialStart:
             for text in documents
         ]
         root = workspaces_root()
-        start.start["documents"] = staging.stage_documents(local, root, max(limits))
+        start.start["documents"] = document_staging.stage_documents(local, root, max(limits))
     return start
 
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cli import view
+from cli import job_rendering
 from cli.job_input import job_input, new_job_id, start_workflow
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
 from cli.watch import follow_on_console
@@ -149,10 +149,10 @@ async def _run_demo_job(
             {**job_view.status, "link": link, "workspace": str(workspace), "output": outputs}
         )
     else:
-        for line in view.job_outcome_lines(job_view.status):
+        for line in job_rendering.job_outcome_lines(job_view.status):
             print_result(line)
         if job_view.waiting:
-            print_result(view.waiting_line(job_view.waiting))
+            print_result(job_rendering.waiting_line(job_view.waiting))
         print_result(f"workspace {workspace}")
         for path in outputs:
             print_result(f"  {path}")

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from activities.checkpoints import Change, Files, FilesError, PathRefused, diff_files, diff_lines
-from activities.toolkit.ownership import is_system_path
+from activities.toolkit.path_ownership import is_system_path
 from cli.output import UserError
 
 MAX_LINES = 400

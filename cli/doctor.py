@@ -19,7 +19,7 @@ from activities.redaction.credentials import without_credentials
 from cli import server_checks
 from cli.check import CHECK_TIMEOUT, Check
 from cli.output import UserError, temporal_error_text
-from config.loader import agent_names, load_agent
+from config.agent_files import agent_names, load_agent
 from config.schema.agent import ConfigError
 from engine import logs
 from engine.connection import (
@@ -33,7 +33,7 @@ from engine.errors import SetupError
 from engine.otel import exports
 from engine.root import open_root
 from protocol.git_address import git_address_without_user
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -134,8 +134,8 @@ def _check_store() -> Check:
     folder = workspaces_root()
     if not os.access(folder, os.F_OK):
         return Check("store", True, BEFORE_ROOT)
-    from activities.stores.engine import RelationalStore  # noqa: PLC0415
     from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415 - loads the database library
+    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
 
     try:
         store = RelationalStore(open_root(folder))
@@ -257,8 +257,8 @@ def _check_git() -> Check:
 
 
 def _check_remote() -> Check:
+    from activities.checkpoints.checkpoint_remote import open_remote  # noqa: PLC0415 - loads git's library
     from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
-    from activities.checkpoints.remote import open_remote  # noqa: PLC0415 - loads git's library
 
     try:
         url = load_agent("generalist").workspace.remote

@@ -9,7 +9,7 @@ from temporalio.service import RPCError
 
 from cli.events import newest_events
 from cli.jobs import JOB, PROJECT, job_failure_message
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 MOST_JOBS = 500
 """Running jobs that are examined."""

@@ -14,17 +14,17 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
+from cli.document_staging import stage_documents
 from cli.jobs import JOB, TRIAL, job_never_began, view_job
 from cli.output import UserError
 from cli.repository_input import stage_repository
-from cli.staging import stage_documents
-from config.loader import amend_config, load_agent
+from config.agent_files import amend_config, load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from engine.connection import task_queue, workspaces_root
 from engine.otel import exports
+from protocol.job_state import MAX_ITEMS
 from protocol.payloads import MAX_INSTRUCTIONS
-from protocol.state import MAX_ITEMS
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_BYTES = 1_500_000

@@ -19,13 +19,13 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError, FailureError, ServerError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.forgotten import expired_job_notice, forgotten_notice
+from cli.forgotten_jobs import expired_job_notice, forgotten_notice
 from cli.output import UserError
 from engine.converter import encrypted_payload_reason
 from engine.errors import TOO_EARLY
 from protocol.payloads import EncryptedPayloadError, check_payload_is_decrypted
+from protocol.short_text import one_line
 from protocol.start import NEVER_BEGAN
-from protocol.text import one_line
 
 JOB = "Job"
 PROJECT = "Project"

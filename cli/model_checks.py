@@ -22,10 +22,10 @@ from activities.steps.model_call import model_call_message, model_call_provider_
 from activities.tool_catalogue import REGISTRY
 from cli.check import Check
 from config.schema.agent import AgentConfig
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 if TYPE_CHECKING:
-    from activities.model.stream import StreamedReply
+    from activities.model.reply_stream import StreamedReply
     from config.schema.agent_sections import ModelConfig
 
 TOOL = "read_file"

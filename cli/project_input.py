@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cli import staging
+from cli import document_staging
 from cli.job_input import check_job_input_size, check_job_settings
 from cli.output import UserError
 from cli.repository_input import stage_repository
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
 from engine.connection import workspaces_root
@@ -93,4 +93,4 @@ def _stage_project_input(
         text if text.startswith(("http://", "https://")) else str(file.parent / text)
         for text in documents
     ]
-    return staging.stage_documents(local, workspaces_root(), limit, remote)
+    return document_staging.stage_documents(local, workspaces_root(), limit, remote)

@@ -10,10 +10,10 @@ from pygit2.enums import DiffOption, DiffStatsFormat
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.repository.branch import job_branch_tree
 from cli.output import UserError
-from cli.project_files import open_project_files, project_files_tip
+from cli.project_reader import open_project_files, project_files_tip
 from engine.connection import workspaces_root
 from protocol.repository import RepositoryLink
 

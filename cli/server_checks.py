@@ -21,7 +21,7 @@ from cli.failing_tasks import MOST_JOBS, failing_jobs
 from cli.jobs import JOB, PROJECT
 from engine.connection import task_queue
 from protocol.search_attributes import NAMES
-from protocol.text import first_few
+from protocol.short_text import first_few
 
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 PINNED_TO = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")

@@ -12,7 +12,7 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.forgotten import forgotten_notice
+from cli.forgotten_jobs import forgotten_notice
 from cli.jobs import TRIAL, JobView, check_job_is_no_trial, view_job
 from cli.output import UserError
 from protocol.payloads import SIGNALS

@@ -14,7 +14,7 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
 from cli.config_checks import resolve_agent
-from config.loader import agent_file, agent_guard_files
+from config.agent_files import agent_file, agent_guard_files
 from config.schema.agent import AgentConfig
 from config.schema.guards import Guard, HookEvent
 from protocol.tools import ToolRoute

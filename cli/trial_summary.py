@@ -12,10 +12,10 @@ from pydantic import Field
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.comparison import Share, compare_completion_shares, wilson_interval
 from cli.jobs import TRIAL, JobView
+from cli.trial_statistics import Share, compare_completion_shares, wilson_interval
+from protocol.job_state import Data
 from protocol.requests import Usage
-from protocol.state import Data
 from protocol.trial import TrialRun
 
 OVER = ("completed", "failed", "late")

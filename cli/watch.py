@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from temporalio.client import Client
 
-from cli import view
+from cli import job_rendering
 from cli.events import last_events
 from cli.jobs import JobView, view_job
 from cli.output import print_json_line
@@ -32,7 +32,7 @@ class LineScreen:
         self.last = ""
 
     async def show(self, client: Client, job_view: JobView) -> None:
-        line = view.status_line(job_view.status, job_view.waiting)
+        line = job_rendering.status_line(job_view.status, job_view.waiting)
         if not job_view.live and not job_view.closed:
             line += f" ({job_view.silence}: last state on record)"
         if line != self.last:
@@ -66,10 +66,12 @@ class LiveScreen:
         self.live.stop()
 
     async def show(self, client: Client, job_view: JobView) -> None:
-        picture = view.live_view(
+        picture = job_rendering.live_view(
             job_view.status,
             job_view.waiting,
-            running_for=view.elapsed_text(job_view.started, job_view.ended or datetime.now(UTC)),
+            running_for=job_rendering.elapsed_text(
+                job_view.started, job_view.ended or datetime.now(UTC)
+            ),
             events=await last_events(client, job_view.id),
             pending=job_view.pending,
             silence="" if job_view.closed else job_view.silence,

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
-from config.patterns import compile_cached_pattern
+from config.regexes import compile_cached_pattern
 from config.schema.agent import ConfigError
 from config.schema.guards import FieldMatch, Guard, GuardPoint, Match
 from config.yaml_files import YAML, read_yaml_text

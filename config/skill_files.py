@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from config.schema.agent import ConfigError
 from config.schema.skills import MOST_DESCRIPTION, MOST_NAME, Skill
 from config.yaml_files import parse_yaml
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?\r?\n)---[ \t]*(\r?\n|\Z)", re.DOTALL)
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

@@ -21,7 +21,7 @@ from engine import logs
 from engine.codec import data_converter
 from engine.errors import SetupError
 from engine.otel import exports
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"

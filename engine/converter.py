@@ -25,9 +25,9 @@ from temporalio.converter import (
     PayloadConverter,
 )
 
+from protocol.job_state import Data
 from protocol.payloads import ENCRYPTED, UNDECODABLE, EncryptedPayloadError
-from protocol.state import Data
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 VARIABLE = "LONGHAUL_CODEC_KEYS"
 """Environment variable with the keys of `engine.codec`."""

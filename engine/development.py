@@ -24,7 +24,7 @@ from engine.connection import plain_connection_runtime
 from engine.errors import SetupError
 from engine.otel import exports
 from protocol.search_attributes import NAMES
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 FLAGS = (
     # By default the development server reads its transfer queue 20 times a second, which more

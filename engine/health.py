@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from engine.errors import SetupError
-from engine.http_answers import SECONDS, serve_http
+from engine.minimal_http import SECONDS, serve_http
 from engine.root import check_root_writable
 
 VARIABLE = "LONGHAUL_HEALTH"

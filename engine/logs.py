@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.runtime import LogForwardingConfig, LoggingConfig
 
 from engine.errors import SetupError
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 LEVEL = "LONGHAUL_LOG"
 FORMAT = "LONGHAUL_LOG_FORMAT"

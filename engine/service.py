@@ -101,7 +101,7 @@ def job_workflows() -> list[type]:
         importlib.import_module("workflows.trial").Trial,
         importlib.import_module("workflows.learning").LearningWorkflow,
         importlib.import_module("workflows.forgetting").ForgetWorkflow,
-        importlib.import_module("workflows.notification").Notify,
+        importlib.import_module("workflows.notification_delivery").Notify,
     ]
 
 

@@ -11,7 +11,7 @@ from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 from engine import logs
 from engine.errors import SetupError
 from engine.otel import exports
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 VARIABLE = "LONGHAUL_METRICS"
 

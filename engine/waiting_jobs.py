@@ -17,7 +17,7 @@ from temporalio.client import Client
 from temporalio.common import MetricMeter, SearchAttributeKey
 from temporalio.service import RPCError
 
-from protocol.record import WaitReason
+from protocol.job_record import WaitReason
 from protocol.search_attributes import STATUS
 
 SECONDS = 10.0

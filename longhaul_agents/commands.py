@@ -14,7 +14,7 @@ def run_command() -> NoReturn:
     try:
         from cli.app import main  # noqa: PLC0415 - a Ctrl-C while it loads needs its answer
         from engine.exit_codes import INTERRUPTED  # noqa: PLC0415
-        from engine.process import exit_worker_process  # noqa: PLC0415
+        from engine.worker_process import exit_worker_process  # noqa: PLC0415
     except KeyboardInterrupt:
         os._exit(130)
     gc.freeze()
@@ -44,8 +44,8 @@ def run_worker() -> NoReturn:
     )
     count = options.parse_args().processes
     try:
-        from engine.process import exit_worker_process, run_worker_process  # noqa: PLC0415
         from engine.supervisor import run_supervisor_process  # noqa: PLC0415
+        from engine.worker_process import exit_worker_process, run_worker_process  # noqa: PLC0415
     except KeyboardInterrupt:  # loading takes a moment
         os._exit(130)
     if count > 1:

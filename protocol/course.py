@@ -10,7 +10,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from protocol.state import Data
+from protocol.job_state import Data
 
 
 class PatternThresholds(Data):

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from protocol.job_state import Data, DoneWhen, JobState, Purpose
 from protocol.repository import BranchResult
 from protocol.requests import CheckpointReply, GuardOutcome, JobPosition, Reply, Usage
-from protocol.state import Data, DoneWhen, JobState, Purpose
 
 Outcome = Literal["completed", "cancelled", "failed"]
 GuardPoint = Literal["todo_complete", "phase_end", "job_complete", "subagent_end"]

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from protocol.job_state import Data, DoneWhen
 from protocol.proof import AcceptedRun, Check, Tests
-from protocol.state import Data, DoneWhen
 
 OnFailure = Literal["retry", "block"]
 ReportKind = Literal["", "features", "groups", "verdict"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from protocol.job_state import Data
 from protocol.requests import JobPosition, Reply, Usage
-from protocol.state import Data
 
 DELEGATE = "delegate"
 MOST_HELPERS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from protocol.state import Data
+from protocol.job_state import Data
 
 
 class LearningResult(Data):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from protocol.state import Data
+from protocol.job_state import Data
 
 Count = Annotated[int, Field(strict=True, gt=0, le=10**12)]
 Amount = Annotated[float, Field(strict=True, gt=0, le=10**12, allow_inf_nan=False)]

@@ -13,9 +13,9 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from protocol.errors import Invalid
 from protocol.fork_command import fork_command
 from protocol.handoffs import ProjectLink
+from protocol.job_state import MAX_ITEMS, Data
 from protocol.limits import Amount, Budget, Count
 from protocol.repository import Publish, RepositoryStart
-from protocol.state import MAX_ITEMS, Data
 from protocol.validation_errors import first_validation_errors
 
 D = TypeVar("D", bound=Data)

@@ -7,14 +7,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from protocol.handoffs import Handoff
+from protocol.job_record import MOST_BYTES, ReceivedSignal, WaitReason, WaitState
+from protocol.job_state import Data, Remark, ScopeItem
 from protocol.limits import Budget
 from protocol.notifications import Notifying
 from protocol.project_start import ProjectStart
 from protocol.proof import AcceptedRun, Check, Proof, Tests
-from protocol.record import MOST_BYTES, ReceivedSignal, WaitReason, WaitState
 from protocol.repository import BranchResult, PinnedSource
 from protocol.requests import Usage
-from protocol.state import Data, Remark, ScopeItem
 from protocol.traces import Trace
 
 UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from protocol.handoffs import FeatureReport, Handoff, Routing, TesterVerdict
+from protocol.job_state import Data, DoneWhen, ScopeItem
 from protocol.notifications import Notifying
 from protocol.project import ProjectResult
 from protocol.project_forms import FormName
@@ -14,7 +15,6 @@ from protocol.project_start import ProjectStart
 from protocol.proof import Proof
 from protocol.repository import PinnedSource
 from protocol.requests import Usage
-from protocol.state import Data, DoneWhen, ScopeItem
 
 
 class ProjectPrepareRequest(Data):

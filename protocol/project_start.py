@@ -7,11 +7,11 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from protocol.handoffs import Line, OnFailure, UnitId
+from protocol.job_state import Data, DoneWhen
 from protocol.limits import Budget
 from protocol.project_forms import FORM_SPECS, FormName
 from protocol.proof import Check, Tests
 from protocol.repository import Publish, RepositoryStart
-from protocol.state import Data, DoneWhen
 
 DEFAULT_AGENTS = {"worker": "generalist"}
 MOST_SECONDS = 10**12

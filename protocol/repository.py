@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from protocol.git_address import check_git_address
-from protocol.state import Data
+from protocol.job_state import Data
 
 FOLDER = "repo"
 """The folder of a job's workspace that holds the repository's files."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from protocol.state import Data, JobState, Remark, ScopeItem
+from protocol.job_state import Data, JobState, Remark, ScopeItem
 
 ReplyVerdict = Literal["", "asks", "claims", "reports"]
 """Class of a reply without a tool call: it asks a person, claims that work is complete, or only

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from protocol.handoffs import Routing, RoutingFrame
-from protocol.text import first_few
+from protocol.short_text import first_few
 
 MOST_NAMED = 10
 

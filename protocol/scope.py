@@ -9,14 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from protocol.state import (
-    MAX_ITEMS,
-    MAX_SCOPE_BYTES,
-    TEXT_CHARACTERS,
-    ScopeItem,
-    scope_bytes,
-)
-from protocol.text import one_line
+from protocol.job_state import MAX_ITEMS, MAX_SCOPE_BYTES, TEXT_CHARACTERS, ScopeItem, scope_bytes
+from protocol.short_text import one_line
 
 MAX_STEPS = 500
 """Most boxes of a first plan whose boxes become the items."""

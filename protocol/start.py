@@ -8,12 +8,12 @@ from pydantic import Field
 
 from protocol.course import StuckThresholds
 from protocol.handoffs import ProjectLink
+from protocol.job_state import Data, JobState, PhaseKind
 from protocol.limits import Budget, Price
 from protocol.notifications import Notifying
 from protocol.payloads import Fork
 from protocol.repository import PinnedSource, Publish, RepositoryStart
 from protocol.requests import CheckpointReply, JobPosition
-from protocol.state import Data, JobState, PhaseKind
 from protocol.tools import ToolRoute
 
 NEVER_BEGAN = "cancelled before it began"

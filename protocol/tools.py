@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.state import Data, PhaseKind
+from protocol.job_state import Data, PhaseKind
 
 READ_LINES = 500
 """Number of lines that `read_file` shows by default."""

@@ -7,11 +7,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from protocol.job_state import Data
 from protocol.limits import Budget, Count
 from protocol.payloads import JobStart
 from protocol.requests import Usage
-from protocol.state import Data
-from protocol.text import shorten_to_start
+from protocol.short_text import shorten_to_start
 
 MOST_RUNS = 200
 """Jobs of one trial: its history stays far below the server's limit."""

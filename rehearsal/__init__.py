@@ -3,9 +3,9 @@
 `rehearsal.server` serves it over HTTP.
 """
 
-from rehearsal.agent import rehearse
+from rehearsal.rehearsal_model import rehearse
+from rehearsal.rehearsal_transport import RehearsalTransport
 from rehearsal.script import Script
-from rehearsal.transport import RehearsalTransport
 from rehearsal.wire import Answer, Cut, Failure, Hang, Model, Reply, Request, Stall, call
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rehearsal.replay import Steps, close_todo_in_procedure, retry_call_in_procedure
+from rehearsal.procedure_replay import Steps, close_todo_in_procedure, retry_call_in_procedure
 
 REVIEW = "notes/review.md"
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 
 from rehearsal.plans import Plan, PlanPhase, count_noun
-from rehearsal.replay import (
+from rehearsal.procedure_replay import (
     Call,
     Steps,
     call_tool_in_procedure,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from rehearsal.plans import Plan, PlanPhase, count_noun, rehearsed_plan_slug
-from rehearsal.replay import (
+from rehearsal.procedure_replay import (
     Steps,
     call_tool_in_procedure,
     close_todo_in_procedure,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from rehearsal import wire
-from rehearsal.agent import rehearse
-from rehearsal.transport import EVENTS, JSON, MODELS
+from rehearsal.rehearsal_model import rehearse
+from rehearsal.rehearsal_transport import EVENTS, JSON, MODELS
 
 
 @dataclass

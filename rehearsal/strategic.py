@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rehearsal import extraction, generalist, plans, team, validation
+from rehearsal import extraction, generalist, plans, requirement_validation, team
 from rehearsal.plans import count_noun
-from rehearsal.replay import (
+from rehearsal.procedure_replay import (
     Steps,
     call_tool_in_procedure,
     close_todo_in_procedure,
@@ -39,7 +39,7 @@ def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
         return hand_over_phase(view)
     if "job_complete" in lowered:
         return team.finish_team_role(view) if view.agent in team.ROLES else finish_job(view)
-    if "output/summary.md" in lowered or validation.REPORT in lowered:
+    if "output/summary.md" in lowered or requirement_validation.REPORT in lowered:
         return _write_strategic_report(view)
     if "workspace.md" in lowered:
         return survey_workspace(view) if view.is_bootstrap else update_workspace(view)
@@ -72,7 +72,7 @@ def _write_strategic_report(view: RequestView) -> Steps:
     if is_extraction_job(view):
         return extraction.write_extraction_report()
     return (
-        validation.write_validation_report()
+        requirement_validation.write_validation_report()
         if is_validation_job(view)
         else generalist.write_general_report()
     )
@@ -105,7 +105,7 @@ def survey_workspace(view: RequestView) -> Steps:
         "- `plan.md`: the phases and how far they are",
         "- `notes/`: what was learned; `output/`: what is delivered",
         *(extraction.PLACES if is_extraction_job(view) else []),
-        *(validation.PLACES if is_validation_job(view) else []),
+        *(requirement_validation.PLACES if is_validation_job(view) else []),
         "",
         "## Progress",
         "",
@@ -130,7 +130,7 @@ def write_strategic_plan(view: RequestView) -> Steps:
     if is_extraction_job(view):
         plan = extraction.plan_rehearsed_extraction(list(documents))
     elif is_validation_job(view):
-        plan = validation.plan_validation()
+        plan = requirement_validation.plan_validation()
     else:
         plan = team.plan_team_job(text) or generalist.plan_general_job(
             text, documents, view.open_items
@@ -168,7 +168,7 @@ def mark_strategic_progress(view: RequestView) -> Steps:
                 reason = "The candidates are counted; the batches take the place of this step."
                 yield from call_tool_in_procedure("drop_item", id=item, reason=reason)
     if is_validation_job(view):
-        grown = yield from validation.add_validation_rounds(plan)
+        grown = yield from requirement_validation.add_validation_rounds(plan)
     ahead = count_noun(sum(not phase.done for phase in plan.phases), "phase")
     if ticked and not grown:
         return f"{view.ended_phase!r} is ticked in plan.md; {ahead} ahead."
@@ -270,7 +270,7 @@ def verify_job_output() -> Steps:
 
 
 def finish_job(view: RequestView) -> Steps:
-    source = validation.REPORT if is_validation_job(view) else "output/summary.md"
+    source = requirement_validation.REPORT if is_validation_job(view) else "output/summary.md"
     paths, report = yield from run_procedures_together(
         list_paths_from_tool_answer("output"), read_file_from_tool_answers(source)
     )

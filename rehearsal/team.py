@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from protocol.handoffs import REPORT_FILES
-from rehearsal import generalist, software
+from rehearsal import generalist, programmer
 from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
-from rehearsal.replay import Call, Steps, call_tool_in_procedure, close_todo_in_procedure
+from rehearsal.procedure_replay import Call, Steps, call_tool_in_procedure, close_todo_in_procedure
 from rehearsal.request_view import RequestView
 from rehearsal.tool_answers import read_file_from_tool_answers
 
@@ -46,7 +46,7 @@ def plan_team_job(instructions: str) -> Plan | None:
             for text in _LISTED.findall(group[2])
         ]
     elif feature := _FEATURE.search(task):
-        folder, module = feature[2], software.feature_module_path(feature[1])
+        folder, module = feature[2], programmer.feature_module_path(feature[1])
         steps = [
             f"Write `{folder}/{module}.py`: {feature[3]}",
             f"Write `{folder}/tests/test_{module}.py`: {feature[3]}",
@@ -125,13 +125,13 @@ def _make_feature(task: str) -> Steps:
     match = _FEATURE.search(task)
     if match is None:
         return "Nothing names a feature."
-    folder, description, module = match[2], match[3], software.feature_module_path(match[1])
+    folder, description, module = match[2], match[3], programmer.feature_module_path(match[1])
     source = {
         "path": f"{folder}/{module}.py",
-        "content": software.feature_module_source(description),
+        "content": programmer.feature_module_source(description),
     }
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
-    tests = software.feature_tests(module, description)
+    tests = programmer.feature_tests(module, description)
     return (
         yield from close_todo_in_procedure(
             note, "write_file", ("write_file", source), path=path, content=tests
@@ -142,11 +142,11 @@ def _make_feature(task: str) -> Steps:
 def _test_feature(task: str) -> Steps:
     feature = _FEATURE.search(task)
     if feature:
-        return (yield from _run_team_tests(feature[2], software.feature_module_path(feature[1])))
+        return (yield from _run_team_tests(feature[2], programmer.feature_module_path(feature[1])))
     tested = _TESTED.search(task)
     if tested is None:
         return "Nothing names a feature."
-    return (yield from _run_team_tests(tested[2], software.feature_module_path(tested[1])))
+    return (yield from _run_team_tests(tested[2], programmer.feature_module_path(tested[1])))
 
 
 def choose_team_procedure(text: str) -> Steps | None:
@@ -165,9 +165,9 @@ def choose_team_procedure(text: str) -> Steps | None:
             return _write_team_file(path, "")
         return _write_team_file(
             path,
-            software.feature_tests(module, description)
+            programmer.feature_tests(module, description)
             if of_tests
-            else software.feature_module_source(description),
+            else programmer.feature_module_source(description),
         )
     return (
         None
@@ -186,9 +186,9 @@ def _write_team_file(path: str, content: str) -> Steps:
 
 def _run_team_tests(folder: str, module: str) -> Steps:
     result = yield from call_tool_in_procedure(
-        "run_command", command=software.programmer_test_in_workspace(folder, module)
+        "run_command", command=programmer.programmer_test_in_workspace(folder, module)
     )
-    findings = software.programmer_test_findings(result)
+    findings = programmer.programmer_test_findings(result)
     return f"The tests fail: {findings[0]}" if findings else "The tests pass."
 
 
@@ -213,9 +213,9 @@ def _list_team_features(instructions: str) -> dict[str, Any]:
     steps = generalist.steps_in_instructions(brief)[:MAX_FEATURES]
     features = []
     for number, step in enumerate(steps, 1):
-        shown = software.parse_programmer_examples(step)
+        shown = programmer.parse_programmer_examples(step)
         name = shown[0].name if shown else f"f{number}"
-        tests = {"unit": software.programmer_test_command(name)}
+        tests = {"unit": programmer.programmer_test_command(name)}
         features.append({"id": name, "description": step, "checks": ["unit"], "tests": tests})
     return {"features": features}
 
@@ -239,9 +239,9 @@ def _run_team_verdict(task: str) -> Generator[list[Call], list[str], dict[str, A
     tested = _TESTED.search(task)
     feature, folder = (tested[1], tested[2]) if tested else ("f1", "repo")
     result = yield from call_tool_in_procedure(
-        "run_command", command=software.programmer_test_in_workspace(folder, feature)
+        "run_command", command=programmer.programmer_test_in_workspace(folder, feature)
     )
-    wrong = software.programmer_test_findings(result)
+    wrong = programmer.programmer_test_findings(result)
     return {
         "health": "The tests can be started." if "Ran " in result else "Nothing can be started.",
         "checks": [{"check": check, "passed": not wrong} for check in checks],

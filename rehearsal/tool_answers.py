@@ -6,8 +6,8 @@ import re
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from activities.text.plain import split_lines
-from rehearsal.replay import Call, call_tool_in_procedure
+from activities.text.safe_text import split_lines
+from rehearsal.procedure_replay import Call, call_tool_in_procedure
 from rehearsal.request_view import is_error
 
 _NUMBERED = re.compile(r"^ *(\d+)\t(.*)$")

@@ -34,9 +34,9 @@ from cli.report.gather import gather_report
 from cli.report.page import render_page as report_page
 from engine.connection import job_web_ui_link
 from engine.development import development_server
-from engine.process import exit_worker_process
 from engine.root import open_root
 from engine.service import build_worker
+from engine.worker_process import exit_worker_process
 from rehearsal import RehearsalTransport, rehearse
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"

@@ -18,10 +18,10 @@ from temporalio.exceptions import (
 from temporalio.workflow import ActivityCancellationType
 
 from protocol.errors import Interruption
-from protocol.record import JobRecord
+from protocol.job_record import JobRecord
+from protocol.job_state import Data
 from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
 from protocol.start import CancelStartRequest
-from protocol.state import Data
 from workflows.activity_failures import StepFailed
 from workflows.activity_table import CANCEL_START, Activity, R
 

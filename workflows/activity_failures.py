@@ -7,8 +7,8 @@ from datetime import timedelta
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
-from protocol.record import WaitReason, WaitState
-from protocol.text import one_line
+from protocol.job_record import WaitReason, WaitState
+from protocol.short_text import one_line
 
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (

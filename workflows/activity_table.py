@@ -17,9 +17,10 @@ from protocol.endings import (
     TransitionReply,
 )
 from protocol.helpers import HelperReply
+from protocol.job_record import JobRecord
+from protocol.job_state import Data
 from protocol.notifications import Sent
 from protocol.project_requests import ChildWork, MergeReply, ProjectPrepareReply
-from protocol.record import JobRecord
 from protocol.reflection import ReflectReply
 from protocol.repository import BranchResult
 from protocol.requests import (
@@ -34,7 +35,6 @@ from protocol.requests import (
     ShowCallReply,
 )
 from protocol.start import CancelStartRequest, PrepareReply, SetModelReply
-from protocol.state import Data
 from protocol.traces import StoreTracesReply
 from protocol.trial import WatchTrialReply
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.record import JobRecord, PersonAct, ReceivedSignal
-from protocol.text import first_few, one_line
+from protocol.job_record import JobRecord, PersonAct, ReceivedSignal
+from protocol.short_text import first_few, one_line
 
 MOST_ACTS = 100
 MOST_DETAIL = 300

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from protocol.endings import MAX_LOOK_UPS
 from protocol.helpers import MAX_HELPER_CALLS, Helper
+from protocol.job_record import JobRecord, WaitState
 from protocol.limits import Budget, Price
-from protocol.record import JobRecord, WaitState
 from protocol.requests import Usage
 from protocol.start import JobLimits
 from workflows.activity_failures import shell_quoted

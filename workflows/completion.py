@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocol.endings import GuardPoint
-from protocol.record import Review
+from protocol.job_record import Review
 from protocol.requests import Call, Usage
 from protocol.start import ReviewLimits
 from protocol.tools import ToolRoute

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 
+from protocol.job_record import JobRecord
 from protocol.payloads import check_payload_is_decrypted
 from protocol.project import ProjectRecord
-from protocol.record import JobRecord
 from workflows.inbox import Inbox
 
 Record = TypeVar("Record", JobRecord, ProjectRecord)

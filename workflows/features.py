@@ -15,8 +15,8 @@ from protocol.handoffs import SETUP, FeatureEntry
 from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
 from protocol.project_requests import ChildWork
 from protocol.proof import AcceptedRun, Proof, proof_command_in_repository
-from protocol.text import one_line
-from workflows.moves import (
+from protocol.short_text import one_line
+from workflows.project_moves import (
     AssignJob,
     EndProject,
     Move,

@@ -8,7 +8,7 @@ from protocol.project import EndedJob, ProjectRecord, RunningJob
 from protocol.project_forms import FormName
 from protocol.project_requests import ChildWork
 from workflows import features, groups, pipeline
-from workflows.moves import AssignJob, Move
+from workflows.project_moves import AssignJob, Move
 
 
 class ProjectForm(Protocol):

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.endings import GateFacts
+from protocol.job_state import JobState, Purpose, ScopeItem, Todo, fewest_todos
 from protocol.scope import MAX_STEPS
+from protocol.short_text import first_few, one_line
 from protocol.start import JobLimits
-from protocol.state import JobState, Purpose, ScopeItem, Todo, fewest_todos
-from protocol.text import first_few, one_line
 
 MOST_NAMED = 30
 MOST_OPEN = 10

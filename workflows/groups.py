@@ -8,10 +8,10 @@ completion counts only if the scope is complete (`protocol.routing`).
 from __future__ import annotations
 
 from protocol.handoffs import SCOPE, GroupEntry, Routing, RoutingFrame
+from protocol.job_state import ScopeItem
 from protocol.project import EndedJob, Group, ProjectRecord, RunningJob
 from protocol.project_requests import ChildWork
-from protocol.state import ScopeItem
-from workflows.moves import (
+from workflows.project_moves import (
     AssignJob,
     EndProject,
     Move,

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from protocol.job_record import JobRecord, WaitState
 from protocol.proof import PROOF_GUARD
-from protocol.record import JobRecord, WaitState
 from protocol.requests import GuardOutcome
-from protocol.text import one_line
+from protocol.short_text import one_line
 from protocol.traces import Source
 from workflows import activity_failures, traces
 

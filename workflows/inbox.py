@@ -6,9 +6,9 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from protocol.job_record import ReceivedSignal
 from protocol.payloads import InvalidPayload, read_signal_payload
-from protocol.record import ReceivedSignal
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 MAX_NOTICES = 20
 MAX_SIGNALS = 1000

@@ -46,24 +46,24 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.endings import TransitionRequest
 from protocol.helpers import DELEGATE
+from protocol.job_record import JobRecord, WaitState
+from protocol.job_state import Phase, Purpose
 from protocol.payloads import InvalidPayload, read_job_start_payload
-from protocol.record import JobRecord, WaitState
 from protocol.requests import Call, Usage
 from protocol.start import PrepareRequest
-from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
 from workflows import (
     activity_failures,
     acts,
     budget,
     course,
+    endpoint_remedies,
     gates,
     guards,
+    job_status,
     questions,
-    remedies,
-    replies,
-    status,
     stuck,
+    text_replies,
     tool_rules,
     traces,
 )
@@ -83,11 +83,11 @@ from workflows.inbox import Inbox
 from workflows.job_display import JobDisplay
 from workflows.job_recovery import JobRecovery
 from workflows.job_signals import JobSignals
+from workflows.job_steps import JobSteps
 from workflows.learning_notes import reflect_for_learning, store_learning_traces
 from workflows.phase_judge import PhaseJudge
-from workflows.signals import SignalReceiver
-from workflows.start import StartProcedure
-from workflows.steps import JobSteps
+from workflows.signal_receiver import SignalReceiver
+from workflows.start_procedure import StartProcedure
 from workflows.tool_calls import ToolCalls
 
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
@@ -135,8 +135,8 @@ class Job(SignalReceiver):
     def status(self) -> dict[str, Any]:
         """Return the job's status."""
         if self._record is None:
-            return status.preparing_job_status(self.inbox, self._start.waiting)
-        return status.job_status_answer(self._record, self.inbox)
+            return job_status.preparing_job_status(self.inbox, self._start.waiting)
+        return job_status.job_status_answer(self._record, self.inbox)
 
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
         """Restore the record of the previous run, or prepare a new job."""
@@ -313,11 +313,11 @@ class PhaseLoop:
         try:
             reply = await self._steps.model_call(job)
         except StepFailed as failed:
-            if failed.kind == "ModelRefused" and replies.must_reply_with_call(job):
+            if failed.kind == "ModelRefused" and text_replies.must_reply_with_call(job):
                 # Perhaps the endpoint refuses only the forced call: ask once more without it.
                 job.can_require_call = False
                 return
-            if failed.kind != "ContextTooLong" or replies.is_compaction_exhausted(job):
+            if failed.kind != "ContextTooLong" or text_replies.is_compaction_exhausted(job):
                 raise
             if not self._calls.park_without_room(budget.compaction_reservation(job)):
                 await self._compact_context(hard=True)
@@ -334,7 +334,7 @@ class PhaseLoop:
         job.add_usage(Usage(sent_calls=len(reply.calls) + reply.dropped))
         job.calls, job.next_call, job.failed_call, job.failed_command = reply.calls, 0, "", ""
         job.helpers = []
-        job.correction, job.advice = replies.reply_correction(reply, job.state), ""
+        job.correction, job.advice = text_replies.reply_correction(reply, job.state), ""
         job.person_edits = ""
         job.text_only_replies = 0 if reply.calls else job.text_only_replies + 1
         if not reply.calls:
@@ -382,7 +382,7 @@ class PhaseLoop:
             await calls.deny_call(call, "tools", tool_rules.unknown_tool_answer(call.tool, offered))
         elif why := tool_rules.phase_rule(route, kind):
             await calls.deny_call(call, "phase", why)
-        elif call.tool in replies.COUNTED and job.failed_call:
+        elif call.tool in text_replies.COUNTED and job.failed_call:
             await calls.hold_back_call(call, route, job.failed_call)
         elif is_last_todo and job.failed_command:
             await calls.hold_back_call(call, route, job.failed_command)
@@ -433,7 +433,7 @@ class PhaseLoop:
         job = self._job
         if job.failed_call:
             job.end_tried_step = job.step
-            job.add_correction(replies.NOT_OVER.format(failed=job.failed_call))
+            job.add_correction(text_replies.NOT_OVER.format(failed=job.failed_call))
             return
         facts = (await self._steps.read_gate_facts(job)).facts
         if facts.todos_file == "missing":
@@ -445,7 +445,7 @@ class PhaseLoop:
         if isinstance(outcome, gates.Refusal):
             job.add_correction(outcome.reason)
         elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
-            job.add_correction(replies.BY_CALL)
+            job.add_correction(text_replies.BY_CALL)
         elif not await self._refused_by_phase_guards(before):
             with guards.restoring_bypasses(job, before):
                 await self.change_phase(outcome.purpose, completes=list(outcome.completes))
@@ -466,7 +466,7 @@ class PhaseLoop:
         if ending.asks:
             # People approve calls, and this call has not been made yet.
             job.bypasses = before
-            job.add_correction(replies.BY_CALL)
+            job.add_correction(text_replies.BY_CALL)
             return True
         for line in guards.apply_guard_outcome(job, ending, "the end of the phase", ending.refusal):
             self._inbox.notice(line)
@@ -500,8 +500,8 @@ class PhaseLoop:
     async def _rewind_stuck_phase(self, issue: str) -> None:
         """Rewind the phase because the job is stuck and its last turn to recover has passed."""
         job = self._job
-        if remedies.has_never_called(job):
-            job.waiting = remedies.never_calls_wait(issue)
+        if endpoint_remedies.has_never_called(job):
+            job.waiting = endpoint_remedies.never_calls_wait(issue)
             return
         if job.rewinds >= job.limits.rewinds:
             job.waiting = activity_failures.REWINDS.model_copy(
@@ -543,7 +543,7 @@ class PhaseLoop:
         job.phases[request.number] = reply.commit
         job.context = reply.context
         job.add_usage(reply.usage)
-        not_run = replies.calls_not_run(job, request.call)
+        not_run = text_replies.calls_not_run(job, request.call)
         job.begin_phase()
         job.correction = not_run
         self._inbox.notice_moved_aside(reply.moved_aside)

@@ -6,13 +6,13 @@ import asyncio
 
 from temporalio import workflow
 
+from protocol.job_record import JobRecord
 from protocol.proof import PROOF_GUARD
-from protocol.record import JobRecord
-from workflows import notifications, status
+from workflows import due_notifications, job_status
 from workflows.continuation import Continuation
 from workflows.inbox import Inbox
-from workflows.notification import begin_notifications
-from workflows.steps import JobSteps
+from workflows.job_steps import JobSteps
+from workflows.notification_delivery import begin_notifications
 from workflows.web_display import WebDisplay
 
 
@@ -33,9 +33,9 @@ class JobDisplay:
         job = self._job
         job.refusals += self._inbox.refused
         self._inbox.refused = 0
-        details = status.job_status_markdown(job, self._inbox.notices)
-        memo = status.job_status_memo(job)
-        self._web.update(details, memo, status.job_status_attributes(job, memo))
+        details = job_status.job_status_markdown(job, self._inbox.notices)
+        memo = job_status.job_status_memo(job)
+        self._web.update(details, memo, job_status.job_status_attributes(job, memo))
 
     async def publish_status(self) -> None:
         """Show the job's status to everyone concerned."""
@@ -51,7 +51,7 @@ class JobDisplay:
     async def report_to_project(self) -> None:
         """Report the status to the project if it has changed."""
         job = self._job
-        report = status.job_status_report(job, workflow.info().workflow_id)
+        report = job_status.job_status_report(job, workflow.info().workflow_id)
         change = f"{report.status} {report.waiting} {report.asks} {report.message} {report.phase}"
         if disproved := job.guard_refusals.get(PROOF_GUARD):
             change += f" {disproved}"
@@ -65,7 +65,7 @@ class JobDisplay:
     async def call_people(self) -> None:
         """Send the notifications that are due."""
         info = workflow.info()
-        due = notifications.due_job_notifications(
+        due = due_notifications.due_job_notifications(
             self._job, info.workflow_id, info.first_execution_run_id
         )
         await begin_notifications(due, self._job.notifying, self._inbox.notice)

@@ -8,13 +8,13 @@ from contextlib import suppress
 from temporalio import workflow
 
 from protocol.course import Course
-from protocol.record import JobRecord
-from protocol.state import Remark
-from workflows import activity_failures, questions, remedies, replies
+from protocol.job_record import JobRecord
+from protocol.job_state import Remark
+from workflows import activity_failures, endpoint_remedies, questions, text_replies
 from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox
 from workflows.job_display import JobDisplay
-from workflows.steps import JobSteps
+from workflows.job_steps import JobSteps
 
 
 class JobRecovery:
@@ -32,7 +32,9 @@ class JobRecovery:
         if failed.kind in ("Endpoint", "StoreUnavailableError"):
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
-            waiting = remedies.wait_with_remedy(activity_failures.wait_after_failure(failed), job)
+            waiting = endpoint_remedies.wait_with_remedy(
+                activity_failures.wait_after_failure(failed), job
+            )
             # Shown before the job waits, so that the details are there.
             await self._steps.write_error(job, waiting, failed)
             job.waiting = waiting
@@ -73,7 +75,7 @@ class JobRecovery:
         job.calls, job.next_call = recovered.calls, recovered.next_call
         job.failed_call = ""
         if recovered.failed_call is not None:
-            job.failed_call = replies.failed_call_in_reply(
+            job.failed_call = text_replies.failed_call_in_reply(
                 job.calls[recovered.failed_call], recovered.failure
             )
         job.handed_over, job.end_tried_step = recovered.handed_over, 0
@@ -101,7 +103,7 @@ class JobRecovery:
 
     async def _pause_before_retry(self, failed: StepFailed) -> None:
         """Show that an endpoint or a store is unavailable, and wait before retrying."""
-        waiting = remedies.wait_with_remedy(
+        waiting = endpoint_remedies.wait_with_remedy(
             activity_failures.endpoint_failure_wait(failed), self._job
         )
         if self._job.waiting is None:

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 from temporalio import workflow
 
 from protocol.course import Course
-from protocol.record import JobRecord, ReceivedSignal, WaitState
-from protocol.state import Purpose, Remark
+from protocol.job_record import JobRecord, ReceivedSignal, WaitState
+from protocol.job_state import Purpose, Remark
 from workflows import activity_failures, acts, budget, guards, questions, traces
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
 from workflows.job_recovery import JobRecovery
-from workflows.steps import JobSteps
+from workflows.job_steps import JobSteps
 
 MAX_EDIT_CHARACTERS = 20_000
 """Most characters of edits in pauses that the model has not read."""

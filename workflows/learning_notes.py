@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from protocol.job_record import JobRecord
 from protocol.project import ProjectRecord
-from protocol.record import JobRecord
 from protocol.reflection import ReflectReply
 from protocol.traces import MOST_AT_A_TIME
 from workflows import activity_failures, budget, traces
 from workflows.activity_failures import StepFailed
+from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
-from workflows.steps import JobSteps
 
 
 async def store_learning_traces(

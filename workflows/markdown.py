@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.record import WaitState
+from protocol.job_record import WaitState
 from protocol.requests import Usage
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.record import Judgement
+from protocol.job_record import Judgement
 from protocol.requests import Call
 from protocol.tools import ToolRoute
 from workflows import activity_failures, budget, guards

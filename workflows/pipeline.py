@@ -5,8 +5,8 @@ from __future__ import annotations
 from protocol.project import EndedJob, ProjectRecord, RunningJob, Stage
 from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
-from protocol.text import one_line
-from workflows.moves import (
+from protocol.short_text import one_line
+from workflows.project_moves import (
     AssignJob,
     EndProject,
     Move,

@@ -15,6 +15,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from protocol.job_record import WaitState
 from protocol.payloads import (
     InvalidPayload,
     read_payload_object,
@@ -35,10 +36,9 @@ from protocol.project import (
 )
 from protocol.project_requests import ChildWork, ProjectPrepareRequest
 from protocol.project_start import ProjectStart
-from protocol.record import WaitState
 from protocol.repository import BranchResult
-from protocol.text import one_line, shorten_to_start
-from workflows import activity_failures, pipeline, project_status, shares, traces
+from protocol.short_text import one_line, shorten_to_start
+from workflows import activity_failures, pipeline, project_budget_shares, project_status, traces
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import (
     Cancellation,
@@ -50,7 +50,9 @@ from workflows.cancellation import (
 from workflows.continuation import Continuation
 from workflows.forms import FORM_FIELDS, FORMS
 from workflows.learning_notes import store_learning_handoffs
-from workflows.moves import (
+from workflows.project_children import ProjectChildren
+from workflows.project_display import ProjectDisplay
+from workflows.project_moves import (
     AssignJob,
     EndProject,
     ParkProject,
@@ -62,12 +64,10 @@ from workflows.moves import (
     unit_merge_message,
     unit_work_problems,
 )
-from workflows.project_children import ProjectChildren
-from workflows.project_display import ProjectDisplay
 from workflows.project_signals import ProjectSignals
 from workflows.project_steps import ProjectSteps
-from workflows.signals import SignalReceiver
-from workflows.start import StartProcedure
+from workflows.signal_receiver import SignalReceiver
+from workflows.start_procedure import StartProcedure
 
 
 @workflow.defn(name="Project")
@@ -255,7 +255,7 @@ class Project(SignalReceiver):
             return not project.running
         moves = self._form.next_moves(project)
         if begins := [move for move in moves if isinstance(move, AssignJob)]:
-            part = shares.divide_shares(project, len(begins))
+            part = project_budget_shares.divide_shares(project, len(begins))
             if isinstance(part, WaitState):
                 if not project.running:
                     project.waiting = part

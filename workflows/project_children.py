@@ -8,8 +8,8 @@ from contextlib import suppress
 from temporalio import workflow
 
 from protocol.project import ChildReport, EndedJob, ProjectRecord, RunningJob
-from workflows import project_status, shares
-from workflows.moves import AssignJob
+from workflows import project_budget_shares, project_status
+from workflows.project_moves import AssignJob
 from workflows.project_steps import Child, ProjectSteps, await_project_child
 
 
@@ -43,7 +43,9 @@ class ProjectChildren:
             last_report=ChildReport(job=move.job),
         )
         project.running[move.job] = run
-        child = await self._steps.start_child(project, move, shares.share_settings(part))
+        child = await self._steps.start_child(
+            project, move, project_budget_shares.share_settings(part)
+        )
         if isinstance(child, str):
             project.ended_jobs.append(EndedJob(job=move.job, status="failed", reason=child))
             return False

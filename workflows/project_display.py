@@ -5,10 +5,10 @@ from __future__ import annotations
 from temporalio import workflow
 
 from protocol.project import ProjectRecord
-from workflows import notifications, project_status
+from workflows import due_notifications, project_status
 from workflows.continuation import Continuation
 from workflows.inbox import Inbox
-from workflows.notification import begin_notifications
+from workflows.notification_delivery import begin_notifications
 from workflows.web_display import WebDisplay
 
 
@@ -32,7 +32,7 @@ class ProjectDisplay:
         """Show the project's status to everyone concerned."""
         project = self._project
         self.show_status()
-        due = notifications.due_project_notifications(
+        due = due_notifications.due_project_notifications(
             project, workflow.info().first_execution_run_id
         )
         await begin_notifications(due, project.notifying, self._inbox.notice)

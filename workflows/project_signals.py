@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from protocol.job_record import ReceivedSignal
+from protocol.job_state import Remark
 from protocol.project import ProjectRecord
-from protocol.record import ReceivedSignal
-from protocol.state import Remark
-from workflows import activity_failures, acts, shares
+from workflows import activity_failures, acts, project_budget_shares
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
@@ -72,7 +72,7 @@ class ProjectSignals:
     async def distribute_shares(self) -> None:
         """Give freed budget to children that wait for it."""
         project = self._project
-        for job, part in shares.additional_shares(project).items():
+        for job, part in project_budget_shares.additional_shares(project).items():
             run = project.running[job]
             last_report = run.last_report
             if await self._steps.send_signal(job, "limit", part) is None:
@@ -92,7 +92,7 @@ class ProjectSignals:
         project.limits = project.limits.model_copy(update=limits)
         if project.waiting and project.waiting.reason == "budget":
             project.waiting = None
-        if fewer := shares.lowered_shares(project, limits):
+        if fewer := project_budget_shares.lowered_shares(project, limits):
             await self._lower_shares(fewer)
         await self.distribute_shares()
 

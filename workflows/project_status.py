@@ -7,6 +7,7 @@ from typing import Any
 
 from protocol import scope
 from protocol.git_address import git_address_without_user
+from protocol.job_record import MOST_BYTES, WaitState
 from protocol.project import (
     Attempt,
     EndedJob,
@@ -20,12 +21,11 @@ from protocol.project import (
     Unit,
 )
 from protocol.project_forms import FORM_SPECS
-from protocol.record import MOST_BYTES, WaitState
 from protocol.repository import Publish
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
-from protocol.text import shorten_to_start
-from workflows import markdown, shares
+from protocol.short_text import shorten_to_start
+from workflows import markdown, project_budget_shares
 from workflows.activity_failures import shell_quoted
 from workflows.inbox import Inbox
 
@@ -52,7 +52,7 @@ def project_job_wait_status(project: ProjectRecord, run: RunningJob) -> WaitStat
     return WaitState(
         reason=report.waiting or "tool",
         message=f"Job {report.job}: {report.message}",
-        remedy=shares.share_limit_remedy(project, shared, len(project.running))
+        remedy=project_budget_shares.share_limit_remedy(project, shared, len(project.running))
         if shared
         else report.remedy,
     )
@@ -95,7 +95,7 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any
             *map(_ended_project_job_status, ended_project_runs(project)),
         ],
         "usage": usage.model_dump(),
-        "limits": {"project": shares.project_limits_with_usage(project)},
+        "limits": {"project": project_budget_shares.project_limits_with_usage(project)},
         "scope": scope.scope_counts(project.scope),
         "items": [
             {"id": item.id, "text": item.text[:200], "status": item.status}

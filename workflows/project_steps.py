@@ -44,12 +44,12 @@ from protocol.project_requests import (
 from protocol.publishing import PublishProjectRequest
 from protocol.repository import BranchResult, Publish
 from protocol.requests import CheckpointReply
-from protocol.text import one_line
+from protocol.short_text import one_line
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import activity_table as table
-from workflows import project_status, shares
+from workflows import project_budget_shares, project_status
 from workflows.activity_calls import ActivityCalls, is_called_workflow_gone
-from workflows.moves import AssignJob
+from workflows.project_moves import AssignJob
 
 SUMMARY_CHARACTERS = 95
 """The server accepts 400 bytes."""
@@ -80,7 +80,7 @@ class ProjectSteps(ActivityCalls):
             tokens=project_role_summary_tokens(run.role),
             head=project.head,
             success=project.start.success if run.role == "manager" else [],
-            room=shares.remaining_share_after(project, run, ended),
+            room=project_budget_shares.remaining_share_after(project, run, ended),
         )
         # A tester's commands run on the work it was given, with the tests that it wrote.
         seconds = 300 + 2 * run.handoff.proof_seconds

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from protocol.record import Approval, JobRecord, Question, ReceivedSignal, WaitReason, WaitState
+from protocol.job_record import Approval, JobRecord, Question, ReceivedSignal, WaitReason, WaitState
 from protocol.requests import ShowCallReply
-from protocol.text import one_line
+from protocol.short_text import one_line
 from protocol.traces import QUESTION_PREFIX
 from workflows import traces
 from workflows.activity_failures import shell_quoted

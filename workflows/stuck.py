@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from protocol.course import CallRecord, Course, PatternThresholds, StuckThresholds
-from protocol.record import WaitState
+from protocol.job_record import WaitState
 from workflows.course import LONGEST_CYCLE
 
 ACCEPTED = ("todo_rewind", "todo_complete")

@@ -9,13 +9,13 @@ from temporalio import workflow
 
 from protocol.course import Course
 from protocol.endings import GuardPoint
-from protocol.record import JobRecord, WaitState
+from protocol.job_record import JobRecord, WaitState
+from protocol.job_state import Todo
 from protocol.requests import Call, ToolReply, Usage
-from protocol.state import Todo
 from protocol.tools import ToolRoute
-from workflows import budget, course, guards, pending, questions, replies, stuck, traces
+from workflows import budget, course, guards, pending_calls, questions, stuck, text_replies, traces
 from workflows.inbox import Inbox
-from workflows.steps import JobSteps
+from workflows.job_steps import JobSteps
 
 
 class ToolCalls:
@@ -129,9 +129,9 @@ class ToolCalls:
         for line in guards.apply_guard_outcome(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
         if reply.pending:
-            pending.note_pending_progress(job, reply.pending, workflow.time())
+            pending_calls.note_pending_progress(job, reply.pending, workflow.time())
             return False
-        pending.clear_pending_call(job)
+        pending_calls.clear_pending_call(job)
         job.advance_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
         if refusal or reply.guard or (call.tool == "todo_complete" and not reply.ok):
@@ -140,7 +140,7 @@ class ToolCalls:
             job.add_usage(Usage(tool_calls=1, failed_calls=int(not reply.ok)))
         job.next_call += 1
         if reply.command_failure:
-            job.failed_command = replies.failed_call_in_reply(call, reply.command_failure)
+            job.failed_command = text_replies.failed_call_in_reply(call, reply.command_failure)
         if not reply.ok:
             self._note_failure(call, reply.error or "")
         elif call.tool == "todo_write" or (call.path == "todos.yaml" and reply.changed):
@@ -154,7 +154,7 @@ class ToolCalls:
         self._record_call(
             course.CallOutcome(call, reply, polling=route.polling, completed=completed)
         )
-        if not (refusal or answer or call.tool in replies.COUNTED):
+        if not (refusal or answer or call.tool in text_replies.COUNTED):
             await self._wait_if_undecided(call, reply)
         return True
 
@@ -176,7 +176,7 @@ class ToolCalls:
         passed.
         """
         job = self.job
-        if waiting := pending.pending_answer_wait(job, self.job_id, workflow.time()):
+        if waiting := pending_calls.pending_answer_wait(job, self.job_id, workflow.time()):
             job.waiting = waiting
             return
         if job.timer:
@@ -193,7 +193,7 @@ class ToolCalls:
         """Remember the reply's first failure, which the model must read before its next completion
         counts.
         """
-        self.job.failed_call = self.job.failed_call or replies.failed_call_in_reply(call, why)
+        self.job.failed_call = self.job.failed_call or text_replies.failed_call_in_reply(call, why)
 
     async def hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:
         """Refuse a completion that the model called before it knew of a failure.
@@ -203,7 +203,7 @@ class ToolCalls:
         job = self.job
         if self.park_without_room(budget.TOOL_CALL):
             return
-        why = replies.HELD_BACK.format(failed=failed, tool=call.tool)
+        why = text_replies.HELD_BACK.format(failed=failed, tool=call.tool)
         reply = await self.steps.call_tool(job, call, route, why)
         job.advance_to(reply.commit)
         job.context = reply.context

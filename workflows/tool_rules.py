@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.state import PhaseKind
-from protocol.text import first_few
+from protocol.job_state import PhaseKind
+from protocol.short_text import first_few
 from protocol.tools import ToolRoute
 
 MOST_NAMED = 30

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from protocol.job_record import JobRecord
 from protocol.project import EndedJob, ProjectRecord, RunningJob
-from protocol.record import JobRecord
-from protocol.text import one_line
+from protocol.short_text import one_line
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
 
 FLUSHED_AT = 20

@@ -25,7 +25,7 @@ from temporalio.workflow import (
 
 from protocol.endings import JobResult
 from protocol.payloads import CancelSignal, InvalidPayload, read_signal_payload, read_start_payload
-from protocol.text import one_line
+from protocol.short_text import one_line
 from protocol.trial import (
     RunStatus,
     TrialLimits,

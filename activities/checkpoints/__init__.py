@@ -15,7 +15,7 @@ from activities.checkpoints.errors import (
 from activities.checkpoints.files import FileEntry, Files
 from activities.checkpoints.history_copy import copy_checkpoint
 from activities.checkpoints.line_diff import diff_lines
-from activities.checkpoints.paths import parse_path
+from activities.checkpoints.path_rules import parse_path
 from activities.checkpoints.projection import update_projection
 from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
 from activities.checkpoints.root import Root, job_folder_name

@@ -19,7 +19,7 @@ from typing import Any
 from activities.checkpoints.errors import RemoteUnavailable, RemoteUnfit
 from activities.redaction.secrets import redact
 from config.s3_address import S3Address
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 NOT_INSTALLED = (
     "remotes of the form s3://… need the package obstore, which this host lacks: "

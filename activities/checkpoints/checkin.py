@@ -16,9 +16,9 @@ from activities.checkpoints.entry_names import (
 )
 from activities.checkpoints.errors import FilesError, PathRefused, quote_path_in_error
 from activities.checkpoints.files import Files
+from activities.checkpoints.journal_records import BLOB, JournalRecord
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.paths import check_path_size
-from activities.checkpoints.records import BLOB, JournalRecord
+from activities.checkpoints.path_rules import check_path_size
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Node, TreeEntry
 
 MAX_SINGLE_CHANGES = 256

@@ -14,7 +14,7 @@ from activities.checkpoints.entry_names import (
 )
 from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, quote_path_in_error
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
-from activities.checkpoints.paths import check_path_size, parse_path
+from activities.checkpoints.path_rules import check_path_size, parse_path
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry
 
 MAX_FILE_BYTES = 50 * 1024 * 1024

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
 from activities.redaction.secrets import redact
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 WATCH_SECONDS = 0.5
 COMMAND_SECONDS = 600

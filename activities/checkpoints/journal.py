@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints.cache import Cache
+from activities.checkpoints.journal_records import HEAD, JournalRecord, decode_record, read_records
 from activities.checkpoints.locks import fsync_path, path_in_errors
-from activities.checkpoints.records import HEAD, JournalRecord, decode_record, read_records
 
 FULL_BYTES = 16 << 20
 FULL_OBJECTS = 10_000

@@ -13,8 +13,8 @@ import pygit2
 
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.journal import Journal, get_journal
-from activities.checkpoints.records import BLOB, TREE, JournalRecord
-from protocol.text import one_line
+from activities.checkpoints.journal_records import BLOB, TREE, JournalRecord
+from protocol.short_text import one_line
 
 EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 MAX_PENDING_BYTES = 1 << 20

@@ -9,8 +9,8 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
+from activities.checkpoints.journal_records import JournalRecord
 from activities.checkpoints.packfile import pack_entry_head, pack_head, pack_index
-from activities.checkpoints.records import JournalRecord
 
 MAX_BYTES = 1 << 30
 """Largest pack: an offset in the index has 31 bits."""

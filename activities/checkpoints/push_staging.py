@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from activities.checkpoints.journal import journal_files
+from activities.checkpoints.journal_records import HEAD, read_records
 from activities.checkpoints.pack_writer import PackWriter
-from activities.checkpoints.records import HEAD, read_records
 
 MAX_PACKS = 50
 """Each push stages new objects as a pack, and git searches all packs."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode
 
-from activities.checkpoints.remote import bring_packs, open_remote
+from activities.checkpoints.checkpoint_remote import bring_packs, open_remote
 
 _NAME, _START = "file", "start"
 

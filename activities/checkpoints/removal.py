@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from activities.checkpoints.paths import MAX_DEPTH
+from activities.checkpoints.path_rules import MAX_DEPTH
 
 
 def remove_path(path: Path) -> None:

@@ -15,10 +15,10 @@ from activities.checkpoints import sharded_tree
 from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
+from activities.checkpoints.journal_records import COMMIT, JournalRecord
 from activities.checkpoints.locks import file_lock, fsync_path, path_in_errors
 from activities.checkpoints.objects import ObjectStore
 from activities.checkpoints.packs import WAIT_SECONDS, pack_journal, rebuild_pack_indexes
-from activities.checkpoints.records import COMMIT, JournalRecord
 from activities.checkpoints.root import Root
 
 HANDLES_PER_THREAD = 64

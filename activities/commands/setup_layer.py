@@ -21,7 +21,7 @@ from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_path
 from config.schema.shell import LAYER, ShellConfig
 from protocol.fork_command import fork_command
-from protocol.text import as_sentence, one_line, shorten_to_end
+from protocol.short_text import as_sentence, one_line, shorten_to_end
 
 MAX_SHOWN = 1500
 """Characters shown of the end of a failed command's output."""

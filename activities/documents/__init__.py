@@ -1,6 +1,7 @@
 """Documents: their text by page, and quotes found in it."""
 
-from activities.documents.bounded import extract_bounded, read_document_bounded
+from activities.documents.bounded_reader import extract_bounded, read_document_bounded
+from activities.documents.document_reader import read_document_pages
 from activities.documents.pages import (
     DocumentError,
     Page,
@@ -19,7 +20,6 @@ from activities.documents.quotes import (
     pages_with_quote,
 )
 from activities.documents.reading_result import Quality, ReadingResult
-from activities.documents.text import read_document_pages
 
 __all__ = [
     "DocumentError",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 
 CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

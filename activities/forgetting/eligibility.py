@@ -11,10 +11,10 @@ from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root
-from activities.checkpoints.forgotten import ForgottenJob, list_forgotten
+from activities.checkpoints.forgotten_records import ForgottenJob, list_forgotten
 from activities.checkpoints.owner import OwnerMark, read_owner
-from activities.forgetting.paths import has_job_files
-from activities.projects.repository import project_repository_path
+from activities.forgetting.job_files import has_job_files
+from activities.projects.project_repository import project_repository_path
 from config.schema.agent import ConfigError
 
 WORKFLOW_TYPES = ("Job", "Project")

@@ -12,10 +12,10 @@ from activities.guards.field_changes import find_field_change
 from activities.job.conversation import Conversation, tools_run_in_conversation
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import _matches_guard_content
-from activities.text.plain import split_lines
-from config.patterns import compile_cached_pattern
+from activities.text.safe_text import split_lines
+from config.regexes import compile_cached_pattern
 from config.schema.guards import Guard, GuardPoint, Match
-from protocol.state import PhaseKind
+from protocol.job_state import PhaseKind
 from protocol.tools import READ_LINES
 
 PATHS = {"move_file": ("old", "new")}

@@ -31,7 +31,7 @@ from activities.job.conversation import (
     wire_cache,
 )
 from activities.text.tokens import message_tokens
-from protocol.state import Data
+from protocol.job_state import Data
 
 OPENING = 2
 SHORT_RESULT = 200

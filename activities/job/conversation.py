@@ -23,8 +23,8 @@ from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_tree_entries
 from activities.redaction.credentials import hide_in_json
 from activities.text.tokens import message_tokens
-from protocol.state import ShownImage
-from protocol.text import one_line
+from protocol.job_state import ShownImage
+from protocol.short_text import one_line
 
 FAN_OUT = 32
 CASE = FAN_OUT * FAN_OUT

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, parse_path
 from activities.text.json_schema import list_json_schema_violations, schema_problem
-from activities.text.plain import replace_surrogates
-from config.patterns import compile_cached_pattern, pattern_error
+from activities.text.safe_text import replace_surrogates
+from config.regexes import compile_cached_pattern, pattern_error
 from config.yaml_files import YAML
-from protocol.state import DoneWhen, ValidFile
+from protocol.job_state import DoneWhen, ValidFile
 from protocol.validation_errors import all_validation_errors
 
 if TYPE_CHECKING:

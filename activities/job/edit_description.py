@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from activities.checkpoints import Change, Files, diff_lines
-from activities.text.plain import replace_surrogates
-from protocol.text import first_few
+from activities.text.safe_text import replace_surrogates
+from protocol.short_text import first_few
 
 MAX_PATHS = 20
 MAX_CHARACTERS = 6000

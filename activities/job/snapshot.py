@@ -1,7 +1,7 @@
 """An opened checkpoint: all of a job as one tree.
 
     config.json     the agent's configuration, pinned when the job started
-    state.json      phase, todos, scope, counters (`protocol.state.JobState`)
+    state.json      phase, todos, scope, counters (`protocol.job_state.JobState`)
     conversation/   messages of the running phase, ready to send; provider data that goes back with
                     them in provider/
     files/          the workspace
@@ -55,8 +55,8 @@ from activities.job.conversation import (
 from activities.redaction.credentials import register_credential_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
+from protocol.job_state import JobState, ShownImage
 from protocol.repository import RepositoryLink
-from protocol.state import JobState, ShownImage
 
 _configs: dict[bytes, AgentConfig] = {}
 

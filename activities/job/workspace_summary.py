@@ -10,11 +10,11 @@ from activities.checkpoints import FileEntry, Files, diff_files
 from activities.checkpoints.sharded_tree import FILE, FOLDER
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.snapshot import Snapshot
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from protocol import scope
+from protocol.job_state import JobState
 from protocol.repository import RepositoryLink
-from protocol.state import JobState
-from protocol.text import as_sentence, one_line
+from protocol.short_text import as_sentence, one_line
 
 ACCOMPLISHED = "Accomplished in this phase"
 BEFORE = "Done before the phase was given up"

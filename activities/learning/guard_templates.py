@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from activities.learning.patterns import Pattern
 from activities.learning.situations import CallMoment
-from config.patterns import compile_cached_pattern
+from activities.learning.trace_patterns import Pattern
+from config.regexes import compile_cached_pattern
 from config.schema.guards import FieldMatch, Guard, Match
 
 WRITES = ("write_file", "append_file", "edit_file", "delete_file")

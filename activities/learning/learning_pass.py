@@ -12,7 +12,6 @@ from sqlalchemy import Row
 from activities.checkpoints import Root
 from activities.learning.finished_jobs import finished_jobs
 from activities.learning.guard_replay import replay_guard
-from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.precision import (
     BY_ITSELF,
     GuardFigures,
@@ -30,8 +29,9 @@ from activities.learning.promotion import (
 from activities.learning.proposals import propose_guard, propose_stricter
 from activities.learning.situations import find_call_moments
 from activities.learning.stricter_version import refuses_every_call
-from activities.stores import traces as rows
-from activities.stores.engine import RelationalStore
+from activities.learning.trace_patterns import Pattern, extract_patterns
+from activities.stores import stored_traces as rows
+from activities.stores.relational_store import RelationalStore
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.agent import ConfigError
 

@@ -14,10 +14,10 @@ from activities.checkpoints import Root
 from activities.job.activity_context import attempt_started_ms
 from activities.learning.finished_jobs import read_finished_job
 from activities.learning.precision import measure_guard_precision, next_stage_by_precision
-from activities.stores import traces as rows
-from activities.stores.engine import RelationalStore
+from activities.stores import stored_traces as rows
+from activities.stores.relational_store import RelationalStore
+from config.agent_files import agent_names, load_agent
 from config.learned_guards import LearnedGuards, LearnedRevision
-from config.loader import agent_names, load_agent
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import Learning
 from config.schema.guards import Guard, GuardStage

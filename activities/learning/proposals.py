@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Sequence
 
 from activities.learning.guard_templates import guard_from_template, template_guard_name
-from activities.learning.patterns import Pattern, pattern_reason
 from activities.learning.situations import CallMoment
 from activities.learning.stricter_version import stricter_version
+from activities.learning.trace_patterns import Pattern, pattern_reason
 from config.learned_guards import LearnedRevision
 from config.schema.guards import Guard
-from protocol.text import first_few
+from protocol.short_text import first_few
 
 OF_PEOPLE = ("person", "hook")
 """Types of traces by people, which can become guards. What guards or gates refuse is refused

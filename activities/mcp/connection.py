@@ -40,7 +40,7 @@ from activities.mcp.transport import (
 from activities.redaction.credentials import without_credentials
 from activities.redaction.secrets import redact
 from config.schema.mcp_servers import Server
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 KEY = "longhaul/idempotencyKey"
 """Name in a call's `_meta` of the key that its retries share."""

@@ -12,7 +12,7 @@ from mcp.types import Tool, ToolAnnotations
 
 from activities.mcp.errors import ServerUnavailable
 from activities.mcp.servers import worker_servers
-from activities.text.plain import NAME_CHARACTERS, replace_surrogates, safe_tool_name
+from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from activities.toolkit.arguments import SchemaArguments
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.mcp_servers import DeclaredTool, Effect, Server

@@ -17,9 +17,9 @@ from mcp.types import (
 )
 
 from activities.redaction.secrets import redact
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from protocol.errors import Refusal
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 MOST = 1500
 """Longest question, in characters: it goes into history, and onto a person's screen."""

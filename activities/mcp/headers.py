@@ -18,7 +18,7 @@ from activities.mcp.errors import ServerUnavailable
 from activities.redaction.credentials import hide_value
 from activities.redaction.secrets import redact
 from config.schema.mcp_servers import Server
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 REFUSED = (401, 403)
 MAX_OUTPUT = 100_000

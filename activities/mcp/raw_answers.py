@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from activities.mcp.transport import CALL_PROGRESS, CallProgress, ForwardingTransportStream
 from activities.redaction.secrets import redact
-from protocol.text import one_line
+from protocol.short_text import one_line
 from protocol.validation_errors import first_validation_errors
 
 CALL = "tools/call"

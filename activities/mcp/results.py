@@ -16,7 +16,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from activities.text.plain import cut_middle, replace_surrogates
+from activities.text.safe_text import cut_middle, replace_surrogates
 
 MAX_CHARACTERS = 1_000_000
 """Most characters of a result; the rest is never shown, and so not stored."""

@@ -54,7 +54,7 @@ class Servers:
         self._loop = asyncio.new_event_loop()
         self._connections: dict[str, Connection] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        # The end of this thread ends the processes it started (`activities.mcp.keeper`).
+        # The end of this thread ends the processes it started (`activities.mcp.process_group`).
         self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
         self._thread.start()
 

@@ -8,17 +8,17 @@ from typing import Any
 from mcp.types import CallToolResult
 
 from activities.commands.private_folder import private_folder
-from activities.mcp.media import put_result_images, take_result_images
-from activities.mcp.outcomes import (
+from activities.mcp.call_errors import (
     convert_call_errors,
     make_result_paths_relative,
     shorten_call_error_paths,
 )
+from activities.mcp.call_turns import call_in_turns
+from activities.mcp.result_images import put_result_images, take_result_images
 from activities.mcp.results import result_text
 from activities.mcp.servers import worker_servers
-from activities.mcp.turns import call_in_turns
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
+from activities.toolkit.tool_context import ToolContext
 from config.schema.mcp_servers import DeclaredTool
 
 

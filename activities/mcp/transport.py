@@ -25,7 +25,7 @@ from activities.mcp.headers import CommandHeaders
 from activities.redaction.credentials import credential_value
 from config.schema.mcp_servers import WORKSPACE, Server
 
-KEEPER = Path(__file__).with_name("keeper.py")
+KEEPER = Path(__file__).with_name("process_group.py")
 LAST_WORDS = 2000
 """Bytes kept of a server's standard error for messages."""
 CONNECT_SECONDS = 10

@@ -24,7 +24,7 @@ from activities.model.json_text import (
     is_json_object,
     json_arguments_object,
 )
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from protocol.requests import MAX_CALLS
 
 MAX_COMPARED = 2 * MAX_CALLS
@@ -48,8 +48,9 @@ class Piece:
 
     @classmethod
     def parse(cls, item: dict[str, Any]) -> Piece:
-        """Parse one item of `tool_calls`. Raises one of `MALFORMED_ERRORS` (stream.py) for anything
-        else.
+        """Parse one item of `tool_calls`.
+
+        Raises one of `MALFORMED_ERRORS` (reply_stream.py) for anything else.
         """
         function = item.get("function") or {}
         index, identity = item.get("index"), item.get("id")

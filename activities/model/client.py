@@ -24,7 +24,7 @@ from activities.model.dialect import Dialect, dialect_of, remember_dialect
 from activities.model.endpoint import MAX_EXAMINED, Connect, endpoint_failure
 from activities.model.prompt import simple_prompt_body
 from activities.model.providers import provider_name
-from activities.model.stream import CONNECTION_ERRORS, StreamedReply, stream_reply
+from activities.model.reply_stream import CONNECTION_ERRORS, StreamedReply, stream_reply
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
 from activities.runtime.failures import is_failure_retried, typed_failure

@@ -24,7 +24,7 @@ from activities.model.providers import (
     provider_cache_marks,
     takes_cache_key,
 )
-from activities.toolkit.json_schemas import without_keywords
+from activities.toolkit.tool_schemas import without_keywords
 from config.schema.agent_sections import ModelConfig
 
 COUNTS = "stream_options"

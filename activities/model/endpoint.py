@@ -20,11 +20,11 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.job.activity_context import activity_job_id
-from activities.model.stream import ReplyCutShort
+from activities.model.reply_stream import ReplyCutShort
 from activities.redaction.credentials import api_key_credential, without_credentials
 from activities.runtime.failures import typed_failure
 from config.schema.agent_sections import ModelConfig
-from protocol.text import one_line
+from protocol.short_text import one_line
 from rehearsal import RehearsalTransport, rehearse
 
 REHEARSAL = "rehearsal"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from activities.model.endpoint import REHEARSAL
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.limits import Price
 from protocol.requests import Usage

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from activities.job.conversation import Conversation, encode_without_credentials, token_cache
 from activities.job.snapshot import Snapshot
 from activities.model import responses
-from activities.model.forms import form_of, message_form_weights
+from activities.model.message_forms import form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
-from activities.toolkit.json_schemas import allows_strict
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
+from activities.toolkit.tool_schemas import allows_strict
 from config.schema.agent_sections import ModelConfig
 from protocol import scope
-from protocol.state import JobState, Phase, PhaseKind
-from protocol.text import first_few, one_line
+from protocol.job_state import JobState, Phase, PhaseKind
+from protocol.short_text import first_few, one_line
 
 RULE = "═" * 8
 MAX_REMARKS = 5

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 
 TEXTS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"

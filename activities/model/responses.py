@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from config.schema.agent_sections import ModelConfig
 
 ENCRYPTED = "reasoning.encrypted_content"

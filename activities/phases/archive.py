@@ -12,9 +12,9 @@ import yaml
 from activities.checkpoints import Files
 from activities.job.context_summary import summary_transcript_line
 from activities.job.snapshot import Snapshot
-from activities.text.plain import cut_middle, replace_surrogates
+from activities.text.safe_text import cut_middle, replace_surrogates
 from activities.text.tokens import count_tokens
-from protocol.state import Phase, Todo
+from protocol.job_state import Phase, Todo
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, get_args
 
-from activities.job.plan_file import parse_plan, plan_boxes, plan_section
+from activities.job.plan_and_todo_files import parse_plan, plan_boxes, plan_section
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import SUMMARY, condense_file_list
 from activities.phases.archive import FORKED, PAGE
@@ -14,11 +14,11 @@ from activities.text.tokens import clip_to_tokens
 from activities.toolkit.tool_offer import ToolOffer, offer_tools, offered_names
 from config.schema.agent import AgentConfig
 from config.templates import render_template
+from protocol.job_state import JobState, Phase, PhaseKind, fewest_todos
 from protocol.repository import RepositoryLink
 from protocol.requests import MAX_CALLS
 from protocol.scope import STEP_CHARACTERS
-from protocol.state import JobState, Phase, PhaseKind, fewest_todos
-from protocol.text import first_few, one_line
+from protocol.short_text import first_few, one_line
 
 PART_TOKENS = 3000
 REPOSITORY = (

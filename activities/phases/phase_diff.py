@@ -5,9 +5,9 @@ from __future__ import annotations
 from pygit2 import Patch
 
 from activities.checkpoints import Change, FileEntry, Files, diff_files
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from activities.text.tokens import clip_to_tokens
-from activities.toolkit.ownership import is_system_path
+from activities.toolkit.path_ownership import is_system_path
 
 MAX_BYTES = 200_000
 """Largest side of a file, in bytes, that is compared line by line."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from activities.checkpoints import Files
 from activities.checkpoints import parse_path as parts_of
-from activities.job.plan_file import PlanPhase, list_under_heading
+from activities.job.plan_and_todo_files import PlanPhase, list_under_heading
 from activities.job.snapshot import Snapshot
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import PredefinedTodo
+from protocol.job_state import JobState, Phase, Purpose, Todo
 from protocol.scope import scope_from_plan
-from protocol.state import JobState, Phase, Purpose, Todo
-from protocol.text import shorten_to_start
+from protocol.short_text import shorten_to_start
 
 STRATEGIC_NAMES: dict[Purpose, str] = {
     "bootstrap": "Understand and plan",

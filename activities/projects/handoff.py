@@ -15,19 +15,19 @@ from activities.checkpoints.errors import quote_path_in_error
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
-from activities.projects.evidence import read_evidence, verdict_evidence_problems
 from activities.projects.ignored import without_ignored
-from activities.projects.proof_run import ProofRunner, prove_handoff
-from activities.projects.remote import open_linked_remote_project
-from activities.projects.repository import (
+from activities.projects.project_remote import open_linked_remote_project
+from activities.projects.project_repository import (
     ProjectRepository,
     Since,
     is_git_folder,
     project_git_accepts_name,
 )
+from activities.projects.proof_run import ProofRunner, prove_handoff
 from activities.projects.runners import lacks_runner, runner_command_fault
 from activities.projects.stand_ins import find_stand_ins, is_test_file
-from activities.text.plain import replace_surrogates
+from activities.projects.tool_evidence import read_evidence, verdict_evidence_problems
+from activities.text.safe_text import replace_surrogates
 from config.schema.agent import ConfigError
 from protocol.handoffs import (
     REPORT_FILES,
@@ -43,7 +43,7 @@ from protocol.project_forms import FORM_SPECS
 from protocol.proof import proof_command_in_repository
 from protocol.repository import RepositoryLink
 from protocol.routing import routing_problems
-from protocol.text import as_list_entry, first_few, shorten_to_end, shorten_to_start
+from protocol.short_text import as_list_entry, first_few, shorten_to_end, shorten_to_start
 from protocol.tools import ToolRoute
 from protocol.validation_errors import all_validation_errors
 

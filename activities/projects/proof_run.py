@@ -26,7 +26,7 @@ from activities.commands.setup_layer import layer_folders
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.projects import runners
-from activities.projects.remote import open_linked_remote_project
+from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.runners import RunCounts
 from activities.projects.stand_ins import (
     FUNCTION,
@@ -36,12 +36,12 @@ from activities.projects.stand_ins import (
     with_failing_stand_in_tests,
 )
 from activities.redaction.secrets import redact
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from config.schema.shell import ShellConfig
 from protocol.handoffs import Handoff
+from protocol.job_state import Data
 from protocol.proof import AcceptedRun, Check, CheckCommand, Proof
-from protocol.state import Data
-from protocol.text import shorten_to_end
+from protocol.short_text import shorten_to_end
 
 END = 800
 """Characters kept and shown of the end of the output."""

@@ -11,7 +11,7 @@ from activities.projects.runners import runner_probe
 from config.schema.agent import AgentConfig
 from config.schema.shell import ShellConfig
 from protocol.project_start import ProjectStart
-from protocol.text import as_sentence, one_line, shorten_to_end
+from protocol.short_text import as_sentence, one_line, shorten_to_end
 
 SECONDS = 60
 """Time limit of one command."""

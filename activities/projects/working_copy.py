@@ -16,7 +16,7 @@ from pathlib import Path
 import pygit2
 
 from activities.checkpoints import Root
-from activities.projects.repository import MAIN, ProjectRepository, project_repository_path
+from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
 from protocol.handoffs import ProjectLink
 from protocol.repository import RepositoryLink
 

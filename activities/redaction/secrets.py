@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 from activities.redaction.credentials import HIDDEN, hide_credentials
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from config.guard_files import read_guards
 from config.layers import SHIPPED
-from config.patterns import compile_cached_pattern, regexes_that_may_match
+from config.regexes import compile_cached_pattern, regexes_that_may_match
 from config.schema.guards import Match
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(?P<part>\.[A-Za-z_]\w*)*[.,;]*")

@@ -15,13 +15,18 @@ from activities.checkpoints import CheckpointMissing, Root, job_folder_name
 from activities.checkpoints.git import run_git
 from activities.job.snapshot import Snapshot
 from activities.projects.ignored import without_ignored
-from activities.projects.remote import open_remote_project
-from activities.projects.repository import EMAIL, ProjectRepository, Since, project_repository_path
+from activities.projects.project_remote import open_remote_project
+from activities.projects.project_repository import (
+    EMAIL,
+    ProjectRepository,
+    Since,
+    project_repository_path,
+)
 from activities.repository.bounds import RepositoryBounds
-from activities.repository.fetched import fetch_pinned_repository
+from activities.repository.repository_fetch import fetch_pinned_repository
 from config.schema.agent import ConfigError
 from protocol.repository import STAGED, BranchResult, RepositoryLink
-from protocol.text import as_sentence, commit_message, one_line
+from protocol.short_text import as_sentence, commit_message, one_line
 
 PATCH, BUNDLE = "output/changes.patch", "output/branch.bundle"
 PLAIN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}

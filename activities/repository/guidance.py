@@ -11,7 +11,7 @@ import posixpath
 import pygit2
 from pygit2.enums import FileMode
 
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 
 NAMES = ("AGENTS.override.md", "AGENTS.md")
 MOST_BYTES = 32 * 1024

@@ -9,11 +9,11 @@ import pygit2
 from pygit2.enums import FileMode
 
 from activities.checkpoints.entry_names import name_from_bytes
-from activities.projects.repository import is_git_folder
+from activities.projects.project_repository import is_git_folder
 from activities.repository.bounds import RepositoryBounds
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from config.schema.agent import ConfigError
-from protocol.text import first_few
+from protocol.short_text import first_few
 
 POINTER = b"version https://git-lfs.github.com/spec/"
 MOST_POINTER = 1024

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
-from activities.requirements.text.candidates import Candidate
-from activities.requirements.workspace_files import InvalidWorkspaceFile
-from activities.text.plain import as_readable_json
-from protocol.text import one_line
+from activities.requirements.requirement_files import InvalidWorkspaceFile
+from activities.requirements.text.candidate_sentences import Candidate
+from activities.text.safe_text import as_readable_json
+from protocol.short_text import one_line
 
 JSON_PATH = "candidates/candidates.json"
 MARKDOWN_PATH = "candidates/candidates.md"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from activities.documents import FoldedPage, Page
 from activities.requirements.requirement import Requirement
 from activities.requirements.set_aside_rules import SetAsideRule
-from activities.requirements.text.candidates import Candidate
+from activities.requirements.text.candidate_sentences import Candidate
 from activities.requirements.text.statements import statements_of
 
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from activities.requirements.text.candidates import Force
-from activities.text.plain import as_readable_json
-from protocol.state import Data
+from activities.requirements.text.candidate_sentences import Force
+from activities.text.safe_text import as_readable_json
+from protocol.job_state import Data
 
 RequirementKind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
 RequirementStatus = Literal["draft", "accepted", "rejected", "duplicate"]

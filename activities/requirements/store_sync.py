@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from activities.requirements import claims, workspace_files
+from activities.requirements import claims, requirement_files
 from activities.requirements import requirement_store as rows
 from activities.requirements.requirement import Requirement
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
@@ -15,7 +15,7 @@ from activities.stores.outbox import (
     register_outbox_maker,
     write_or_defer,
 )
-from protocol.state import DeferredWrite
+from protocol.job_state import DeferredWrite
 
 FILLED = "requirements"
 DECIDED = "decision"
@@ -41,7 +41,7 @@ def _sync_deferred_takeover(writer: OutboxWriter, entry: DeferredWrite) -> list[
     """Take over requirements that the fork's workspace still has as its parent had them."""
     present = {
         name: blob
-        for name, (_, blob) in workspace_files.list_requirement_files(writer.files).items()
+        for name, (_, blob) in requirement_files.list_requirement_files(writer.files).items()
     }
     parent = entry.data["parent"]
     writer.store.run(lambda c: rows.take_over_stored_requirements(c, writer.call, parent, present))
@@ -52,7 +52,7 @@ def _sync_deferred_takeover(writer: OutboxWriter, entry: DeferredWrite) -> list[
 
 def sync_taken_over(writer: OutboxWriter, parent: str) -> list[str]:
     """Make a fork's drafts replace its parent's in the store; return remarks for people."""
-    if not workspace_files.list_requirement_files(writer.files):
+    if not requirement_files.list_requirement_files(writer.files):
         return []
     call = writer.call
     entry = DeferredWrite(kind=TAKEN_OVER, key=call.key, at=call.at, data={"parent": parent})
@@ -69,7 +69,7 @@ def fill_store(writer: OutboxWriter) -> list[str]:
         StoreUnavailableError: The store does not answer.
     """
     job, store = writer.call.job, writer.store
-    listed = workspace_files.list_requirement_files(writer.files)
+    listed = requirement_files.list_requirement_files(writer.files)
     present = {name: blob for name, (_, blob) in listed.items()}
     stored = store.read(lambda connection: rows.stored_requirement_blobs(connection, job))
     if stored == present:
@@ -80,9 +80,9 @@ def fill_store(writer: OutboxWriter) -> list[str]:
         if stored.get(name) != blob:
             try:
                 changed.append(
-                    (workspace_files.read_requirement_file(writer.files, path, name, job), blob)
+                    (requirement_files.read_requirement_file(writer.files, path, name, job), blob)
                 )
-            except workspace_files.InvalidWorkspaceFile as problem:
+            except requirement_files.InvalidWorkspaceFile as problem:
                 problems.append(str(problem))
     store.run(
         lambda connection: rows.fill_stored_requirements(connection, writer.call, present, changed)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 
 POLL_SECONDS = 0.25
 

@@ -32,7 +32,7 @@ from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
 from config.schema.agent import ConfigError
 from protocol.requests import LOST_WORKERS
-from protocol.text import as_sentence
+from protocol.short_text import as_sentence
 
 ATTEMPTS = 4
 """Default number of attempts before a failure that may pass is left to a person."""

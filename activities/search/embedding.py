@@ -23,7 +23,7 @@ from activities.redaction.credentials import (
 )
 from config.schema.agent_sections import Embeddings
 from protocol.errors import Unavailable
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 NO_EMBEDDINGS = (
     "no embeddings: set `embeddings` in the agent's configuration, or install the extra "

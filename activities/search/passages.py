@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from activities.text.plain import split_lines
+from activities.text.safe_text import split_lines
 
 MAX_CHARACTERS = 1200
 """Maximum size of a passage: about the 256 tokens that small embedding models read."""

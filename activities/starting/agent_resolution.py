@@ -18,8 +18,8 @@ from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offerable_tools
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
+from protocol.job_state import PhaseKind
 from protocol.start import JobLimits, JudgeLimits, ReviewLimits
-from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
 
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
@@ -39,7 +39,7 @@ def resolve_server_tools(config: AgentConfig) -> list[str]:
     if not config.mcp:
         config.server_tools, config.unavailable_servers = [], {}
         return []
-    # Imported late, as in `activities.toolkit.remote`.
+    # Imported late, as in `activities.toolkit.remote_tools`.
     declaring = import_module("activities.mcp.declarations")
     try:
         notes: list[str] = declaring.declare_tools(config)

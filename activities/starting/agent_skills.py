@@ -17,7 +17,7 @@ from config.layers import configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.skills import SKILL_FILE, Skill
 from config.skill_files import parse_skill
-from protocol.text import first_few
+from protocol.short_text import first_few
 
 PLACE = "skills"
 REPOSITORY = "repo"

@@ -22,11 +22,11 @@ from activities.checkpoints import (
     copy_checkpoint,
     open_checkpoints,
 )
-from activities.checkpoints.forgotten import find_forgotten_record
+from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, remote_owner
+from activities.checkpoints.forgotten_records import find_forgotten_record
 from activities.checkpoints.owner import read_owner
-from activities.checkpoints.remote import fetch_remote_checkpoints, remote_owner
-from activities.documents.inputs import InputDocument
-from activities.job.plan_file import list_under_heading, parse_plan
+from activities.documents.input_documents import InputDocument
+from activities.job.plan_and_todo_files import list_under_heading, parse_plan
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import FORKED, archive_page, archive_phase
 from activities.phases.orientation import last_archive_page
@@ -39,9 +39,9 @@ from activities.phases.tags import phase_starts, phase_tag
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.endings import Outcome
+from protocol.job_state import JobState, Phase, Purpose
 from protocol.payloads import Fork
 from protocol.scope import scope_from_texts, scope_size_fault
-from protocol.state import JobState, Phase, Purpose
 
 MAX_NAMED = 10
 RESULT = "output/completion.json"

@@ -28,17 +28,17 @@ from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_cache_key
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats, throttled_heartbeat
 from activities.steps.model_call import model_call_message, model_call_provider_data
 from activities.steps.tool_call import truncate_tool_call_result
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.toolkit.agent_tools import agent_tools
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import Tool
-from activities.tools.delegation import CONVERSATION, is_delegated_tool, read_delegated_task
+from activities.toolkit.tool_context import ToolContext
+from activities.tools.delegate_tool import CONVERSATION, is_delegated_tool, read_delegated_task
 from protocol.helpers import MAX_HELPER_CALLS, HelperReply, HelperRequest
 from protocol.requests import Usage
 

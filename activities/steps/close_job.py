@@ -10,14 +10,14 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, Root
 from activities.commands.private_folder import remove_private_folders
-from activities.documents.inputs import input_document_warnings
+from activities.documents.input_documents import input_document_warnings
 from activities.job.activity_context import (
     activity_effect_key,
     activity_job_id,
     activity_schedule_time,
     open_activity_snapshot,
 )
-from activities.job.folder import publish_checkpoint
+from activities.job.job_folder import publish_checkpoint
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import read_typed_result
 from activities.job.workspace_summary import with_workspace_summary
@@ -37,7 +37,7 @@ from activities.tool_catalogue import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.endings import CloseReply, CloseRequest, JobResult
 from protocol.repository import BranchResult
-from protocol.text import as_sentence
+from protocol.short_text import as_sentence
 
 MAX_LISTED = 200
 

@@ -19,10 +19,10 @@ from activities.job.skills import kept_skills
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
-from activities.model.forms import message_form_weights
+from activities.model.message_forms import message_form_weights
 from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens, fixed_prompt_tokens
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from activities.runtime.failures import ATTEMPTS, is_failure_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text.tokens import count_tokens, token_encoding_name

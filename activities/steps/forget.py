@@ -9,16 +9,16 @@ from sqlalchemy import Connection
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.checkpoints.forgotten import ForgottenJob, find_forgotten_record
+from activities.checkpoints.forgotten_records import ForgottenJob, find_forgotten_record
 from activities.forgetting.eligibility import ForgettingEligibility
-from activities.forgetting.paths import has_job_files, job_lost_found_path, remove_job_paths
+from activities.forgetting.job_files import has_job_files, job_lost_found_path, remove_job_paths
 from activities.job.activity_context import activity_schedule_time
 from activities.requirements import requirement_store
 from activities.runtime.failures import may_retry_activity, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.stores import traces
-from activities.stores.engine import RelationalStore
+from activities.stores import stored_traces
 from activities.stores.errors import StoreUnavailableError
+from activities.stores.relational_store import RelationalStore
 from config.schema.agent import ConfigError
 from protocol.forgetting import ForgetRequest, ForgetResult
 
@@ -67,7 +67,7 @@ class ForgetActivity:
         def clear_rows(connection: Connection) -> None:
             for record in records:
                 if request.traces:
-                    traces.forget_traces(connection, record.job)
+                    stored_traces.forget_traces(connection, record.job)
                 if request.requirements:
                     requirement_store.forget_stored_requirements(connection, record.job)
 

@@ -14,7 +14,7 @@ from activities.checkpoints import parse_path as parts_of
 from activities.commands.check_commands import CheckRunner
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
 from activities.job.done_when import NO_COMMANDS, unmet_condition_reason
-from activities.job.plan_file import (
+from activities.job.plan_and_todo_files import (
     MAX_FOUND,
     parse_agent_todo_file,
     parse_plan,
@@ -25,19 +25,19 @@ from activities.job.snapshot import Snapshot
 from activities.job.typed_result import result_problem
 from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.projects.handoff import handoff_problems
+from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.store_lifecycle import check_store_before_completion
-from activities.requirements.tools.outputs import survey_collected_requirements
-from activities.requirements.workspace_files import InvalidWorkspaceFile
+from activities.requirements.tools.output_collection import survey_collected_requirements
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text import fingerprints, tokens
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.context import no_tool_heartbeat
 from activities.toolkit.errors import ToolError
+from activities.toolkit.tool_context import no_tool_heartbeat
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
 from protocol.scope import is_scope_only_unticked
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 MAX_NAMED = 30
 MAX_SENTENCES = 8

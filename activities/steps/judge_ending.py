@@ -28,7 +28,7 @@ from config.schema.agent_sections import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
 from protocol.git_address import git_address_without_user
 from protocol.proof import PROOF_GUARD
-from protocol.text import shorten_to_both_ends
+from protocol.short_text import shorten_to_both_ends
 
 PUBLISH = (
     "The job is done, and its work would be pushed as branch {branch} to {remote}. "

@@ -14,12 +14,12 @@ from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import simple_prompt_body
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from activities.phases.phase_diff import phase_diff
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from activities.text.tokens import clip_to_tokens
 from config.schema.agent import ConfigError
 from config.schema.agent_sections import PhaseJudge

@@ -18,15 +18,15 @@ from activities.job.activity_context import (
     open_activity_snapshot,
 )
 from activities.job.conversation import CUT, MALFORMED, MIXED_UP, conversation_call_id
-from activities.job.folder import JobFolderUpdater
+from activities.job.job_folder import JobFolderUpdater
 from activities.job.push import BackgroundPush
-from activities.model.classify import classify_reply
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens, job_prompt_body
 from activities.model.providers import provider_cache_key
-from activities.model.stream import StreamedReply
+from activities.model.reply_classification import classify_reply
+from activities.model.reply_stream import StreamedReply
 from activities.runtime import metrics
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats

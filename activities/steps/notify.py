@@ -23,7 +23,7 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Root
 from activities.guards.hooks.answers import HookFailed
 from activities.guards.hooks.processes import run_hook
-from activities.projects.repository import project_repository_path
+from activities.projects.project_repository import project_repository_path
 from activities.redaction.credentials import hide_credentials, register_credential_variables
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failure, typed_failures
@@ -31,7 +31,7 @@ from activities.runtime.heartbeats import check_attempt_by_heartbeat, heartbeats
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.notifications import Notify, notification_address_fault
 from protocol.notifications import Destination, Notification, Notifying, Sending, Sent
-from protocol.text import one_line
+from protocol.short_text import one_line
 from protocol.validation_errors import first_validation_errors
 
 SECONDS = 30

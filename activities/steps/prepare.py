@@ -18,15 +18,15 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
-from activities.documents.inputs import read_input_documents
+from activities.documents.input_documents import read_input_documents
 from activities.job.activity_context import (
     activity_effect_key,
     activity_job_id,
     activity_schedule_time,
     check_activity_root,
 )
-from activities.job.folder import publish_checkpoint
-from activities.job.plan_file import list_under_heading
+from activities.job.job_folder import publish_checkpoint
+from activities.job.plan_and_todo_files import list_under_heading
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import (
@@ -49,14 +49,14 @@ from activities.projects.handoff import (
     prepare_handoff_workspace,
     render_handoff,
 )
-from activities.projects.remote import (
+from activities.projects.project_remote import (
     open_linked_remote_project,
     open_remote_project,
     push_start_to_project_remote,
 )
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.repository.bounds import RepositoryBounds
-from activities.repository.fetched import fetch_pinned_repository
+from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.repository.workspace import (
     put_repository_into_workspace,
     share_repository_with_fork,
@@ -89,7 +89,7 @@ from activities.starting.fork import (
     newest_fork_origin_phase,
     unknown_fork_job_error,
 )
-from activities.starting.ownership import (
+from activities.starting.repository_ownership import (
     check_forgotten_ownership,
     check_remote_ownership,
     claim_repository_ownership,
@@ -97,19 +97,19 @@ from activities.starting.ownership import (
 from activities.starting.search_attributes import registered_search_attributes
 from activities.steps.notify import resolve_notify_recipients
 from activities.steps.review_job import reviewer_tools
-from activities.text.plain import text_title_line
+from activities.text.safe_text import text_title_line
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
-from config.loader import amend_config, load_agent, overridden_agent_value
+from config.agent_files import amend_config, load_agent, overridden_agent_value
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
+from protocol.job_state import JobState, Phase
 from protocol.notifications import Notifying
 from protocol.payloads import Fork
 from protocol.repository import Publish, RepositoryLink, RepositoryStart
 from protocol.scope import scope_from_texts, scope_size_fault
 from protocol.start import PrepareReply, PrepareRequest
-from protocol.state import JobState, Phase
 
 OF_ITS_OWN = (
     "This job works by itself: it is a fork of a job of project {project}, which takes nothing "

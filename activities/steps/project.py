@@ -19,26 +19,34 @@ from activities.job.activity_context import (
     check_activity_root,
 )
 from activities.job.done_when import check_done_when
-from activities.job.plan_file import list_under_heading
+from activities.job.plan_and_todo_files import list_under_heading
 from activities.model.endpoint import Connect
-from activities.projects.remote import check_remote_project_owner, open_remote_project, push_project
-from activities.projects.repository import MAIN, ProjectRepository, project_repository_path
+from activities.projects.project_remote import (
+    check_remote_project_owner,
+    open_remote_project,
+    push_project,
+)
+from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
 from activities.projects.required_commands import failing_required_command
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.branch import make_branch_patch
-from activities.repository.fetched import fetch_pinned_repository
+from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats, heartbeats_from_thread
 from activities.starting.agent_resolution import choose_agent_models
-from activities.starting.ownership import check_forgotten_ownership, claim_repository_ownership
+from activities.starting.repository_ownership import (
+    check_forgotten_ownership,
+    claim_repository_ownership,
+)
 from activities.starting.search_attributes import registered_search_attributes
 from activities.steps.cancel_start import cancel_own_run
 from activities.steps.notify import resolve_notify_recipients
 from activities.steps.take_work import TakeWorkActivity
-from activities.text.plain import as_readable_json, text_title_line
-from activities.toolkit.ownership import owned_path_refusal
-from config.loader import load_agent
+from activities.text.safe_text import as_readable_json, text_title_line
+from activities.toolkit.path_ownership import owned_path_refusal
+from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
+from protocol.job_state import DoneWhen, ScopeItem
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, PATCH, RESULT, STATE
 from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import (
@@ -53,8 +61,7 @@ from protocol.project_start import ProjectStart
 from protocol.repository import RepositoryOrigin
 from protocol.requests import CheckpointReply
 from protocol.scope import scope_from_texts, scope_size_fault
-from protocol.state import DoneWhen, ScopeItem
-from protocol.text import SUBJECT, one_line
+from protocol.short_text import SUBJECT, one_line
 
 MAX_ID = 150
 OF_EVERY_JOB = ("notes", "output")

@@ -15,7 +15,7 @@ from activities.job.activity_context import (
     open_activity_snapshot,
 )
 from activities.job.snapshot import Snapshot
-from activities.projects.remote import open_remote_project
+from activities.projects.project_remote import open_remote_project
 from activities.repository.branch import commit_job_branch, open_branch_repository
 from activities.repository.publish import push_branch
 from activities.runtime.failures import typed_failures

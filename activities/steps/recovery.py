@@ -17,7 +17,7 @@ from activities.checkpoints import (
     take_edits,
 )
 from activities.checkpoints.entries import with_entry
-from activities.checkpoints.forgotten import find_forgotten_record
+from activities.checkpoints.forgotten_records import find_forgotten_record
 from activities.job.activity_context import (
     activity_job_id,
     activity_schedule_ms,
@@ -28,8 +28,8 @@ from activities.job.activity_context import (
 from activities.job.conversation import ERROR_PREFIX
 from activities.job.edit_description import describe_edits, name_edited_paths
 from activities.job.fetch import fetch_job
-from activities.job.folder import pack_full_job_journal, update_job_folder
-from activities.job.plan_file import parse_plan, plan_boxes
+from activities.job.job_folder import pack_full_job_journal, update_job_folder
+from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.job.snapshot import Snapshot
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
@@ -39,8 +39,8 @@ from activities.steps.call_refs import newest_call_refs
 from activities.steps.show_call import bounded_arguments
 from activities.steps.tell import add_remarks_to_instructions
 from activities.steps.tool_call import tool_call_error_line
-from activities.text.plain import replace_surrogates
-from activities.toolkit.ownership import READ, owned_folder_refusal, system_owned_prefix
+from activities.text.safe_text import replace_surrogates
+from activities.toolkit.path_ownership import READ, owned_folder_refusal, system_owned_prefix
 from protocol.requests import (
     EmptyReply,
     FolderReply,

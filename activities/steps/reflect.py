@@ -22,7 +22,7 @@ from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from activities.phases.archive import archive_prompt
 from activities.phases.orientation import last_archive_page, orientation_experience_part
 from activities.redaction.secrets import redact
@@ -31,7 +31,7 @@ from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.agent_tools import agent_tools_by_name
 from protocol.reflection import ReflectReply, ReflectRequest
 from protocol.requests import Usage
-from protocol.text import as_list_entry, shorten_to_start
+from protocol.short_text import as_list_entry, shorten_to_start
 
 ReflectionPart = Literal["assumption", "prevention"]
 PATH = "experiences.md"

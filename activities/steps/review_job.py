@@ -26,18 +26,18 @@ from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_cache_key
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.starting.agent_resolution import unresolved_tool_error
 from activities.steps.model_call import model_call_message, model_call_provider_data
 from activities.steps.tool_call import truncate_tool_call_result
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import Tool, select_registered_tools
+from activities.toolkit.tool_context import ToolContext
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from protocol import scope

@@ -20,12 +20,12 @@ from activities.starting.agent_resolution import (
     resolve_job_limits,
     resolve_tool_routes,
 )
-from config.loader import amend_config
+from config.agent_files import amend_config
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import ModelConfig
+from protocol.job_state import PhaseKind
+from protocol.short_text import one_line
 from protocol.start import SetModelReply, SetModelRequest
-from protocol.state import PhaseKind
-from protocol.text import one_line
 from protocol.tools import ToolRoute
 
 MAX_SHOWN = 100

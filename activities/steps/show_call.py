@@ -16,7 +16,7 @@ from activities.job.activity_context import open_activity_snapshot
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from activities.toolkit.agent_tools import agent_tools_by_name
 from activities.toolkit.errors import ToolError
 from protocol.requests import ShowCallReply, ShowCallRequest

@@ -29,17 +29,17 @@ from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import highest_price, priced_usage
-from activities.model.stream import StreamedReply
-from activities.projects.evidence import tool_proofs
+from activities.model.reply_stream import StreamedReply
 from activities.projects.handoff import (
     handoff_problems,
     handoff_product_tree,
     handoff_tree_with_new_tests,
     read_handoff_report,
 )
+from activities.projects.project_remote import open_remote_project, push_project
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.proof_run import prove_handoff
-from activities.projects.remote import open_remote_project, push_project
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.tool_evidence import tool_proofs
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text import tokens
@@ -47,7 +47,7 @@ from protocol.handoffs import FeatureReport, Routing, TesterVerdict
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from protocol.proof import Proof
 from protocol.requests import Usage
-from protocol.text import commit_message, first_few, shorten_to_both_ends, shorten_to_start
+from protocol.short_text import commit_message, first_few, shorten_to_both_ends, shorten_to_start
 
 MAX_CHANGED = 50
 MAX_PROBLEMS = 20

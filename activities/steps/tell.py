@@ -12,10 +12,10 @@ from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
+from protocol.job_state import Remark
 from protocol.requests import RemarksReply, RemarksRequest
-from protocol.state import Remark
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 AMENDED = "## Amended"
 

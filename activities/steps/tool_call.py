@@ -23,7 +23,7 @@ from activities.job.conversation import (
     conversation_call_id,
     conversation_tool_result,
 )
-from activities.job.plan_file import parse_plan, plan_boxes
+from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
@@ -40,21 +40,21 @@ from activities.runtime.heartbeats import heartbeats_from_thread, throttled_hear
 from activities.steps.show_call import bounded_arguments
 from activities.stores.errors import StoreUnavailableError
 from activities.text import fingerprints
-from activities.text.plain import cut_middle
+from activities.text.safe_text import cut_middle
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit import effects
 from activities.toolkit.agent_tools import agent_tools_by_name
-from activities.toolkit.context import ToolContext, no_tool_heartbeat
 from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
-from activities.toolkit.ownership import (
+from activities.toolkit.path_ownership import (
     git_owned_path_refusal,
     is_system_path,
     owned_folder_refusal,
     owned_path_refusal,
 )
 from activities.toolkit.registry import Tool
+from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
 from activities.toolkit.tool_offer import deferred_tool_refusal
-from activities.tools.delegation import CONVERSATION, read_delegated_answer
+from activities.tools.delegate_tool import CONVERSATION, read_delegated_answer
 from protocol.errors import Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest
 from protocol.scope import complete_ticked_scope_items

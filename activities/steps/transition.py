@@ -20,15 +20,20 @@ from activities.job.activity_context import (
     activity_schedule_time,
     open_activity_snapshot,
 )
-from activities.job.folder import publish_checkpoint
-from activities.job.plan_file import parse_agent_todo_file, parse_plan, plan_boxes, with_ticked_plan
+from activities.job.job_folder import publish_checkpoint
+from activities.job.plan_and_todo_files import (
+    parse_agent_todo_file,
+    parse_plan,
+    plan_boxes,
+    with_ticked_plan,
+)
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import with_workspace_summary
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from activities.phases.archive import (
     archive_page,
     archive_phase,
@@ -52,10 +57,10 @@ from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionReply, TransitionRequest
+from protocol.job_state import JobState, Phase, Todo
 from protocol.requests import Usage
 from protocol.scope import complete_ticked_scope_items, scope_from_plan
-from protocol.state import JobState, Phase, Todo
-from protocol.text import one_line, shorten_to_start
+from protocol.short_text import one_line, shorten_to_start
 
 ISSUE_CHARACTERS = 500
 """Maximum length of an issue in Temporal's history."""

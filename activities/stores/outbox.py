@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from activities.checkpoints import Files, Root
-from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
+from activities.stores.relational_store import RelationalStore
 from config.schema.agent import AgentConfig
-from protocol.state import DeferredWrite, JobState
+from protocol.job_state import DeferredWrite, JobState
 
 if TYPE_CHECKING:
-    from activities.toolkit.context import ToolContext
+    from activities.toolkit.tool_context import ToolContext
 
 MAX_DEFERRED_WRITES = 200
 """Limit per job, since they are part of its state."""

@@ -12,8 +12,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from activities.checkpoints.locks import file_lock
-from activities.stores.engine import READS
 from activities.stores.errors import StoreTooNewError
+from activities.stores.relational_store import READS
 
 FOLDER = Path(__file__).with_name("migrations")
 LOCK_SECONDS = 10.0

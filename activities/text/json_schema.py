@@ -13,7 +13,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from config.patterns import compile_cached_pattern
+from config.regexes import compile_cached_pattern
 
 MAX_VIOLATIONS = 5
 """Number of violations in one message."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from activities.toolkit.registry import REGISTRY, Tool, select_registered_tools
-from activities.toolkit.remote import remote_tool
+from activities.toolkit.remote_tools import remote_tool
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.shell import LAYER, ShellConfig
-from protocol.text import first_few
+from protocol.short_text import first_few
 
 COMMAND_TOOL = "run_command"
 MAX_HOSTS = 10

@@ -11,7 +11,7 @@ from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
 
 from activities.text.json_schema import MAX_VIOLATIONS, schema_validator
-from activities.toolkit.json_schemas import brief_schema, offerable_schema, schema_argument_facts
+from activities.toolkit.tool_schemas import brief_schema, offerable_schema, schema_argument_facts
 from protocol.errors import Refusal
 from protocol.validation_errors import validation_error_message
 

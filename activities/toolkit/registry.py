@@ -16,12 +16,12 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import ConfigDict, create_model
 
 from activities.job.conversation import CUT, MALFORMED, MIXED_UP
-from activities.text.plain import replace_surrogates
+from activities.text.safe_text import replace_surrogates
 from activities.toolkit.arguments import Arguments, InvalidArguments, ModelArguments
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
+from activities.toolkit.tool_context import ToolContext
 from config.schema.agent import ConfigError
-from protocol.state import PhaseKind
+from protocol.job_state import PhaseKind
 from protocol.tools import ToolRoute
 
 Effect = Literal["reads", "writes", "outside"]

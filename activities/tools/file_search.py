@@ -12,12 +12,12 @@ from pydantic import Field
 from activities.checkpoints import FileEntry
 from activities.checkpoints.errors import FileMissing
 from activities.search import search_passages
-from activities.text.plain import split_lines
-from activities.toolkit.context import ToolContext
+from activities.text.safe_text import split_lines
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from activities.tools.files import MAX_LINE, Path
-from config.patterns import compile_pattern, pattern_error
+from activities.toolkit.tool_context import ToolContext
+from activities.tools.file_tools import MAX_LINE, Path
+from config.regexes import compile_pattern, pattern_error
 
 MAX_HITS = 100
 MANY = 10

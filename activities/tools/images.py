@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents.bounded import draw_bounded
+from activities.documents.bounded_reader import draw_bounded
 from activities.documents.pages import DocumentError
-from activities.toolkit.context import ToolContext, ViewedImage
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
+from activities.toolkit.tool_context import ToolContext, ViewedImage
 
 MOST_IMAGES = 4
 """Limit for one reply: its images are sent again with each request of the phase."""

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from protocol.state import TEXT_CHARACTERS
+from activities.toolkit.tool_context import ToolContext
+from protocol.job_state import TEXT_CHARACTERS
 
 Line = Annotated[str, Field(min_length=1, max_length=TEXT_CHARACTERS, pattern=r"\S")]
 

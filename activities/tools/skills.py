@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.job.skills import read_skill_body, skill_path
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
+from activities.toolkit.tool_context import ToolContext
 from config.schema.skills import SKILL_FILE
-from protocol.state import UsedSkill
-from protocol.text import first_few
+from protocol.job_state import UsedSkill
+from protocol.short_text import first_few
 
 MOST_LISTED = 50
 

@@ -25,7 +25,7 @@ from pydantic import (
 from activities.checkpoints import FilesError, PathRefused
 from activities.commands.check_commands import CheckRunner
 from activities.job.done_when import NO_COMMANDS, check_done_when, unmet_condition_reason
-from activities.job.plan_file import (
+from activities.job.plan_and_todo_files import (
     PlanPhase,
     TodosFile,
     parse_agent_todo_file,
@@ -34,10 +34,10 @@ from activities.job.plan_file import (
     with_ticked_plan,
 )
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from protocol.state import DoneWhen, fewest_todos
+from activities.toolkit.tool_context import ToolContext
+from protocol.job_state import DoneWhen, fewest_todos
 
 DONE_WHEN = (
     '{"file_exists": "output/a*.md"}, {"matches": {"path": "output/a.md", "pattern": "RE2"}}, '

@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 import re2
 from pydantic import Field
 
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import Tool, tool
+from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_offer import MAX_OFFERED, offer_tools
-from config.patterns import compile_pattern, pattern_error
+from config.regexes import compile_pattern, pattern_error
 
 BEST = 5
 MORE = 20

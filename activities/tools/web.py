@@ -8,11 +8,11 @@ from typing import Annotated
 from pydantic import Field
 
 from activities import web
-from activities.documents.inputs import input_document_text_name
-from activities.text.plain import replace_surrogates
-from activities.toolkit.context import ToolContext
+from activities.documents.input_documents import input_document_text_name
+from activities.text.safe_text import replace_surrogates
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
+from activities.toolkit.tool_context import ToolContext
 from activities.web.page_sources import PageSource
 from protocol.fork_command import fork_command
 

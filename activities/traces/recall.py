@@ -10,12 +10,12 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id
-from activities.job.plan_file import parse_plan
+from activities.job.plan_and_todo_files import parse_plan
 from activities.job.snapshot import Snapshot
 from activities.search.hybrid_search import DEPTH
-from activities.stores import traces as rows
-from activities.stores.engine import RelationalStore
+from activities.stores import stored_traces as rows
 from activities.stores.errors import StoreUnavailableError
+from activities.stores.relational_store import RelationalStore
 from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import render_trace
 

@@ -19,8 +19,8 @@ from sqlalchemy import Row
 from activities.checkpoints import Root
 from activities.search.embedding import EmbeddingsFailed, Matrix, choose_embedder, embed_texts
 from activities.search.hybrid_search import DEPTH, fts_query, fuse_rankings
-from activities.stores import traces as rows
-from activities.stores.engine import SECONDS, RelationalStore
+from activities.stores import stored_traces as rows
+from activities.stores.relational_store import SECONDS, RelationalStore
 from activities.traces.trace_text import searchable_trace_text
 from config.schema.agent_sections import Embeddings
 

@@ -15,14 +15,9 @@ import httpx2
 
 from activities.runtime.addresses import resolve_host
 from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder, DamagedBody
-from activities.web.addresses import (
-    PageRefused,
-    Resolve,
-    check_addresses,
-    parse_page_address,
-)
+from activities.web.page_addresses import PageRefused, Resolve, check_addresses, parse_page_address
 from config.schema.web import Web
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 10

@@ -9,8 +9,8 @@ Only `fetch_page` writes there, so a quote from these files was on the page:
     <name>.source.json   origin: url (as requested), final_url (after redirects), title,
                          type, pages, bytes, sha256 of <name>
 
-`<name>` is `<page_source_stem(url)>.<pdf|docx|html|md|json|xml|txt>`, from the requested address without
-its fragment. Fetching the address again replaces the files.
+`<name>` is `<page_source_stem(url)>.<pdf|docx|html|md|json|xml|txt>`, from the requested address
+without its fragment. Fetching the address again replaces the files.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ import httpx2
 
 from activities.checkpoints import Files
 from activities.documents import DocumentError, Page, Quality, read_document_bounded, render_pages
+from activities.documents.document_reader import detect_document_kind
 from activities.documents.encoding import decode_by_encoding_label, is_utf8
-from activities.documents.inputs import put_input_document
-from activities.documents.text import detect_document_kind
-from activities.text.plain import as_readable_json
-from activities.web.addresses import PageRefused
+from activities.documents.input_documents import put_input_document
+from activities.text.safe_text import as_readable_json
+from activities.web.page_addresses import PageRefused
 from activities.web.page_fetch import FetchedPage
 
 FOLDER = "documents/sources"

@@ -18,10 +18,10 @@ from typing import Any
 import httpx2
 
 from activities.redaction.credentials import api_key_credential
-from activities.web.addresses import PageRefused
+from activities.web.page_addresses import PageRefused
 from config.schema.web import Search, SearchKind
 from protocol.errors import Unavailable
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 SECONDS = 30
 MAX_ANSWER = 2_000_000

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 from benchmarks.compare.adapters import ADAPTERS
-from benchmarks.compare.driver import Plan, measure_comparison
-from benchmarks.compare.page import comparison_page_markdown, write_page
+from benchmarks.compare.comparison_bench import Plan, measure_comparison
+from benchmarks.compare.comparison_page import comparison_page_markdown, write_page
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import UsageLimits
 
-from benchmarks.compare.task import KEY, SYSTEM, Task
+from benchmarks.compare.adapter_task import KEY, SYSTEM, Task
 
 
 def writer_agent(

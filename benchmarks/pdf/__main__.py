@@ -22,8 +22,8 @@ from textwrap import shorten
 from activities.documents import Page
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
+from benchmarks.pdf.corpus_fetch import CorpusSample, corpus_samples, fetch
 from benchmarks.pdf.engines import ENGINES
-from benchmarks.pdf.fetch import CorpusSample, corpus_samples, fetch
 from benchmarks.pdf.likeness import Likeness, likeness
 
 _MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)

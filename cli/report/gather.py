@@ -12,21 +12,21 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.checkpoints import CheckpointMissing, Root, RootError
 from activities.learning.finished_jobs import finished_jobs
 from activities.steps import store_traces
-from activities.stores import traces as rows
-from activities.stores.engine import RelationalStore
+from activities.stores import stored_traces as rows
 from activities.stores.errors import StoreUnavailableError
-from cli import checkpoint_reader, project_view
+from activities.stores.relational_store import RelationalStore
+from cli import checkpoint_reader, project_rendering
 from cli.jobs import TRIAL, JobView, view_job
 from cli.output import UserError
-from cli.report import checkpoints
-from cli.report.checkpoints import CheckpointFacts
-from cli.report.compose import compose_job_report
+from cli.report import checkpoint_facts
+from cli.report.checkpoint_facts import CheckpointFacts
 from cli.report.data import MOST_JOBS, Habit, Output, ProjectReport, Report, UnitLine
+from cli.report.habits import find_habits
 from cli.report.history import find_history_runs, read_history_events
-from cli.report.recurrence import find_habits
+from cli.report.job_report import compose_job_report
 from cli.report.sanitize import sanitize_line, sanitize_text
 from cli.report.tally import Tally
-from cli.report.trial import TrialReport, gather_trial_report
+from cli.report.trial_report import TrialReport, gather_trial_report
 from config.learned_guards import LearnedGuards
 from config.schema.agent import ConfigError
 from engine.connection import answering_web_ui_link, workspaces_root
@@ -188,7 +188,9 @@ async def _gather_project_report(
         title=sanitize_line(job_view.status.get("title")),
         status=sanitize_line(job_view.status_word, 40),
         units=[_gather_unit_line(unit) for unit in units],
-        waits=[sanitize_line(text) for text in project_view.render_project_waits(job_view.status)],
+        waits=[
+            sanitize_line(text) for text in project_rendering.render_project_waits(job_view.status)
+        ],
         jobs=reports,
         habits=again,
         remarks=[*remarks, *store.remarks],
@@ -210,10 +212,10 @@ def _gather_project_job_ids(status: dict[str, Any]) -> list[str]:
 
 
 def _gather_unit_line(unit: dict[str, Any]) -> UnitLine:
-    story = project_view.render_project_unit_story({**unit, "evidence": []})
+    story = project_rendering.render_project_unit_story({**unit, "evidence": []})
     runs = [
         Output(
-            line=sanitize_line(project_view.project_proof_line(run), 1000),
+            line=sanitize_line(project_rendering.project_proof_line(run), 1000),
             end=sanitize_text(run.get("end"), 1000),
             cut=bool(run.get("cut")),
         )
@@ -237,7 +239,7 @@ def _gather_checkpoint_facts(job_id: str, job_view: JobView | None) -> Checkpoin
     )
     store = checkpoint_reader.open_checkpoints_for_reading(job_id, places)
     try:
-        return checkpoints.read_checkpoints(
+        return checkpoint_facts.read_checkpoints(
             store, checkpoint_reader.checkpoint_commit_at(places, store, None)
         )
     except CheckpointMissing as error:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from cli.report import charts
 from cli.report.data import ProjectReport, Report
-from cli.report.trial import TrialReport
+from cli.report.trial_report import TrialReport
 
 _HERE = files(__package__)
 TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")

@@ -6,7 +6,7 @@ from typing import Any
 
 from activities.redaction.secrets import redact
 from cli.output import escape_controls
-from protocol.text import one_line
+from protocol.short_text import one_line
 
 LINE = 300
 TEXT = 4000

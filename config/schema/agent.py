@@ -33,8 +33,8 @@ from config.schema.web import Web
 from config.schema.workspace import Workspace
 from protocol.course import StuckThresholds
 from protocol.errors import Invalid
+from protocol.job_state import Data, PhaseKind
 from protocol.limits import Price
-from protocol.state import Data, PhaseKind
 
 
 class AgentFile(Data):

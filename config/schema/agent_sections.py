@@ -11,8 +11,8 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from protocol.job_state import Data, PhaseKind
 from protocol.limits import Budget
-from protocol.state import Data, PhaseKind
 
 
 class ModelConfig(Data):

@@ -6,9 +6,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from config.patterns import Pattern, compile_cached_pattern
+from config.regexes import Pattern, compile_cached_pattern
+from protocol.job_state import Data, PhaseKind
 from protocol.notifications import OCCASIONS, Occasion
-from protocol.state import Data, PhaseKind
 
 GuardPoint = Literal[
     "reply",

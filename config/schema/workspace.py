@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from config.s3_address import NO_KEYS, S3Address, is_s3_address
 from protocol.git_address import NO_PASSWORD, check_git_address, git_address_fault
-from protocol.state import Data
+from protocol.job_state import Data
 
 
 class Workspace(Data):

@@ -10,20 +10,20 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.docs import commands, configuration, modules, signals
+from scripts.docs import command_reference, configuration_reference, modules, signals
 
 ROOT = Path(__file__).parents[2]
 PARTS: dict[str, Callable[[], str]] = {
-    "agents": configuration.shipped_agents,
-    "commands": commands.commands,
-    "guards": configuration.guard_keys,
-    "keys": configuration.agent_keys,
+    "agents": configuration_reference.shipped_agents,
+    "commands": command_reference.commands,
+    "guards": configuration_reference.guard_keys,
+    "keys": configuration_reference.agent_keys,
     "modules": modules.module_diagram,
     "project": signals.project_keys,
     "signals": signals.signals,
     "start": signals.start_keys,
     "status": signals.status_example,
-    "tools": configuration.tools_by_group,
+    "tools": configuration_reference.tools_by_group,
 }
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -8,15 +8,15 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from config.editor_schemas import OF_PROJECTS
+from protocol.job_record import JobRecord
+from protocol.job_state import JobState, Phase, ScopeItem, Todo
 from protocol.payloads import SIGNALS, JobStart
 from protocol.project_start import ProjectStart
-from protocol.record import JobRecord
 from protocol.requests import Usage
 from protocol.start import JobLimits
-from protocol.state import JobState, Phase, ScopeItem, Todo
 from scripts.docs.markdown import markdown_table
 from workflows.inbox import Inbox
-from workflows.status import job_status_answer
+from workflows.job_status import job_status_answer
 
 MEANING = {
     "agent": "The agent that does the job. Only a fork may leave it out.",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.stores.engine import RelationalStore
+from activities.stores.relational_store import RelationalStore
 from tests.activities.wires import wired
 
 

@@ -20,11 +20,11 @@ from activities.job.snapshot import Snapshot
 from activities.steps.gate_facts import facts_activity
 from activities.steps.tool_call import tool_activities
 from activities.toolkit.registry import REGISTRY, Tool
-from config.loader import ENVIRONMENT, load_agent
+from config.agent_files import ENVIRONMENT, load_agent
 from config.schema.agent import AgentConfig
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
+from protocol.job_state import JobState, Phase, PhaseKind, Todo
 from protocol.requests import ToolReply, ToolRequest
-from protocol.state import JobState, Phase, PhaseKind, Todo
 
 JOB = "job"
 AT = 1_700_000_000

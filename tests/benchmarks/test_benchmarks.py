@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from activities.checkpoints import Root
-from benchmarks.model import common_prefix
-from benchmarks.runs import JobRun, run_bare_engine, run_benchmark_job
+from benchmarks.benchmark_jobs import JobRun, run_bare_engine, run_benchmark_job
+from benchmarks.zero_cost_transport import common_prefix
 from engine.development import DevelopmentServer
 
 MOST_GROWTH = 1.5

@@ -8,14 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.compare import figures
+from benchmarks.compare import comparison_figures
+from benchmarks.compare.adapter_run import run_adapter
+from benchmarks.compare.adapter_task import (
+    AdapterGauge,
+    Outcome,
+    Task,
+    failed_adapter_outcome,
+    task_tool,
+)
 from benchmarks.compare.adapters import ADAPTERS
-from benchmarks.compare.alone import run_adapter
-from benchmarks.compare.driver import Plan, measure_comparison
-from benchmarks.compare.endpoint import Behaviours, Endpoint
-from benchmarks.compare.page import comparison_page_markdown, write_page
-from benchmarks.compare.task import AdapterGauge, Outcome, Task, failed_adapter_outcome, task_tool
-from benchmarks.drifting import drifting_file_content, drifting_file_path
+from benchmarks.compare.comparison_bench import Plan, measure_comparison
+from benchmarks.compare.comparison_page import comparison_page_markdown, write_page
+from benchmarks.compare.fake_endpoint import Behaviours, Endpoint
+from benchmarks.drifting_model import drifting_file_content, drifting_file_path
 from rehearsal import Reply
 from tests.soak import SOAK
 
@@ -53,8 +59,8 @@ async def test_a_drifting_model_ends_a_plain_loop(tmp_path: Path) -> None:
     with Endpoint(Behaviours(), calls_log=log) as endpoint:
         task = Task(endpoint.base_url, "drift-0.2-plain-1", "Seed 1.", str(tmp_path), 60)
         outcome = await run_adapter("plain", task)
-    calls = figures.call_arrival_figures(log, task.model)
-    drift = figures.drift_comparison_figures([(outcome, len(calls))])
+    calls = comparison_figures.call_arrival_figures(log, task.model)
+    drift = comparison_figures.drift_comparison_figures([(outcome, len(calls))])
     assert outcome.ended == "finished"
     assert 0 < drift.made < 60
     assert drift.calls == len(calls) > drift.made
@@ -64,7 +70,9 @@ def test_tenths_are_of_what_was_recorded_and_of_when_calls_came() -> None:
     # Step n of 20 takes n ms and records n bytes.
     calls = [(sum(range(n)) / 1000, 100 * n) for n in range(1, 22)]
     recorded = [(n, sum(range(n + 1))) for n in range(21)]
-    steps = figures.figures_by_step(Outcome("finished", recorded=recorded, store=7), calls)
+    steps = comparison_figures.figures_by_step(
+        Outcome("finished", recorded=recorded, store=7), calls
+    )
     assert steps.first_ms == pytest.approx(1.5)
     assert steps.last_ms == pytest.approx(19.5)
     assert (steps.bytes_first, steps.bytes_last) == (1.5, 19.5)
@@ -73,14 +81,14 @@ def test_tenths_are_of_what_was_recorded_and_of_when_calls_came() -> None:
 
 
 def test_a_run_without_a_call_has_figures_too() -> None:
-    steps = figures.figures_by_step(Outcome("stopped", "X: y"), [])
+    steps = comparison_figures.figures_by_step(Outcome("stopped", "X: y"), [])
     assert (steps.calls, steps.ms, steps.bytes_all) == (0, 0.0, 0)
 
 
 def test_items_count_only_with_what_they_should_hold() -> None:
     made = {drifting_file_path(1): drifting_file_content(1), drifting_file_path(2): "done"}
     runs = [(Outcome("stopped", "Boom: no", made=made), 3), (Outcome("time", made={}), 5)]
-    drift = figures.drift_comparison_figures(runs)
+    drift = comparison_figures.drift_comparison_figures(runs)
     assert (drift.made, drift.least, drift.whole, drift.calls) == (0.5, 0, 0, 4)
     assert drift.ends == {"Boom": 1, "time": 1}
 
@@ -150,5 +158,5 @@ def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
 
 
 def test_each_adapter_has_its_module() -> None:
-    folder = Path(figures.__file__).parent / "adapters"
+    folder = Path(comparison_figures.__file__).parent / "adapters"
     assert {file.stem for file in folder.glob("*.py")} - {"__init__"} == set(ADAPTERS)

@@ -1,6 +1,6 @@
 """Which texts the comparison of PDF engines counts as equal, and which as run together."""
 
-from benchmarks.pdf.fetch import corpus_samples
+from benchmarks.pdf.corpus_fetch import corpus_samples
 from benchmarks.pdf.likeness import likeness, page_words
 
 

@@ -15,12 +15,12 @@ from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowExecution
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.requirements import requirement_store
 from activities.requirements.graph import GraphQuery, embedded_graph_folder, open_graph
 from activities.steps.store_traces import stored_traces
-from activities.stores.engine import RelationalStore
-from config.loader import load_agent
+from activities.stores.relational_store import RelationalStore
+from config.agent_files import load_agent
 from tests.chaos.model import TOOK
 from tests.chaos.place import JOB, Place
 from tests.crash.processes import Worker

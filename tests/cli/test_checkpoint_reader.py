@@ -22,11 +22,11 @@ from activities.job.snapshot import Snapshot
 from cli import checkpoint_reader
 from cli.app import main
 from cli.jobs import list_jobs, query_status
-from cli.report.compose import BROKEN
+from cli.report.job_report import BROKEN
 from cli.watch import follow_on_console
-from config.loader import load_agent
+from config.agent_files import load_agent
 from engine.errors import TOO_EARLY
-from protocol.state import JobState, Phase, Todo
+from protocol.job_state import JobState, Phase, Todo
 from tests.cli.conftest import tries
 
 

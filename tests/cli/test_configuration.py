@@ -9,9 +9,9 @@ import pytest
 from activities.toolkit.registry import REGISTRY
 from cli.config_checks import check_configuration
 from cli.tool_listing import agent_tool_listing
+from config.agent_files import agent_names
 from config.layers import SHIPPED
 from config.learned_guards import LearnedGuards, LearnedRevision
-from config.loader import agent_names
 from config.schema.guards import Guard
 
 

@@ -10,8 +10,8 @@ from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.line_diff import MAX_BYTES
 from activities.job.snapshot import Snapshot
 from cli import differences
-from config.loader import load_agent
-from protocol.state import JobState, Phase, Todo
+from config.agent_files import load_agent
+from protocol.job_state import JobState, Phase, Todo
 
 AT = 1_700_000_000
 

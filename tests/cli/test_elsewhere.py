@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
+from activities.checkpoints.checkpoint_remote import push_refs
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import push_refs
 from cli import checkpoint_reader
 from cli.checkpoint_reader import CheckpointPlaces
 from tests.activities.standing import JOB, Standing

@@ -11,7 +11,7 @@ import pytest
 from temporalio.service import RPCError
 
 from activities.checkpoints import Checkpoints, Root
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.steps.forget import ForgetActivity
 from engine.service import build_worker
 from tests.cli.stand_in import StandIn

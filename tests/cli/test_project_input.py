@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.job_rendering import render_job_sheet
 from cli.project_input import project_input
-from cli.view import render_job_sheet
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "projects"
 

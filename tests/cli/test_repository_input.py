@@ -11,13 +11,13 @@ import pytest
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from activities.repository.bounds import RepositoryBounds
-from activities.repository.fetched import fetch_pinned_repository
+from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.repository.workspace import put_repository_into_workspace
 from cli.output import UserError
 from cli.repository_input import publish_input_fields, repository_input_fields, stage_repository
-from config.loader import load_agent
+from config.agent_files import load_agent
+from protocol.job_state import JobState, Phase, Todo
 from protocol.repository import RepositoryStart
-from protocol.state import JobState, Phase, Todo
 from tests.activities.repository.origins import WorkTree, git
 from tests.activities.standing import AT
 

@@ -13,9 +13,9 @@ from activities.checkpoints import Root
 from activities.requirements.graph import GraphQuery, open_graph
 from activities.requirements.graph.cypher import put_node_cypher
 from activities.requirements.requirement import Citation, Requirement
-from activities.stores.engine import RelationalStore
+from activities.stores.relational_store import RelationalStore
 from cli.signal_effects import signal_sender_name
-from config.loader import load_agent
+from config.agent_files import load_agent
 from tests.activities.stores.filling import decide, fill, requirement, take
 from tests.cli.conftest import Starter
 from tests.docs.reading import blocks, page

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from cli import view
+from cli import job_rendering
 from cli.commands_trial import read_trial_file
 from cli.jobs import JOB, TRIAL, JobView, check_job_is_no_trial
 from cli.output import UserError
-from cli.trial_view import trial_table_lines
+from cli.trial_rendering import trial_table_lines
 from protocol.requests import Usage
 from protocol.trial import TrialRun
 
@@ -89,7 +89,7 @@ def trial_status() -> dict[str, Any]:
 
 
 def test_sheet_counts_runs_by_configuration_and_names_those_that_began() -> None:
-    lines = view.render_job_sheet(trial_status(), None)
+    lines = job_rendering.render_job_sheet(trial_status(), None)
     assert "4 of 6 runs ended, 1 running, 1 to begin" in lines
     assert "  ▶ now: 1 completed, 1 running, 1 to begin" in lines
     assert "  ☑ few: 1 failed, 1 out of time, 1 cancelled" in lines
@@ -103,7 +103,7 @@ def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> No
     status["reached"] = "the trial's limit of 10 model calls was reached"
     status["runs"][1] |= {"status": "cut", "waiting": "budget", "usage": {"model_calls": 11}}
     status["runs"][2] |= {"status": "unstarted"}
-    lines = view.render_job_sheet(status, None)
+    lines = job_rendering.render_job_sheet(status, None)
     assert "limits of the trial: model calls 11 of 10" in lines
     assert any(
         line.startswith("the trial's limit of 10 model calls was reached:") for line in lines
@@ -113,14 +113,16 @@ def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> No
 
 
 def test_line_of_a_watched_trial_has_its_progress() -> None:
-    assert view.status_line(trial_status(), None) == (
+    assert job_rendering.status_line(trial_status(), None) == (
         "running · 4 of 6 runs ended, 1 running, 1 to begin · 4/6"
     )
-    assert view.job_todo_progress(trial_status()) == (4, 6)
+    assert job_rendering.job_todo_progress(trial_status()) == (4, 6)
 
 
 def test_trial_without_an_answer_of_a_worker_has_a_sheet() -> None:
-    lines = view.render_job_sheet({"job_id": "tea", "trial": True, "status": "running"}, None)
+    lines = job_rendering.render_job_sheet(
+        {"job_id": "tea", "trial": True, "status": "running"}, None
+    )
     assert lines[0] == "tea"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from activities.job.compaction_plan import KEPT_RESULTS, SUMMARY_TOKENS
-from config.loader import agent_names, load_agent
+from config.agent_files import agent_names, load_agent
 from config.schema.guards import Hook
 from protocol.course import StuckThresholds
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from config.agent_files import amend_config, load_agent
 from config.graph_files import extend_graph_schema, load_graph_schema
 from config.layers import SHIPPED
-from config.loader import amend_config, load_agent
 from config.schema.agent import ConfigError
 from config.schema.graph import GraphSchema
 

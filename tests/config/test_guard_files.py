@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from config.agent_files import load_agent
 from config.guard_files import read_guards
 from config.layers import SHIPPED
-from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 
 WHOLE = """\

@@ -1,7 +1,7 @@
 """Many workers, fast: a process that has done the imports of `worker.py` and forks.
 
 The imports cost seconds of processor time, and a fork saves nothing else: a forked worker is a
-separate process that runs `engine.process.run_worker_process` like any other.
+separate process that runs `engine.worker_process.run_worker_process` like any other.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from temporalio.worker._worker import load_default_build_id
 
 from activities import catalogue
 from activities.text import tokens
-from config.loader import load_agent
-from engine import process
+from config.agent_files import load_agent
+from engine import worker_process
 from workflows import job
 
 READY = (catalogue, job)
@@ -70,7 +70,7 @@ def _become_worker(environment: dict[str, str], log: str) -> None:
         os.dup2(there, here)
     os.environ.clear()
     os.environ.update(environment)
-    process.run_worker_process()
+    worker_process.run_worker_process()
 
 
 if __name__ == "__main__":

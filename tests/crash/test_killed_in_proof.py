@@ -13,7 +13,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from rehearsal import Answer, Request
 from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until

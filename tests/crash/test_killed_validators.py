@@ -7,8 +7,8 @@ import json
 
 from activities.checkpoints import Root
 from activities.requirements.graph import GraphQuery, open_graph
-from activities.stores.engine import RelationalStore
-from config.loader import load_agent
+from activities.stores.relational_store import RelationalStore
+from config.agent_files import load_agent
 from rehearsal import rehearse
 from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
-from activities.stores import traces as rows
-from activities.stores.engine import RelationalStore
+from activities.stores import stored_traces as rows
+from activities.stores.relational_store import RelationalStore
 from rehearsal.request_view import RequestView
 from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until

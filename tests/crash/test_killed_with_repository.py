@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Root
-from activities.projects.repository import project_repository_path
+from activities.projects.project_repository import project_repository_path
 from rehearsal.server import ModelServer
 from tests.activities.repository.origins import WorkTree, bare_clone, git
 from tests.activities.wires import PASSWORD, USER, Trouble, web

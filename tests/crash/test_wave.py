@@ -16,7 +16,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from rehearsal.server import ModelServer
 from tests.crash.begun import Begun
 from tests.crash.begun import Place as Given

@@ -24,8 +24,8 @@ from temporalio.service import RPCError
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
 from activities.toolkit.registry import REGISTRY, select_registered_tools
+from config.agent_files import load_agent
 from config.layers import SHIPPED
-from config.loader import load_agent
 from config.templates import render_template
 from engine.development import development_server, find_temporal_binary
 from engine.service import build_worker

@@ -7,8 +7,8 @@ from configparser import ConfigParser
 
 from temporalio.envconfig import ClientConfigProfile
 
-from engine.process import PUSH_SECONDS
 from engine.service import GRACE
+from engine.worker_process import PUSH_SECONDS
 from tests.docs.reading import ROOT, blocks, page
 
 

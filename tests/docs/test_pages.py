@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from config.loader import load_agent
+from config.agent_files import load_agent
 from protocol.course import StuckThresholds
 from scripts.docs.__main__ import renew_documentation_page
-from scripts.docs.commands import command_options, registered_commands
+from scripts.docs.command_reference import command_options, registered_commands
 from tests.docs.reading import (
     ROOT,
     anchors,

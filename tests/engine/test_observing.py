@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowHandle
 from engine.development import DevelopmentServer, free_port
 from tests.brief import BRIEF
 from tests.crash.processes import Nursery
-from tests.engine.test_process import environment
+from tests.engine.test_worker_process import environment
 
 QUEUE = "observed"
 

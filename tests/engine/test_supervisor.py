@@ -18,7 +18,7 @@ import pytest
 from engine.development import DevelopmentServer, free_port
 from engine.metrics_sum import MetricsSum
 from engine.supervisor import describe_exit
-from tests.engine.test_process import REPOSITORY, environment, run
+from tests.engine.test_worker_process import REPOSITORY, environment, run
 
 QUEUE = "supervised"
 

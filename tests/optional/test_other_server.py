@@ -16,7 +16,7 @@ from activities.checkpoints import Root
 from activities.model.endpoint import connect_endpoint
 from engine.service import build_worker
 from tests.workflows.serving import Jobs
-from workflows.remedies import NO_CALL
+from workflows.endpoint_remedies import NO_CALL
 
 ENDPOINT = os.environ.get("LONGHAUL_TEST_ENDPOINT")
 pytestmark = pytest.mark.skipif(not ENDPOINT, reason="LONGHAUL_TEST_ENDPOINT is not set")

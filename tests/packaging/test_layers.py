@@ -31,7 +31,7 @@ LAYERS = [
     "cli",
 ]
 """Lowest first; those on one line do not know each other."""
-LATE = {("activities.toolkit.remote", "activities.mcp")}
+LATE = {("activities.toolkit.remote_tools", "activities.mcp")}
 """A server's tool is called by name, so that processes without servers load no client."""
 
 

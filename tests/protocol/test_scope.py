@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocol.job_state import MAX_ITEMS, JobState, Phase, ScopeItem, Todo
 from protocol.scope import (
     complete_ticked_scope_items,
     scope_counts,
@@ -12,7 +13,6 @@ from protocol.scope import (
     scope_ledger_line,
     scope_size_fault,
 )
-from protocol.state import MAX_ITEMS, JobState, Phase, ScopeItem, Todo
 
 
 def state(*todos: Todo, items: list[ScopeItem], purpose: str = "work") -> JobState:

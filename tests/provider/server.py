@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from rehearsal import wire
-from rehearsal.transport import EVENTS, JSON
+from rehearsal.rehearsal_transport import EVENTS, JSON
 from tests.http_server import Handler, served
 from tests.provider.cache import PromptCache, blocks_of
 from tests.provider.strict import Responses, events

@@ -10,7 +10,7 @@ from activities.phases.orientation import orientation_messages
 from rehearsal import extraction, strategic
 from rehearsal.formulation import choose_formulation_procedure
 from rehearsal.plans import Plan, PlanPhase
-from rehearsal.replay import Call, Steps
+from rehearsal.procedure_replay import Call, Steps
 from rehearsal.request_view import parse_request
 from tests.activities.standing import Standing
 

@@ -14,7 +14,7 @@ import yaml
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.toolkit.ownership import DOCUMENT_NOTICE
+from activities.toolkit.path_ownership import DOCUMENT_NOTICE
 from rehearsal.request_view import parse_request
 from rehearsal.wire import Reply, Request
 from tests.activities.standing import Standing

@@ -14,7 +14,7 @@ from protocol.requests import Usage
 from protocol.scope import scope_from_texts
 from workflows import pipeline
 from workflows.forms import FORMS
-from workflows.moves import (
+from workflows.project_moves import (
     AssignJob,
     Move,
     count_begun_job,

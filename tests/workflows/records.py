@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.record import JobRecord
+from protocol.job_record import JobRecord
+from protocol.job_state import JobState, Phase, PhaseKind, Purpose, ScopeItem, Todo
 from protocol.start import JobLimits
-from protocol.state import JobState, Phase, PhaseKind, Purpose, ScopeItem, Todo
 
 
 def phase(purpose: Purpose = "transition", done: int = 0, **details: Any) -> Phase:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from protocol.job_record import JobRecord, Review
 from protocol.limits import Budget, Price
-from protocol.record import JobRecord, Review
 from protocol.requests import Call, Usage
 from protocol.start import JobLimits
 from tests.workflows.records import record

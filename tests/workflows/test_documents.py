@@ -11,7 +11,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.documents import contains_quote, read_document_pages
 from activities.requirements import requirement_store as rows
-from activities.stores.engine import RelationalStore
+from activities.stores.relational_store import RelationalStore
 from rehearsal.request_view import RequestView
 from tests.brief import BRIEFEST
 from tests.workflows.resting import Resting

@@ -13,16 +13,16 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from benchmarks import drift, drifting
+from benchmarks import drift, drifting_model
 from benchmarks.drift import Ended, drift_alone, drift_as_job, serve_drifting_model
-from benchmarks.drifting import ITEMS, Drifting, even_drift_rates
+from benchmarks.drifting_model import ITEMS, Drifting, even_drift_rates
 from tests.brief import BRIEFEST
 from tests.soak import soak
 
 WAITS = {"stuck", "review", "rewinds"}
 """What a job may wait for if its model goes in circles."""
 SEEDS = soak(range(1, 2), range(1, 6))
-MADE, LISTED = soak((6, 2), (ITEMS, drifting.PER_PHASE))
+MADE, LISTED = soak((6, 2), (ITEMS, drifting_model.PER_PHASE))
 """Number of items of a job, and how many of them a phase makes: three phases either way."""
 
 FEW: dict[str, object] = soak({**BRIEFEST, "limits.min_todos": 2}, {})
@@ -32,8 +32,8 @@ FEW: dict[str, object] = soak({**BRIEFEST, "limits.min_todos": 2}, {})
 def items() -> Iterator[None]:
     """Jobs have so many items."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drifting, "ITEMS", MADE)
-        patch.setattr(drifting, "PER_PHASE", LISTED)
+        patch.setattr(drifting_model, "ITEMS", MADE)
+        patch.setattr(drifting_model, "PER_PHASE", LISTED)
         patch.setattr(drift, "ITEMS", MADE)
         yield
 
@@ -71,7 +71,7 @@ async def test_every_item_is_made_or_the_job_waits(
 
 
 def test_left_alone_the_same_model_stops_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (drifting, drift):
+    for module in (drifting_model, drift):
         monkeypatch.setattr(module, "ITEMS", ITEMS)
     steady, drifts = Drifting({}), Drifting(even_drift_rates(0.2))
     assert drift_alone(steady, 1).made == ITEMS

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.job.conversation import Conversation
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, answer, project, write

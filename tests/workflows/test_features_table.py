@@ -8,7 +8,7 @@ from protocol.project import Feature, ProjectRecord
 from protocol.project_requests import ChildWork
 from tests.workflows.project_records import Play, features, proof, started, verdict
 from workflows import project_status
-from workflows.moves import EndProject, WaitForJobs
+from workflows.project_moves import EndProject, WaitForJobs
 
 CODED = ChildWork(commit="c1")
 

@@ -10,18 +10,18 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.forgotten import (
+from activities.checkpoints.forgotten_records import (
     ForgottenJob,
     find_forgotten_record,
     write_forgotten_record,
 )
 from activities.checkpoints.owner import OWNER_FILE, OwnerMark
-from activities.forgetting.paths import LOCKS, has_job_files, job_paths
+from activities.forgetting.job_files import LOCKS, has_job_files, job_paths
 from activities.requirements.requirement import Citation, Requirement
 from activities.requirements.requirement_store import fill_stored_requirements, job_requirements
 from activities.steps.store_traces import stored_traces
-from activities.stores.engine import RelationalStore
 from activities.stores.outbox import Call as StoreCall
+from activities.stores.relational_store import RelationalStore
 from tests.activities.traces.noting import store, trace
 from tests.workflows.scheduled import fired
 from tests.workflows.serving import Jobs, serving

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from activities.job.plan_file import parse_agent_todo_file
+from activities.job.plan_and_todo_files import parse_agent_todo_file
 from protocol.endings import GateFacts
+from protocol.job_state import JobState, Purpose
 from protocol.start import JobLimits
-from protocol.state import JobState, Purpose
 from protocol.tools import ToolRoute
 from tests.workflows.records import state
 from workflows.gates import (

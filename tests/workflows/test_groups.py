@@ -11,7 +11,7 @@ import pytest
 from temporalio.client import Client, WorkflowContinuedAsNewError, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from cli.project_input import project_input
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from protocol.job_record import MOST_BYTES
 from protocol.project import Group, ProjectRecord
 from protocol.project_requests import ChildWork
-from protocol.record import MOST_BYTES
 from protocol.routing import routing_problems
 from tests.workflows.project_records import Play, routing, started
 from workflows.groups import routing_frame_of_groups
 from workflows.inbox import Inbox
-from workflows.moves import EndProject, ParkProject, WaitForJobs, block_project_unit
+from workflows.project_moves import EndProject, ParkProject, WaitForJobs, block_project_unit
 from workflows.project_status import project_result, project_status_answer
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]

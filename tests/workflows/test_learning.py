@@ -12,7 +12,7 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
 from activities.steps.store_traces import stored_traces
-from activities.stores.engine import RelationalStore
+from activities.stores.relational_store import RelationalStore
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.agent import ConfigError
 from config.schema.guards import Guard, Match

@@ -11,7 +11,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.job import folder
+from activities.job import job_folder
 from activities.steps import recovery
 from rehearsal import Failure
 from tests.workflows.deviating import Deviating
@@ -161,7 +161,7 @@ async def test_seconds_count_without_the_time_people_take(temporal: Client, root
 async def test_the_time_in_which_a_person_is_shown_the_folder_is_theirs(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = folder.update_job_folder
+    shown = job_folder.update_job_folder
 
     def slowly(*given: Any, **more: Any) -> Any:
         time.sleep(1)

@@ -14,9 +14,9 @@ from activities.model.endpoint import connect_endpoint
 from activities.steps.set_model import with_model_settings
 from activities.steps.store_traces import stored_traces
 from benchmarks.zero_cost import ZeroCost
-from config.loader import load_agent
+from config.agent_files import load_agent
 from engine.service import build_worker
-from protocol.record import WaitState
+from protocol.job_record import WaitState
 from protocol.start import JobLimits
 from rehearsal import Failure, Reply, wire
 from rehearsal.wire import Answer, Request
@@ -26,7 +26,7 @@ from tests.provider.server import Provider, ProviderServer
 from tests.provider.strict import Responses
 from tests.workflows.records import record
 from tests.workflows.serving import Jobs, serving
-from workflows import budget, remedies
+from workflows import budget, endpoint_remedies
 
 FEW = ZeroCost(steps=2, todos=1)
 LONGER = ZeroCost(steps=8, todos=1)
@@ -266,7 +266,7 @@ def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
     ],
 )
 def test_the_remedy_names_the_setting_that_helps(said: str, helps: str) -> None:
-    waiting = remedies.wait_with_remedy(
+    waiting = endpoint_remedies.wait_with_remedy(
         WaitState(reason="endpoint", message=said, remedy="Check the endpoint."), record()
     )
     assert helps in waiting.remedy

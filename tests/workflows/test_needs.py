@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.projects.required_commands import failing_required_command, required_commands
-from config.loader import load_agent
+from config.agent_files import load_agent
 from protocol.project_start import ProjectStart
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, project

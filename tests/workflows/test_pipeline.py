@@ -10,7 +10,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.steps.store_traces import stored_traces
 from rehearsal import Failure
 from tests.activities.guards.hooks.scripts import hook

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from protocol.job_record import WaitState
 from protocol.limits import Budget
 from protocol.project_requests import ChildWork
-from protocol.record import WaitState
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
-from workflows import project_status, shares
-from workflows.moves import AssignJob, EndProject, WaitForJobs
+from workflows import project_budget_shares, project_status
+from workflows.project_moves import AssignJob, EndProject, WaitForJobs
 
 STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": "Check."}]
 
@@ -70,23 +70,25 @@ def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
     play = Play(started("groups", items=["a", "b"], limits={"cost": 10, "tokens": 90_000}))
     project = play.project
     project.usage = Usage(cost=2.0)
-    assert shares.divide_shares(project, 2) == {"tokens": 45_000, "cost": 4.0}
+    assert project_budget_shares.divide_shares(project, 2) == {"tokens": 45_000, "cost": 4.0}
     [manager] = play.start()
     run = project.running[manager.job]
     run.share = {"tokens": 45_000, "cost": 4.0}
-    assert shares.divide_shares(project, 1) == {"tokens": 45_000, "cost": 4.0}
-    assert shares.additional_shares(project) == {}
+    assert project_budget_shares.divide_shares(project, 1) == {"tokens": 45_000, "cost": 4.0}
+    assert project_budget_shares.additional_shares(project) == {}
     run.last_report.waiting = "budget"
-    assert shares.additional_shares(project) == {manager.job: {"tokens": 90_000, "cost": 8.0}}
+    assert project_budget_shares.additional_shares(project) == {
+        manager.job: {"tokens": 90_000, "cost": 8.0}
+    }
     run.share = {"tokens": 90_000, "cost": 8.0}
-    assert shares.additional_shares(project) == {}
-    stopped = shares.divide_shares(project, 1)
+    assert project_budget_shares.additional_shares(project) == {}
+    stopped = project_budget_shares.divide_shares(project, 1)
     assert isinstance(stopped, WaitState)
     assert stopped.reason == "budget"
     # It gets the time that the project has left, in addition to what it used itself.
     run.share, run.last_report.seconds = {"seconds": 100}, 103.5
     project.limits, project.seconds = Budget(seconds=150), 120.0
-    assert shares.additional_shares(project) == {manager.job: {"seconds": 133}}
+    assert project_budget_shares.additional_shares(project) == {manager.job: {"seconds": 133}}
     assert "starter.py limit tea tokens=180000" in stopped.remedy
 
 
@@ -94,11 +96,11 @@ def test_the_limit_that_a_project_is_advised_leaves_room() -> None:
     project = started("groups", items=["a", "b"], limits={"tokens": 1000})
     project.id = "tea; ls"
     project.usage = Usage(prompt_tokens=5000)
-    stopped = shares.divide_shares(project, 2)
+    stopped = project_budget_shares.divide_shares(project, 2)
     assert isinstance(stopped, WaitState)
     assert "starter.py limit 'tea; ls' tokens=7000`" in stopped.remedy
     project.limits = project.limits.model_copy(update={"tokens": 7000})
-    assert shares.divide_shares(project, 2) == {"tokens": 1000}
+    assert project_budget_shares.divide_shares(project, 2) == {"tokens": 1000}
 
 
 def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() -> None:
@@ -113,11 +115,14 @@ def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() 
 
     def lowered(**limits: float) -> dict[str, float]:
         project.limits = project.limits.model_copy(update=limits)
-        return shares.lowered_shares(project, limits).get(manager.job, {})
+        return project_budget_shares.lowered_shares(project, limits).get(manager.job, {})
 
     assert lowered(tokens=20_000) == {}
     assert lowered(tokens=5000) == {"tokens": 3000}
-    assert lowered(tokens=1000, cost=2.0) == {"tokens": shares.LEAST["tokens"], "cost": 2.0}
+    assert lowered(tokens=1000, cost=2.0) == {
+        "tokens": project_budget_shares.LEAST["tokens"],
+        "cost": 2.0,
+    }
     # Of the seconds, the job itself has used 10.
     assert lowered(seconds=100) == {"seconds": 80}
     # Two jobs that used their shares unequally keep them if there is room for both.

@@ -10,9 +10,9 @@ import pytest
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from protocol.job_record import JobRecord, ReceivedSignal
 from protocol.project import ChildReport, EndedJob, ProjectRecord, ProjectResult, RunningJob
 from protocol.project_requests import ChildWork
-from protocol.record import JobRecord, ReceivedSignal
 from protocol.requests import CheckpointReply, Usage
 from protocol.traces import StoreTracesReply, Trace
 from tests.workflows.project_records import Play, started

@@ -12,7 +12,7 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.projects.repository import project_repository_path
+from activities.projects.project_repository import project_repository_path
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, project, write

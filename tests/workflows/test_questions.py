@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from protocol.record import JobRecord, ReceivedSignal
+from protocol.job_record import JobRecord, ReceivedSignal
 from protocol.requests import ShowCallReply
 from tests.workflows.records import record
 from workflows import questions

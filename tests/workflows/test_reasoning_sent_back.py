@@ -13,8 +13,8 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from rehearsal import Reply, wire
+from rehearsal.rehearsal_transport import EVENTS, JSON
 from rehearsal.request_view import RequestView
-from rehearsal.transport import EVENTS, JSON
 from tests.workflows.deviating import Deviating
 from tests.workflows.serving import serving
 from tests.workflows.short import Call, Short, job

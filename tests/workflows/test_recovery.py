@@ -13,7 +13,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root, open_checkpoints, sharded_tree
 from activities.checkpoints.journal import get_journal
-from activities.checkpoints.records import BLOB, JournalRecord
+from activities.checkpoints.journal_records import BLOB, JournalRecord
 from activities.job import conversation
 from config.learned_guards import LearnedGuards, LearnedRevision
 from rehearsal import Failure, Reply

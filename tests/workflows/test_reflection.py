@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.stores.engine import RelationalStore
-from activities.stores.traces import job_traces
+from activities.stores.relational_store import RelationalStore
+from activities.stores.stored_traces import job_traces
 from rehearsal import Reply, Request
 from rehearsal.wire import Answer, Failure
 from tests.workflows.serving import serving

@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.projects.repository import project_repository_path
+from activities.projects.project_repository import project_repository_path
 from rehearsal import Reply, Request
 from tests.activities.repository.origins import WorkTree
 from tests.workflows.serving import serving

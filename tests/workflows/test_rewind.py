@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.steps.store_traces import stored_traces
 from rehearsal import Hang, call
 from tests.soak import soak

@@ -13,7 +13,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.repository import project_repository_path
+from activities.projects.project_repository import project_repository_path
 from rehearsal import rehearse
 from tests.soak import soak
 from tests.workflows.serving import serving

@@ -13,9 +13,9 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from cli.repository_input import stage_repository
-from config.loader import load_agent
+from config.agent_files import load_agent
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request
 from tests.activities.repository.origins import WorkTree

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.requirements import requirement_store as rows
-from activities.stores.engine import RelationalStore
+from activities.stores.relational_store import RelationalStore
 from rehearsal.request_view import RequestView
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.steps.tell import instructions_with_remarks
-from protocol.state import Remark
+from protocol.job_state import Remark
 from rehearsal import Request
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving

@@ -17,13 +17,13 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.documents import contains_quote, read_document_pages
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.requirements.graph import GraphQuery, open_graph
 from activities.requirements.requirement_store import job_requirements
-from activities.stores.engine import RelationalStore
+from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS
 from cli.project_input import project_input
-from config.loader import load_agent
+from config.agent_files import load_agent
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView
 from tests.activities.requirements.graph.serving import Server

@@ -6,7 +6,7 @@ from typing import Any
 
 from temporalio import workflow
 
-from protocol.record import JobRecord
+from protocol.job_record import JobRecord
 from workflows.job import Job
 
 

@@ -22,11 +22,11 @@ from activities.guards.voting import ALLOW, Vote, Voter
 from activities.job.activity_context import activity_schedule_ms
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
-from activities.toolkit.ownership import restore_owned_paths
-from config.patterns import compile_cached_pattern
+from activities.toolkit.path_ownership import restore_owned_paths
+from config.regexes import compile_cached_pattern
 from config.schema.agent import AgentConfig
 from config.schema.guards import Hook, HookEvent
-from protocol.text import first_few
+from protocol.short_text import first_few
 
 MAX_NAMED = 5
 """Most changed paths that a result names for a hook."""

@@ -23,7 +23,7 @@ from activities.requirements.graph.interface import (
 from activities.runtime.child_process import ChildResult, run_child
 from config.schema.graph import GraphSchema
 
-_CHILD = Path(__file__).resolve().with_name("child.py")
+_CHILD = Path(__file__).resolve().with_name("embedded_child.py")
 _GRACE_SECONDS = 3
 DATABASE = "graph.lbug"
 

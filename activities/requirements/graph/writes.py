@@ -23,11 +23,11 @@ from activities.requirements.graph.interface import (
     GraphUnavailableError,
 )
 from activities.requirements.graph.selection import open_graph
-from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError, StoreRejectedError, StoreUnavailableError
 from activities.stores.outbox import OutboxWriter, register_outbox_maker
+from activities.stores.relational_store import RelationalStore
 from config.schema.graph import JOB
-from protocol.state import DeferredWrite
+from protocol.job_state import DeferredWrite
 
 NODE = "graph node"
 RELATION = "graph relation"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from activities.checkpoints.cache import Cache
 from activities.documents import FoldedPage, Page
-from activities.requirements.text.candidates import Candidate, identify_candidates
+from activities.requirements.text.candidate_sentences import Candidate, identify_candidates
 from activities.requirements.text.indicators import shipped_indicators
 from activities.requirements.text.sentences import Sentence, split_sentences
 

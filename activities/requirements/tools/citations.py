@@ -19,14 +19,14 @@ from activities.documents import (
 )
 from activities.requirements.requirement import MAX_SECTION, MAX_TEXT, Citation
 from activities.requirements.text.statements import statements_of
-from activities.text.plain import as_readable_json
-from activities.toolkit.context import ToolContext
+from activities.text.safe_text import as_readable_json
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from activities.tools.documents import DocumentPath, document_of, document_pages
+from activities.toolkit.tool_context import ToolContext
+from activities.tools.document_tools import DocumentPath, document_of, document_pages
 from activities.web import FOLDER, sources_from
-from protocol.state import Data
-from protocol.text import one_line
+from protocol.job_state import Data
+from protocol.short_text import one_line
 
 Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]
 FIRST_DAY = date(1995, 1, 1)

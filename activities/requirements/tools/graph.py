@@ -18,7 +18,10 @@ from activities.requirements.graph import (
 )
 from activities.requirements.graph.cypher import get_node_cypher
 from activities.requirements.graph.name_likeness import name_likeness, normalise_name
-from activities.requirements.graph.read_only import is_read_query_ordered, query_refusal_reason
+from activities.requirements.graph.read_only_query import (
+    is_read_query_ordered,
+    query_refusal_reason,
+)
 from activities.requirements.graph.render import (
     describe_properties,
     graph_row_names,
@@ -28,9 +31,9 @@ from activities.requirements.graph.render import (
     render_rows,
 )
 from activities.requirements.graph.schema_check import find_violations
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
+from activities.toolkit.tool_context import ToolContext
 from config.schema.graph import NodeKind
 
 SECONDS = 90

@@ -19,14 +19,14 @@ from activities.requirements.graph.writes import (
     stored_properties,
 )
 from activities.requirements.tools.graph import Key, Kind, Properties, graph_tool_node_kind
-from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import OutboxWriter, write_or_defer
-from activities.toolkit.context import ToolContext
+from activities.stores.relational_store import RelationalStore
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
+from activities.toolkit.tool_context import ToolContext
 from config.schema.graph import JOB, NodeKind
-from protocol.state import DeferredWrite
+from protocol.job_state import DeferredWrite
 
 SECONDS = 180
 """Enough for two attempts, each of which may wait for the lock."""

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from activities.requirements.text.mentions import find_mentions
 from activities.requirements.text.relevance import judge_relevance
-from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import tool
-from activities.tools.documents import DocumentPath, document_pages
+from activities.toolkit.tool_context import ToolContext
+from activities.tools.document_tools import DocumentPath, document_pages
 
 MAX_LISTED = 60
 

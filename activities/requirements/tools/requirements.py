@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.documents import name_unread_pages
-from activities.requirements import candidate_list, workspace_files
+from activities.requirements import candidate_list, requirement_files
 from activities.requirements.requirement import (
     MAX_CITATIONS,
     Citation,
@@ -22,7 +22,7 @@ from activities.requirements.set_aside_rules import (
     read_set_aside_rules,
 )
 from activities.requirements.store_sync import fill_or_defer
-from activities.requirements.text.candidates import Force, candidate_binding_force
+from activities.requirements.text.candidate_sentences import Force, candidate_binding_force
 from activities.requirements.text.statements import statements_of
 from activities.requirements.tools.citations import (
     QuotedPassage,
@@ -31,10 +31,10 @@ from activities.requirements.tools.citations import (
     render_citation,
 )
 from activities.stores.outbox import OutboxWriter
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from activities.tools.documents import DocumentPath, document_of, document_pages
+from activities.toolkit.tool_context import ToolContext
+from activities.tools.document_tools import DocumentPath, document_of, document_pages
 
 MAX_LISTED = 120
 LISTED_TEXT = 110
@@ -70,7 +70,7 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     likely = [c for c in every if c.confidence >= threshold]
     try:
         context.files = candidate_list.put_candidates(context.files, path, every, threshold)
-    except workspace_files.InvalidWorkspaceFile as problem:
+    except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
     weak = len(every) - len(likely)
     further = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
@@ -136,7 +136,7 @@ def add_requirement(
         confidence=confidence,
         candidate=candidate,
     )
-    path = workspace_files.final_requirement_path(requirement.id)
+    path = requirement_files.final_requirement_path(requirement.id)
     context.files = context.files.write(path, requirement.final_json.encode())
     remarks = fill_or_defer(OutboxWriter.for_call(context))
     if force and quote_force and force != quote_force:
@@ -163,15 +163,15 @@ def add_citation(
 
     As with add_requirement, all of them are recorded or none.
     """
-    known = workspace_files.list_requirement_files(context.files)
+    known = requirement_files.list_requirement_files(context.files)
     if requirement not in known:
         raise ToolError(f"There is no requirement {requirement} in this workspace.")
     path, _ = known[requirement]
     try:
-        record = workspace_files.read_requirement_file(
+        record = requirement_files.read_requirement_file(
             context.files, path, requirement, context.job
         )
-    except workspace_files.InvalidWorkspaceFile as problem:
+    except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}. Mend it first.") from None
     cited = _record_citations(context, quotes, citations)
     have = {(each.document, each.page, each.quote) for each in record.citations}
@@ -217,7 +217,7 @@ def set_sentences_aside(
     of scope. Each rule is told in the results. A sentence that is cited counts as cited.
     """
     path = document_of(context, path)
-    if covered_by and covered_by not in workspace_files.list_requirement_files(context.files):
+    if covered_by and covered_by not in requirement_files.list_requirement_files(context.files):
         raise ToolError(f"covered_by: there is no requirement {covered_by} in this workspace.")
     rule = SetAsideRule(
         document=path,

@@ -9,14 +9,14 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.checkpoints import Files
+from activities.requirements import requirement_files
 from activities.requirements import requirement_store as rows
-from activities.requirements import workspace_files
 from activities.search import EmbeddingsFailed, choose_embedder
 from activities.search.text_likeness import compute_likeness
-from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreUnavailableError
-from activities.toolkit.context import ToolContext
+from activities.stores.relational_store import RelationalStore
 from activities.toolkit.registry import tool
+from activities.toolkit.tool_context import ToolContext
 
 MAX_LISTED = 20
 TEXT = 300
@@ -80,7 +80,7 @@ def find_similar_requirements(
 
 def readable_requirement_files(files: Files) -> Iterator[tuple[str, str, str]]:
     """Yield id, status and text of each readable requirement in the workspace."""
-    for name, (path, _) in workspace_files.list_requirement_files(files).items():
+    for name, (path, _) in requirement_files.list_requirement_files(files).items():
         try:
             recorded = json.loads(files.read(path))
             yield name, str(recorded["status"]), str(recorded["text"])

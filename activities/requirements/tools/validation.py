@@ -15,10 +15,10 @@ from activities.requirements.store_sync import DECIDED
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import OutboxWriter, flush_outbox, write_or_defer
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
-from protocol.state import DeferredWrite
+from activities.toolkit.tool_context import ToolContext
+from protocol.job_state import DeferredWrite
 
 INTEGRATE = "create_requirement_node"
 

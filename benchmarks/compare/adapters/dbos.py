@@ -9,8 +9,7 @@ from dbos import DBOS, DBOSConfig
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from pydantic_ai.toolsets import FunctionToolset
 
-from benchmarks.compare.pydantic_writer import pydantic_writer_limits, writer_agent
-from benchmarks.compare.task import (
+from benchmarks.compare.adapter_task import (
     TOOL,
     AdapterGauge,
     Outcome,
@@ -19,6 +18,7 @@ from benchmarks.compare.task import (
     failed_adapter_outcome,
     task_tool,
 )
+from benchmarks.compare.pydantic_writer import pydantic_writer_limits, writer_agent
 
 _database = Path(current_adapter_task().folder) / "dbos.sqlite"
 _gauge = AdapterGauge(_database, current_adapter_task().steps // 10)

@@ -19,8 +19,8 @@ with workflow.unsafe.imports_passed_through():
         run_deep_agent,
     )
 
-    from benchmarks.compare.task import KEY, SYSTEM, Outcome, Task, current_adapter_task
-    from benchmarks.compare.temporal import (
+    from benchmarks.compare.adapter_task import KEY, SYSTEM, Outcome, Task, current_adapter_task
+    from benchmarks.compare.temporal_adapters import (
         QUEUE,
         WORKFLOW,
         adapter_workflow_outcome,

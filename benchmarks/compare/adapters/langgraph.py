@@ -9,7 +9,7 @@ from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from benchmarks.compare.task import (
+from benchmarks.compare.adapter_task import (
     KEY,
     SYSTEM,
     AdapterGauge,

@@ -11,8 +11,8 @@ from temporalio.client import WorkflowFailureError
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from benchmarks.compare.task import KEY, Outcome, Task, failed_adapter_outcome
-from benchmarks.compare.temporal import QUEUE, WORKFLOW, measure_adapter_history
+from benchmarks.compare.adapter_task import KEY, Outcome, Task, failed_adapter_outcome
+from benchmarks.compare.temporal_adapters import QUEUE, WORKFLOW, measure_adapter_history
 from benchmarks.drift import closed_drift_job
 from engine.development import development_server
 from engine.service import build_worker

@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from temporalio.openai_agents import ModelActivityParameters, OpenAIAgentsPlugin
     from temporalio.openai_agents.workflow import activity_as_tool
 
-    from benchmarks.compare.task import (
+    from benchmarks.compare.adapter_task import (
         KEY,
         SYSTEM,
         TOOL,
@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
         current_adapter_task,
         task_tool,
     )
-    from benchmarks.compare.temporal import (
+    from benchmarks.compare.temporal_adapters import (
         QUEUE,
         WORKFLOW,
         adapter_workflow_outcome,

@@ -8,7 +8,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
-from benchmarks.compare.task import (
+from benchmarks.compare.adapter_task import (
     KEY,
     SYSTEM,
     TOOL,

@@ -14,9 +14,9 @@ with workflow.unsafe.imports_passed_through():
     from pydantic_ai.toolsets import FunctionToolset
     from pydantic_ai.usage import RunUsage
 
+    from benchmarks.compare.adapter_task import Outcome, Task, current_adapter_task, task_tool
     from benchmarks.compare.pydantic_writer import pydantic_writer_limits, writer_agent
-    from benchmarks.compare.task import Outcome, Task, current_adapter_task, task_tool
-    from benchmarks.compare.temporal import (
+    from benchmarks.compare.temporal_adapters import (
         QUEUE,
         WORKFLOW,
         adapter_workflow_outcome,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
+from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, push_refs
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import fetch_remote_checkpoints, push_refs
 
 AT = 1_700_000_000
 

@@ -8,15 +8,15 @@ import pytest
 
 from activities.checkpoints import Checkpoints
 from activities.checkpoints.journal import Journal
+from activities.checkpoints.journal_records import BLOB, HEAD, JournalRecord, read_records
 from activities.checkpoints.packs import pack_journal
-from activities.checkpoints.records import BLOB, HEAD, JournalRecord, read_records
 from tests.activities.checkpoints.conftest import Start
 from tests.full_disk import files_of_at_most
 
 WRITER = """
 import pathlib, sys
 from activities.checkpoints.journal import Journal
-from activities.checkpoints.records import BLOB, JournalRecord
+from activities.checkpoints.journal_records import BLOB, JournalRecord
 journal = Journal(pathlib.Path(sys.argv[1]))
 print("ready", flush=True)
 for number in range(int(sys.argv[2])):
@@ -27,7 +27,7 @@ print("done", flush=True)
 FREEZER = """
 import os, pathlib, signal, sys
 from activities.checkpoints import journal
-from activities.checkpoints.records import BLOB, JournalRecord
+from activities.checkpoints.journal_records import BLOB, JournalRecord
 stop, name = sys.argv[2:]
 mine = journal.Journal(pathlib.Path(sys.argv[1]))
 mine.append([JournalRecord.create(BLOB, b"before")])

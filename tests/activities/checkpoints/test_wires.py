@@ -11,13 +11,17 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import RemoteUnavailable, Root, open_checkpoints
+from activities.checkpoints.checkpoint_remote import (
+    fetch_remote_checkpoints,
+    push_refs,
+    remote_owner,
+)
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import fetch_remote_checkpoints, push_refs, remote_owner
 from activities.job.fetch import fetch_snapshot
 from activities.runtime.failures import typed_failures
-from activities.starting.ownership import check_remote_ownership
-from config.loader import load_agent
+from activities.starting.repository_ownership import check_remote_ownership
+from config.agent_files import load_agent
 from protocol.start import PrepareRequest
 from tests.activities.standing import JOB, environment
 from tests.activities.wires import (

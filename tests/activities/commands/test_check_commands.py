@@ -14,9 +14,9 @@ from activities.job.done_when import read_done_when
 from activities.steps.gate_facts import facts_activity
 from activities.steps.judge_ending import endings_activity
 from activities.toolkit.registry import REGISTRY
-from config.loader import load_agent
+from config.agent_files import load_agent
 from protocol.endings import EndingRequest, EndingVerdict, FactsRequest, GateFacts, GuardPoint
-from protocol.state import Todo
+from protocol.job_state import Todo
 from tests.activities.guards.hooks.scripts import hook
 from tests.activities.standing import AT, Standing, environment
 

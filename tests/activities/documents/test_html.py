@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.documents import read_document_pages
-from activities.documents.text import read_document
+from activities.documents.document_reader import read_document
 
 CASES = Path(__file__).parent / "cases"
 

@@ -29,9 +29,9 @@ from activities.documents import (
     read_document_pages,
     section_on_page,
 )
+from activities.documents.document_reader import read_document
 from activities.documents.pdf_lines import Box, Line, separate_paragraphs, with_raised_numbers
-from activities.documents.text import read_document
-from activities.requirements.text.candidates import identify_candidates
+from activities.requirements.text.candidate_sentences import identify_candidates
 from tests.conftest import Real
 
 RESOURCES = "pypdf-7.1.0/resources/"

@@ -10,7 +10,7 @@ import pypdfium2
 import pytest
 from PIL import Image
 
-from activities.documents.bounded import draw_bounded
+from activities.documents.bounded_reader import draw_bounded
 from activities.documents.pages import DocumentError
 from activities.documents.picture import LONGEST, MOST_BYTES, MOST_PIXELS
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from activities.documents import Page, Quality, read_document_pages
+from activities.documents.document_reader import read_document
 from activities.documents.pages import unread_page_placeholder
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
-from activities.documents.text import read_document
 from tests.conftest import Real
 
 SENTENCE = (

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import RemoteUnavailable, Root
-from activities.documents.inputs import read_input_documents
+from activities.documents.input_documents import read_input_documents
+from cli.document_staging import stage_documents
 from cli.output import UserError
-from cli.staging import stage_documents
 from config.schema.agent import ConfigError
 from tests.buckets import empty_remote
 

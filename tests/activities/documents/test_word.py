@@ -11,7 +11,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
 from activities.documents import DocumentError, read_document_pages
-from activities.documents.text import read_document
+from activities.documents.document_reader import read_document
 
 CASES = Path(__file__).parent / "cases"
 MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'

@@ -12,7 +12,7 @@ from activities.guards.call_guards import CallGuards
 from activities.guards.tool_routes import guarded_route
 from activities.steps.judge_ending import endings_activity
 from activities.toolkit.registry import REGISTRY
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.guards import Guard
 from protocol.endings import EndingRequest, EndingVerdict
 from protocol.requests import ToolReply

@@ -7,7 +7,7 @@ import pytest
 from activities.job import context_summary
 from activities.job.compaction_plan import SUMMARY_TOKENS
 from activities.text.tokens import count_tokens
-from protocol.state import Phase, Todo
+from protocol.job_state import Phase, Todo
 
 PHASE = Phase(
     number=3,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from activities.job.done_when import read_done_when
-from activities.job.plan_file import parse_agent_todo_file
+from activities.job.plan_and_todo_files import parse_agent_todo_file
 from activities.steps.gate_facts import read_facts
-from protocol.state import Todo
+from protocol.job_state import Todo
 from tests.activities.standing import Standing
 
 

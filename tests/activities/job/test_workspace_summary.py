@@ -7,8 +7,8 @@ from pathlib import Path
 from activities.job.workspace_summary import MAX_FILES, with_workspace_summary, workspace_summary
 from activities.phases.orientation import orientation_messages
 from activities.text.tokens import clip_to_tokens, count_tokens
-from activities.toolkit.context import no_tool_heartbeat
-from protocol.state import ScopeItem
+from activities.toolkit.tool_context import no_tool_heartbeat
+from protocol.job_state import ScopeItem
 from tests.activities.standing import Standing
 
 

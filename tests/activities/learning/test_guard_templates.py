@@ -11,13 +11,13 @@ import pytest
 
 from activities.guards.matching import Situation, match_guard_groups
 from activities.learning.learning_pass import LearningPass
-from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.proposals import propose_guard
 from activities.learning.situations import CallMoment, find_call_moments
 from activities.learning.stricter_version import stricter_version
+from activities.learning.trace_patterns import Pattern, extract_patterns
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.guards import Guard, Match
-from protocol.state import Todo
+from protocol.job_state import Todo
 from tests.activities.standing import JOB, Standing
 from tests.activities.traces.noting import store, trace
 

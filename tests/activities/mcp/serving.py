@@ -21,7 +21,7 @@ from temporalio.common import RawValue
 from activities.mcp.declarations import declare_tools
 from activities.steps.tool_call import remote_tool_call_activity
 from activities.toolkit.agent_tools import agent_tools
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent import AgentConfig
 from engine.converter import DATA_CONVERTER
 from engine.development import free_port

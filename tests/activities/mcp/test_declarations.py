@@ -10,7 +10,7 @@ from activities.mcp.declarations import declare_tools, unique_name
 from activities.mcp.errors import ServerUnavailable
 from activities.toolkit.agent_tools import agent_tools_by_name, check_agent_server_names
 from activities.toolkit.tool_offer import offer_tools
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from config.schema.mcp_servers import Server
 from tests.activities.mcp.serving import agent, answer, call, names, odd, public, standing

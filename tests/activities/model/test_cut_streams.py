@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.model.client import call_endpoint
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from config.schema.agent_sections import ModelConfig
 from tests.activities.model.test_responses import CALL, REASONING, ended, said
 from tests.activities.model.test_streams import CALLS, Form, events

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from activities.model.prices import check_prices, highest_price, price_of, priced_usage
-from activities.model.stream import StreamedReply
-from config.loader import load_agent
+from activities.model.reply_stream import StreamedReply
+from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.requests import Usage
 

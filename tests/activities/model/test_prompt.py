@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from activities.model.prompt import job_prompt_body
+from protocol.job_state import DoneWhen, PhaseKind
 from protocol.scope import scope_from_texts
-from protocol.state import DoneWhen, PhaseKind
 from tests.activities.standing import Standing
 
 RULE = "\N{BOX DRAWINGS DOUBLE HORIZONTAL}" * 8

@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.model.client import call_endpoint
-from activities.model.stream import MAX_TEXT, StreamedReply
+from activities.model.reply_stream import MAX_TEXT, StreamedReply
 from activities.steps.model_call import model_call_provider_data
 from config.schema.agent_sections import ModelConfig
 

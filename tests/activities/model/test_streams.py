@@ -18,7 +18,7 @@ from activities.job.conversation import MIXED_UP
 from activities.model.call_pieces import Piece, read_calls
 from activities.model.client import call_endpoint
 from activities.model.json_text import is_json_object
-from activities.model.stream import StreamedReply
+from activities.model.reply_stream import StreamedReply
 from activities.steps.model_call import wrap_unusable_call_arguments
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from activities.projects.evidence import read_evidence, tool_proofs
 from activities.projects.handoff import (
     handoff_problems,
     handoff_product_tree,
     prepare_handoff_workspace,
     render_handoff,
 )
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
+from activities.projects.tool_evidence import read_evidence, tool_proofs
 from config.schema.agent import ConfigError
 from protocol.handoffs import Handoff, ProjectLink
+from protocol.job_state import DoneWhen, Match
 from protocol.proof import Check
-from protocol.state import DoneWhen, Match
 from tests.activities.standing import AT, Standing
 
 PROOF: dict[Check, list[str]] = {"unit": ["search_*"]}

@@ -12,7 +12,7 @@ from activities.projects.runners import (
     runner_command_fault,
 )
 from protocol.proof import proof_command_in_repository
-from protocol.text import commit_message
+from protocol.short_text import commit_message
 
 CLOSINGS = [
     ("python3 -m pytest", "=== 3 failed, 25 passed, 2 skipped, 1 xfailed in 0.12s ===", (29, 3, 2)),

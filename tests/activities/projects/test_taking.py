@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from activities.projects.handoff import handoff_proof_problems, prepare_handoff_workspace
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.proof_run import NOT_SEEN
-from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.steps.take_work import inspect_taken_work
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.project_requests import ChildWork, TakeWorkRequest

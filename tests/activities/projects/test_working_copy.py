@@ -10,8 +10,8 @@ import pytest
 
 from activities.commands import sandbox
 from activities.projects.handoff import handoff_product_tree, prepare_handoff_workspace
-from activities.projects.remote import push_project
-from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.projects.project_remote import push_project
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing
 

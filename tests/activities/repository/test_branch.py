@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
+from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, push_refs
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import fetch_remote_checkpoints, push_refs
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import project_repository_path
+from activities.projects.project_repository import project_repository_path
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.branch import commit_job_branch
-from activities.repository.fetched import fetch_pinned_repository
+from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.repository.workspace import put_repository_into_workspace
-from config.loader import load_agent
+from config.agent_files import load_agent
+from protocol.job_state import JobState, Phase, Todo
 from protocol.repository import RepositoryStart
-from protocol.state import JobState, Phase, Todo
 from tests.activities.repository.origins import WorkTree, git
 from tests.activities.standing import AT
 

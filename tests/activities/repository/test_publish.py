@@ -9,9 +9,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, project_repository_path
-from activities.repository.fetched import fetch_pinned_repository
+from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.repository.publish import push_branch
+from activities.repository.repository_fetch import fetch_pinned_repository
 from protocol.repository import Publish, RepositoryStart
 from tests.activities.repository.origins import BOUNDS, WorkTree, bare_clone, git
 from tests.activities.standing import AT, environment

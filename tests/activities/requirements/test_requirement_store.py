@@ -10,8 +10,8 @@ import pytest
 
 from activities.requirements import claims
 from activities.requirements import requirement_store as rows
-from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError
+from activities.stores.relational_store import RelationalStore
 from tests.activities.stores.filling import (
     AT,
     call,

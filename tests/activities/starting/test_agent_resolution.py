@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from activities.starting.agent_resolution import check_agent_context_windows
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 
 

@@ -10,7 +10,7 @@ import pytest
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.starting.agent_skills import MOST_FILES, read_agent_skills, take_repository_skills
 from activities.toolkit.agent_tools import agent_has_tool
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from tests.activities.standing import Standing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.job.plan_file import parse_plan, plan_boxes
+from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.steps.gate_facts import is_explained, read_facts
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink

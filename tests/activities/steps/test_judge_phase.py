@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from activities.phases.phase_diff import MAX_TOKENS
 from activities.steps.judge_phase import JudgePhaseActivity, judge_prompt
 from activities.text import tokens
-from config.loader import amend_config, load_agent
+from config.agent_files import amend_config, load_agent
 from config.schema.agent import ConfigError
 from protocol.endings import JudgeReply, JudgeRequest
 from rehearsal import Failure, Reply, Request, Script, call

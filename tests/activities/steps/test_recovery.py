@@ -11,7 +11,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import open_checkpoints
-from activities.checkpoints.forgotten import ForgottenJob, write_forgotten_record
+from activities.checkpoints.forgotten_records import ForgottenJob, write_forgotten_record
 from activities.checkpoints.journal import FULL_BYTES
 from activities.steps.recovery import Recovery
 from protocol.requests import FolderReply, ImportReply, RecoverRequest, TakeFolderRequest

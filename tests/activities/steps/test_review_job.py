@@ -10,7 +10,7 @@ import pytest
 from activities.job.conversation import Conversation
 from activities.steps.review_job import ReviewJobActivity, read_verdict, review_task, reviewer_tools
 from activities.text.tokens import count_tokens, token_encoding_name
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from protocol.endings import ReviewRequest
 from protocol.scope import scope_from_texts

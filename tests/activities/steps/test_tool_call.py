@@ -17,8 +17,8 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Files
 from activities.steps.gate_facts import read_facts
 from activities.steps.tool_call import truncate_tool_call_result
-from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import REGISTRY
+from activities.toolkit.tool_context import ToolContext
 from protocol.requests import ToolReply
 from protocol.start import JobLimits
 from tests.activities.standing import Standing

@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from activities.job.conversation import Conversation
 from activities.phases.predefined_todos import predefined_todos
 from activities.steps.transition import TransitionActivity
-from config.loader import load_agent
+from config.agent_files import load_agent
 from protocol.endings import TransitionReply, TransitionRequest
 from rehearsal import Reply, Script
 from tests.activities.standing import AT, Standing, environment

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from activities.requirements import claims
 from activities.requirements import requirement_store as rows
 from activities.requirements.requirement import Citation, Requirement
-from activities.stores.engine import RelationalStore
 from activities.stores.outbox import Call
+from activities.stores.relational_store import RelationalStore
 
 AT = 1_700_000_000_000
 

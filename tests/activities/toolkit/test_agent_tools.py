@@ -7,7 +7,7 @@ import pytest
 import activities.tool_catalogue  # noqa: F401 - fills the registry, as the worker does
 from activities.toolkit.agent_tools import agent_tools, agent_tools_by_name
 from activities.toolkit.registry import REGISTRY
-from config.loader import load_agent
+from config.agent_files import load_agent
 
 PLAIN = "Run a shell command in a sandbox, in the top folder of the workspace."
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import REGISTRY, tool
+from activities.toolkit.tool_context import ToolContext
 from config.schema.agent import ConfigError
 
 

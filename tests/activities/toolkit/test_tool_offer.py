@@ -20,9 +20,9 @@ from activities.toolkit.tool_offer import (
     offer_tools,
     offerable_tools,
 )
-from config.loader import agent_names, load_agent
+from config.agent_files import agent_names, load_agent
 from config.schema.agent import AgentConfig
-from protocol.state import JobState, PhaseKind
+from protocol.job_state import JobState, PhaseKind
 from tests.activities.standing import Standing
 from tests.activities.tools.plenty import GROUPS, plenty
 

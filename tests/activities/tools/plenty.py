@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import REGISTRY, tool
+from activities.toolkit.tool_context import ToolContext
 
 GROUP = "office"
 GROUPS = ["files", "todos", "job", GROUP]

@@ -11,7 +11,6 @@ import pytest
 from activities.requirements import store_lifecycle
 from activities.requirements.graph.writes import NODE
 from activities.steps.close_job import CloseJobActivity
-from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import (
     Call,
@@ -20,9 +19,10 @@ from activities.stores.outbox import (
     flush_outbox,
     write_or_defer,
 )
+from activities.stores.relational_store import RelationalStore
 from activities.tools.traces import KIND
 from protocol.endings import CloseReply, CloseRequest
-from protocol.state import DeferredWrite
+from protocol.job_state import DeferredWrite
 from tests.activities.standing import AT, JOB, Standing, environment
 from tests.activities.stores.filling import fill, requirement
 

@@ -11,9 +11,9 @@ import pytest
 
 from activities.model.prompt import count_prompt_tokens, job_prompt_body
 from activities.toolkit.tool_offer import offer_tools
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent_sections import ModelConfig
-from protocol.state import PhaseKind
+from protocol.job_state import PhaseKind
 from rehearsal import Reply, Script
 from tests.activities.documents.test_picture import encoded
 from tests.activities.standing import AT, Standing

@@ -18,10 +18,10 @@ from activities.checkpoints import (
     open_checkpoints,
     update_projection,
 )
-from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
-from config.loader import load_agent
+from activities.toolkit.tool_context import ToolContext
+from config.agent_files import load_agent
 from tests.activities.standing import JOB, Standing
 from tests.soak import soak
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import REGISTRY, tool
+from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_offer import MAX_OFFERED
 from activities.tools.tool_search import PAGE_CHARACTERS
 from tests.activities.standing import Standing

@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from activities.documents import pages_with_quote, parse_pages
 from activities.toolkit.tool_offer import offerable_tools
 from activities.web import page_source_stem
-from config.loader import load_agent
+from config.agent_files import load_agent
 from tests.activities.standing import Standing
 from tests.activities.web import sites
 from tests.activities.web.sites import PAGE, Answer, Site, serving

@@ -12,8 +12,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
 from activities.steps.store_traces import trace_row
-from activities.stores import traces as rows
-from activities.stores.engine import RelationalStore
+from activities.stores import stored_traces as rows
+from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import TRACES
 from activities.text.tokens import count_tokens
 from activities.traces.recall import recall_traces

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 
 

@@ -60,7 +60,9 @@ def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_the_extra_a_worker_names_it() -> None:
-    without = "import sys; sys.modules['opentelemetry'] = None; import engine.process as process; "
+    without = (
+        "import sys; sys.modules['opentelemetry'] = None; import engine.worker_process as process; "
+    )
     ended = run(f"{without} process.run_worker_process()", OTEL_EXPORTER_OTLP_ENDPOINT=HERE)
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: OTEL_EXPORTER_OTLP_ENDPOINT asks for traces")
@@ -70,7 +72,7 @@ def test_without_the_extra_a_worker_names_it() -> None:
 
 def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
     code = (
-        "import sys, engine.process, cli.app, activities.catalogue, workflows.project\n"
+        "import sys, engine.worker_process, cli.app, activities.catalogue, workflows.project\n"
         "from engine.otel import exports\n"
         "assert exports.export_client_plugins() == []\n"
         "exports.flush_optional_exports()\n"

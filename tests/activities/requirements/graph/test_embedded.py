@@ -24,7 +24,7 @@ from activities.requirements.graph import (
     GraphUnavailableError,
 )
 from activities.requirements.graph.embedded import EmbeddedGraph
-from config.loader import load_agent
+from config.agent_files import load_agent
 from config.schema.graph import GraphSchema
 from tests.soak import soak
 

@@ -19,7 +19,7 @@ from activities.requirements.graph import (
 )
 from activities.requirements.graph.cypher import constraint_cypher
 from activities.requirements.graph.neo4j import Neo4jAddress, Neo4jGraph, build_neo4j_tables
-from config.loader import load_agent
+from config.agent_files import load_agent
 from tests.activities.requirements.graph.serving import Server
 
 SCHEMA = load_agent("generalist").graph_schema

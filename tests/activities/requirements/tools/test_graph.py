@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.requirements.graph import GraphQuery, open_graph
 from activities.requirements.graph.interface import GraphLimits
-from activities.stores.engine import RelationalStore
+from activities.stores.relational_store import RelationalStore
 from tests.activities.requirements.graph.serving import Server
 from tests.activities.standing import Standing
 from tests.activities.stores.filling import fill, requirement

@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 from activities.requirements import requirement_store as rows
 from activities.requirements import store_lifecycle
 from activities.steps.close_job import CloseJobActivity
-from activities.stores.engine import RelationalStore
+from activities.stores.relational_store import RelationalStore
 from activities.web import FetchedPage, read_source
 from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving

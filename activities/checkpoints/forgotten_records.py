@@ -1,0 +1,67 @@
+"""Records of forgotten jobs: all that remains of them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from activities.checkpoints import Root, job_folder_name
+from activities.checkpoints.locks import fsync_path
+from protocol.job_state import Data
+
+
+class ForgottenJob(Data):
+    """A forgotten job."""
+
+    job: str
+    timestamp: int
+    """When forgetting was requested, epoch seconds."""
+    project: str = ""
+    done: bool = False
+    """Whether everything is removed; until then, the next caller continues the removal."""
+
+    @property
+    def message(self) -> str:
+        """A message for people."""
+        day = f"{datetime.fromtimestamp(self.timestamp, UTC):%Y-%m-%d}"
+        return f"job {self.job} was forgotten on {day}: its workspace and checkpoints are no more"
+
+
+def find_forgotten_record(root: Root, job: str) -> ForgottenJob | None:
+    """Return a job's record, or None if it has not been forgotten or the record is unreadable."""
+    return _read_forgotten_record(_forgotten_record_path(root, job))
+
+
+def list_forgotten(root: Root) -> Iterator[ForgottenJob]:
+    """Yield all forgotten jobs of a root, in no particular order."""
+    for path in _forgotten_folder(root).glob("*.json"):
+        if record := _read_forgotten_record(path):
+            yield record
+
+
+def write_forgotten_record(root: Root, record: ForgottenJob) -> None:
+    """Write a record atomically; it is fsynced when this returns."""
+    path = _forgotten_record_path(root, record.job)
+    path.parent.mkdir(exist_ok=True)
+    draft = path.with_name(f".new-{secrets.token_hex(6)}")
+    draft.write_text(record.model_dump_json())
+    fsync_path(draft)
+    draft.rename(path)
+    fsync_path(path.parent)
+
+
+def _forgotten_folder(root: Root) -> Path:
+    return root.path / ".longhaul" / "forgotten"
+
+
+def _forgotten_record_path(root: Root, job: str) -> Path:
+    return _forgotten_folder(root) / f"{job_folder_name(job)}.json"
+
+
+def _read_forgotten_record(path: Path) -> ForgottenJob | None:
+    try:
+        return ForgottenJob.model_validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None

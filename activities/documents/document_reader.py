@@ -1,0 +1,190 @@
+"""Extract a document's text page by page: PDF, DOCX, HTML, Markdown and plain text.
+
+Libraries do the parsing. This module decides which one a file needs (by content first, since names
+can be wrong), where pages end, and what to report if there is no text. `bounded_reader.py` runs it
+in a child process. Parsers are imported on first use, which in the worker itself is never.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Literal
+
+from activities.documents.encoding import CONTROL, decode_text, is_utf8, utf16_encoding
+from activities.documents.pages import DocumentError, Page, page_mark_text
+from activities.documents.quality import assess_quality
+from activities.documents.reading_result import ReadingResult
+from activities.text.safe_text import replace_surrogates
+
+DocumentKind = Literal["pdf", "docx", "html", "text"]
+
+_HTML_START = re.compile(
+    # Never backtracks, so that many comments cost no more than their bytes.
+    rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?>.*?-->))*+(?:<!doctype\s+html|<html)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_KNOWN_BY_NAME: dict[str, DocumentKind] = {
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".pdf": "pdf",
+    ".docx": "docx",
+}
+# Formats that are recognised only to say what to do about them.
+_UNSUPPORTED_FORMATS = {
+    b"\xd0\xcf\x11\xe0": "an old Office file or one with a password: save it as unprotected .docx",
+    b"{\\rtf": "an RTF file: save it as .docx or PDF",
+    b"\x89PNG": "a picture: convert it to text (OCR) first",
+    b"\xff\xd8\xff": "a picture: convert it to text (OCR) first",
+    b"GIF8": "a picture: convert it to text (OCR) first",
+    b"\x1f\x8b": "a compressed archive: unpack it first",
+}
+_MARKDOWN = {".md", ".markdown"}
+_MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
+
+
+def read_document_pages(name: str, data: bytes) -> list[Page]:
+    """Return only the pages of `read_document`."""
+    return read_document(name, data).pages
+
+
+def read_document(name: str, data: bytes) -> ReadingResult:
+    """Return the pages of the document `data`, in order, numbered from 1.
+
+    `name` is used in messages and, if the content is ambiguous, for its extension. HTML has a part
+    for each heading instead of pages; Markdown and text without form feeds have one page. Blank
+    pages are included, so that numbers stay true, and so are unreadable pages of a PDF
+    (`unread_page_placeholder`). Raises `DocumentError` for an unknown type, a broken or encrypted
+    file, a document without any text.
+    """
+    if not data.strip():
+        raise DocumentError(f"{name}: no text in it: the file is empty")
+    kind = detect_document_kind(name, data)
+    try:
+        reading = _READERS[kind](name, data)
+    except (DocumentError, MemoryError):
+        raise
+    except RecursionError as error:
+        raise DocumentError(
+            f"{name}: its parts lie too deep in one another; save it as text"
+        ) from error
+    except Exception as error:  # A parser may raise anything on foreign bytes.
+        if _is_reader_out_of_memory(error):
+            raise MemoryError from error
+        raise DocumentError(
+            f"{name}: the file is broken ({_reader_error_line(error)}); get an intact copy"
+        ) from error
+    pages = [replace(page, text=_clean_text(page.text)) for page in reading.pages]
+    if not any(page.text.strip() for page in pages):
+        raise DocumentError(
+            f"{name}: no text in it (empty, or filled by scripts in a browser); "
+            "save there what it shows as text"
+            if kind == "html"
+            else f"{name}: no text in it (empty, or a scan); "
+            "run text recognition (OCR) over it first"
+        )
+    reading = replace(reading, pages=pages)
+    may_mistake_letters = kind == "pdf" or bool(reading.guessed_encoding)
+    return replace(reading, quality=assess_quality(reading, by_language=may_mistake_letters))
+
+
+def needs_document_reader(name: str, data: bytes) -> bool:
+    """Whether a document is unreadable as it is: anything but UTF-8 text."""
+    return detect_document_kind(name, data) != "text" or not is_utf8(data)
+
+
+def detect_document_kind(name: str, data: bytes) -> DocumentKind:
+    """Return the reader for a document, by its first bytes and then by its extension."""
+    if b"%PDF-" in data[:1024]:
+        return "pdf"
+    if data.startswith(b"PK\x03\x04"):
+        return "docx"
+    for magic, advice in _UNSUPPORTED_FORMATS.items():
+        if data.startswith(magic):
+            raise DocumentError(f"{name}: this is {advice}")
+    if _HTML_START.match(data[:4096]):
+        return "html"
+    by_name = _KNOWN_BY_NAME.get(PurePath(name).suffix.lower(), "text")
+    if by_name in ("pdf", "docx") and data.strip():
+        raise DocumentError(
+            f"{name}: the file is broken (not a {by_name.upper()} inside); get an intact copy"
+        )
+    if not utf16_encoding(data) and data[:8192].translate(None, CONTROL) != data[:8192]:
+        raise DocumentError(
+            f"{name}: unknown type (binary); PDF, DOCX, HTML, Markdown and text can be read"
+        )
+    return "html" if by_name == "html" else "text"
+
+
+def _run_pdf_reader(name: str, data: bytes) -> ReadingResult:
+    from activities.documents import pdf  # noqa: PLC0415
+
+    return pdf.read_pdf(name, data)
+
+
+def _run_word_reader(name: str, data: bytes) -> ReadingResult:
+    from activities.documents import word  # noqa: PLC0415
+
+    return word.read_word(name, data)
+
+
+def _run_html_reader(name: str, data: bytes) -> ReadingResult:
+    from activities.documents import html  # noqa: PLC0415
+
+    return html.read_html(name, data)
+
+
+def _read_text_document(name: str, data: bytes) -> ReadingResult:
+    text, guess = decode_text(data)
+    pages = []
+    for number, part in enumerate(text.split("\f"), 1):
+        titles = [page_mark_text(title) for title in _MARKDOWN_HEADING.findall(part)]
+        sections = titles if PurePath(name).suffix.lower() in _MARKDOWN else []
+        pages.append(Page(number, part, sections=sections))
+    return ReadingResult(pages, guess)
+
+
+_READERS: dict[DocumentKind, Callable[[str, bytes], ReadingResult]] = {
+    "pdf": _run_pdf_reader,
+    "docx": _run_word_reader,
+    "html": _run_html_reader,
+    "text": _read_text_document,
+}
+
+
+# Soft hyphens and the like are typesetting; with them, no search for "file" would match.
+_LIGATURES = str.maketrans(
+    dict(
+        zip(
+            "\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06",
+            ["ff", "fi", "fl", "ffi", "ffl", "ft", "st"],
+            strict=True,
+        )
+    )
+)
+
+
+def _clean_text(text: str) -> str:
+    # Broken character maps produce lone surrogates, which no file can hold.
+    text = (
+        replace_surrogates(text)
+        .translate(_LIGATURES)
+        .replace("\r\n", "\n")
+        .replace("\r", "\n")
+        .replace("\f", "\n")
+        .replace("\0", "")
+    )
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+
+
+def _is_reader_out_of_memory(error: Exception) -> bool:
+    """Whether this is lxml's error for failed memory allocation."""
+    from lxml import etree  # noqa: PLC0415
+
+    return isinstance(error, etree.XMLSyntaxError) and error.code == etree.ErrorTypes.ERR_NO_MEMORY
+
+
+def _reader_error_line(error: object) -> str:
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= 160 else words[:157] + "..."

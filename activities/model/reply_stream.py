@@ -1,0 +1,388 @@
+"""Send one request to the endpoint and assemble the streamed reply."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import openai
+from anyio import EndOfStream
+from openai import AsyncOpenAI, AsyncStream
+from pydantic import Field
+from pydantic_core import from_json
+
+from activities.model.call_pieces import Piece, convert_pieces_to_calls, read_calls
+from activities.model.event_stream import EventParser
+from activities.model.reply_reasoning import ReplyReasoning
+from activities.model.responses import ResponseEvents, response_event_failure
+from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
+from config.schema.agent_sections import ModelConfig
+from protocol.job_state import Data
+from protocol.requests import MAX_CALLS, Usage
+
+MAX_TEXT = 50_000
+"""Most characters kept of a reply's text."""
+MAX_ARGUMENTS = 2_000_000
+MAX_EXTRA = 100_000
+MAX_MODEL = 200
+UNENDED = (
+    "the stream ended with neither a finish_reason nor [DONE], as one that was cut. If it always "
+    "does, model.stream=false asks for replies in one piece"
+)
+ENDED_EARLY = "the stream ended before the reply was complete"
+EMPTY_STREAM = "the stream ended without a word of a reply"
+CONNECTION_ERRORS = (httpx2.RequestError, EndOfStream)
+"""Errors of a broken connection. The second one escapes from a TLS connection."""
+MALFORMED_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""Errors of a chunk that violates the protocol; its form is checked nowhere else."""
+QUOTED_BYTES = 300
+"""Bytes of such a chunk shown to people."""
+END_SECONDS = 0.1
+"""Seconds a stream may take to end after its last event."""
+MAX_TOKENS = 10**9
+"""A larger token count is not believed."""
+CHARACTERS_A_TOKEN = 4
+"""Estimated characters per token, for endpoints that count nothing."""
+
+
+class ReplyCutShort(openai.APIConnectionError):
+    """A reply began and did not end."""
+
+
+class StreamedReply(Data):
+    """A complete reply."""
+
+    text: str
+    calls: list[tuple[str, str]]
+    finish: str
+    usage: Usage
+    extras: list[dict[str, Any] | None] = Field(default_factory=list)
+    """Data that an endpoint put beside each call and wants back, such as Gemini's thought
+    signature.
+    """
+    reasoning: str = ""
+    fields: dict[str, Any] = Field(default_factory=dict)
+    """Reasoning fields of the message, to be sent back."""
+    items: list[dict[str, Any]] = Field(default_factory=list)
+    """Output of the Responses API to be sent back unchanged; empty if it cannot be."""
+    model: str = ""
+    """Name of the model asked."""
+    maker: str = ""
+    """Endpoint and model of the reply, to which alone fields, items and extras go back."""
+    answered_by: str = ""
+    """The endpoint's name of the model; empty if it gives none."""
+    is_fallback: bool = False
+    dropped_calls: int = 0
+    """Number of calls beyond those that are kept."""
+    missing_parts: list[str] = Field(default_factory=list)
+    """What the endpoint left out: finish_reason, usage."""
+
+
+async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> StreamedReply:
+    """Send a ready body and collect the reply; a stream that was cut counts as no reply.
+
+    The body bypasses the client's argument handling, whose cost grows with the conversation, and
+    the answer its streams and models, which cost more than the rest of the call. A chunk's JSON is
+    checked here as far as it is used.
+
+    Args:
+        client: The endpoint's client.
+        body: The request in the form of the API that `model.api` names.
+        model: Its settings, as the endpoint accepts them.
+
+    Raises:
+        openai.OpenAIError: an error of the endpoint.
+        ValueError: the answer violates the protocol; the message quotes it.
+    """
+    is_responses = model.api == "responses"
+    response = await client.post(
+        "/responses" if is_responses else "/chat/completions",
+        content=body,
+        cast_to=httpx2.Response,
+        stream=model.stream,
+        stream_cls=AsyncStream[Any],
+        options={"headers": {"Content-Type": "application/json"}},
+    )
+    assert isinstance(response, httpx2.Response)
+    try:
+        async with aclosing(response):
+            # Some servers never stream.
+            kind = response.headers.get("content-type", "")
+            if not model.stream or "json" in kind:
+                data = await response.aread()
+                with _quote_malformed_stream(data):
+                    answer = _parse_stream_chunk(data, response.request)
+                    return (_read_unstreamed_response if is_responses else _read_unstreamed_reply)(
+                        answer, body
+                    )
+            gathered = await _gather_reply_stream(
+                response,
+                model.stall_seconds,
+                _ResponseStreamBuffer() if is_responses else _ReplyStreamBuffer(),
+            )
+    except httpx2.TimeoutException as error:
+        raise openai.APITimeoutError(request=response.request) from error
+    except CONNECTION_ERRORS as error:
+        raise ReplyCutShort(request=response.request) from error
+    if not gathered.is_complete and kind.startswith("text/html"):
+        raise ValueError("it is a web page. Is the address complete, such as with /v1?")
+    if not gathered.is_complete:
+        raise ReplyCutShort(message=gathered.cut_message, request=response.request)
+    return gathered.build_reply(body)
+
+
+async def _gather_reply_stream(
+    response: httpx2.Response,
+    stall_seconds: float,
+    gathered: _ReplyStreamBuffer | _ResponseStreamBuffer,
+) -> _ReplyStreamBuffer | _ResponseStreamBuffer:
+    """Read the events of the stream."""
+    events, pieces = EventParser(), response.aiter_bytes()
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(None) as silence:
+            async for piece in pieces:
+                for data in events.feed(piece):
+                    with _quote_malformed_stream(data):
+                        gathered.add(_parse_stream_chunk(data, response.request))
+                    silence.reschedule(
+                        None if gathered.is_thinking else loop.time() + stall_seconds
+                    )
+                if events.is_over:
+                    gathered.end_stream()
+                if events.is_over or gathered.is_over:
+                    break
+    except TimeoutError:
+        raise ReplyCutShort(
+            message=f"the stream said nothing for {stall_seconds} s", request=response.request
+        ) from None
+    # A connection that was read to its end serves the next call as well.
+    with suppress(TimeoutError, *CONNECTION_ERRORS):
+        async with asyncio.timeout(END_SECONDS):
+            async for _ in pieces:
+                continue
+    return gathered
+
+
+@contextmanager
+def _quote_malformed_stream(data: bytes) -> Iterator[None]:
+    """Quote what cannot be parsed instead of Python's error.
+
+    With status 200 some endpoints send their error there.
+    """
+    try:
+        yield
+    except MALFORMED_ERRORS as error:
+        raise ValueError(data[:QUOTED_BYTES].decode(errors="replace") or "it is empty") from error
+
+
+def _parse_stream_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
+    """Return the JSON of an event or answer. Raises openai.APIError if it reports an error."""
+    chunk: dict[str, Any] = json.loads(data)
+    if error := chunk.get("error") or response_event_failure(chunk):
+        description = error.get("message") if isinstance(error, dict) else error
+        message = (
+            description
+            if description and isinstance(description, str)
+            else "An error occurred during streaming"
+        )
+        raise openai.APIError(message, request, body=error)
+    return chunk
+
+
+@dataclass
+class _ReplyStreamBuffer:
+    """A reply, as received so far."""
+
+    text: list[str] = field(default_factory=list)
+    reasoning: ReplyReasoning = field(default_factory=ReplyReasoning)
+    pieces: list[Piece] = field(default_factory=list)
+    """Pieces of tool calls."""
+    finish: str = ""
+    is_over: bool = False
+    """Whether the stream's final event came."""
+    usage: object = None
+    model: object = ""
+    is_thinking = False
+
+    def end_stream(self) -> None:
+        """Handle the final event of a stream."""
+        self.is_over = True
+
+    def add(self, chunk: dict[str, Any]) -> None:
+        self.usage = chunk.get("usage") or self.usage
+        self.model = chunk.get("model") or self.model
+        for choice in chunk.get("choices") or []:
+            self.finish = choice.get("finish_reason") or self.finish
+            self.add_delta(choice.get("delta") or {})
+
+    def add_delta(self, delta: dict[str, Any]) -> None:
+        if content := delta.get("content") or delta.get("refusal"):
+            self.text.append(content if isinstance(content, str) else _streamed_reply_text(content))
+        self.reasoning.add(delta)
+        self.pieces += map(Piece.parse, delta.get("tool_calls") or [])
+
+    @property
+    def is_complete(self) -> bool:
+        """Some endpoints give no finish reason, only the end of the stream."""
+        return bool(
+            self.finish or (self.is_over and (self.text or self.pieces or self.reasoning.text))
+        )
+
+    @property
+    def cut_message(self) -> str:
+        """Return why it is not complete."""
+        return EMPTY_STREAM if self.is_over else UNENDED
+
+    def build_reply(self, body: bytes, *, separate: bool = False) -> StreamedReply:
+        """Return the complete reply.
+
+        Args:
+            body: The request.
+            separate: Whether each piece is a call.
+        """
+        if separate:
+            calls = convert_pieces_to_calls(self.pieces)
+        else:
+            calls = read_calls(self.pieces, lambda: _stream_request_tool_names(body))
+        received = sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
+        dropped, calls = len(calls[MAX_CALLS:]), calls[:MAX_CALLS]
+        extras = [_streamed_call_extra(call.extra) for call in calls]
+        return StreamedReply(
+            text=replace_surrogates("".join(self.text))[:MAX_TEXT],
+            calls=[
+                (_streamed_call_name(call.name), call.arguments[:MAX_ARGUMENTS]) for call in calls
+            ],
+            extras=extras if any(extras) else [],
+            dropped_calls=dropped,
+            finish=replace_surrogates(self.finish) or ("tool_calls" if calls else "stop"),
+            missing_parts=[
+                *([] if self.finish else ["finish_reason"]),
+                *([] if _streamed_token_count(self.usage, "prompt_tokens") else ["usage"]),
+            ],
+            usage=_streamed_reply_usage(self.usage, len(body), received),
+            reasoning=replace_surrogates(self.reasoning.text)[:MAX_TEXT],
+            fields=self.reasoning.message_fields(),
+            answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
+        )
+
+
+@dataclass
+class _ResponseStreamBuffer(ResponseEvents):
+    """A reply of the Responses API, as received so far."""
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.finish)
+
+    @property
+    def cut_message(self) -> str:
+        return ENDED_EARLY
+
+    def end_stream(self) -> None:
+        """In this API a separate event gives the finish reason."""
+
+    def build_reply(self, body: bytes) -> StreamedReply:
+        """Return the complete reply to this request."""
+        calls = self.calls
+        names = [_streamed_call_name(name) for name, _ in calls]
+        # A reply that was changed or cut here is sent back only in our form.
+        is_whole = (
+            len(calls) <= MAX_CALLS
+            and names == [name for name, _ in calls]
+            and len(self.text) <= MAX_TEXT
+        )
+        received = len(self.text) + sum(len(raw) for _, raw in calls)
+        return StreamedReply(
+            text=replace_surrogates(self.text)[:MAX_TEXT],
+            calls=[
+                (name, replace_surrogates(raw)[:MAX_ARGUMENTS])
+                for name, (_, raw) in zip(names, calls[:MAX_CALLS], strict=False)
+            ],
+            dropped_calls=max(0, len(calls) - MAX_CALLS),
+            finish=replace_surrogates(self.finish),
+            missing_parts=[] if _streamed_token_count(self.usage, "input_tokens") else ["usage"],
+            usage=_streamed_reply_usage(self.usage, len(body), received),
+            reasoning=replace_surrogates(self.reasoning)[:MAX_TEXT],
+            items=self.returnable_items() if is_whole else [],
+            answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
+        )
+
+
+def _streamed_call_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the data beside a call, if small enough to be sent back."""
+    if (
+        not extra
+        or len(written := replace_surrogates(json.dumps(extra, ensure_ascii=False))) > MAX_EXTRA
+    ):
+        return None
+    loaded: dict[str, Any] = json.loads(written)
+    return loaded
+
+
+def _stream_request_tool_names(body: bytes) -> frozenset[str]:
+    """Return the names of the request's tools."""
+    tools = from_json(body).get("tools") or []
+    return frozenset(tool["function"]["name"] for tool in tools)
+
+
+def _streamed_reply_text(content: list[dict[str, Any]]) -> str:
+    """Return the text of a content in parts; some servers put reasoning beside it."""
+    return "".join(part["text"] for part in content if part.get("type") == "text")
+
+
+def _streamed_call_name(name: str) -> str:
+    """Return a call's name in a form that endpoints accept back.
+
+    Endpoints refuse a conversation with other names, and a name that the model makes up
+    (`functions.read_file`) stays in it.
+    """
+    return safe_tool_name(name)[:NAME_CHARACTERS] or "unnamed"
+
+
+def _read_unstreamed_reply(answer: dict[str, Any], body: bytes) -> StreamedReply:
+    """Read an unstreamed reply."""
+    gathered = _ReplyStreamBuffer()
+    [choice, *_] = answer["choices"]
+    gathered.add({**answer, "choices": [choice]})
+    gathered.add_delta(choice["message"])
+    return gathered.build_reply(body, separate=True)
+
+
+def _read_unstreamed_response(answer: dict[str, Any], body: bytes) -> StreamedReply:
+    """Read an unstreamed reply of the Responses API."""
+    gathered = _ResponseStreamBuffer()
+    gathered.read_response(answer)
+    return gathered.build_reply(body)
+
+
+def _streamed_reply_usage(reported: object, sent: int, received: int) -> Usage:
+    """Return the usage that the endpoint reports, else an estimate, so that limits always hold."""
+    details = None
+    if isinstance(reported, dict):
+        details = reported.get("prompt_tokens_details") or reported.get("input_tokens_details")
+    return Usage(
+        model_calls=1,
+        prompt_tokens=_streamed_token_count(reported, "prompt_tokens", "input_tokens")
+        or sent // CHARACTERS_A_TOKEN,
+        completion_tokens=_streamed_token_count(reported, "completion_tokens", "output_tokens")
+        or received // CHARACTERS_A_TOKEN,
+        cached_tokens=_streamed_token_count(details, "cached_tokens")
+        or _streamed_token_count(reported, "cache_read_input_tokens"),
+        written_tokens=_streamed_token_count(details, "cache_write_tokens", "cache_creation_tokens")
+        or _streamed_token_count(reported, "cache_creation_input_tokens"),
+    )
+
+
+def _streamed_token_count(reported: object, *names: str) -> int:
+    """Return the count under the first of these names; 0 if it is no count."""
+    for name in names:
+        count = reported.get(name) if isinstance(reported, dict) else None
+        if isinstance(count, int) and 0 < count < MAX_TOKENS:
+            return count
+    return 0

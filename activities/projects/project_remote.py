@@ -1,0 +1,179 @@
+"""A project's repository in a remote: fetched if commits are missing here, pushed after each step.
+
+Its area in the remote is `projects/<project>/`, with these refs:
+
+    heads/<branch>    as in the repository
+    owner/<run id>    first run of the project's workflow
+    begin/<commit>    a commit with the files that record what was fetched into the repository
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pygit2
+
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
+from activities.checkpoints.checkpoint_remote import (
+    bring_packs,
+    open_remote,
+    remote_checkpoint_area,
+)
+from activities.checkpoints.errors import RemoteUnfit
+from activities.checkpoints.owner import OwnerMark, read_owner, record_owner
+from activities.projects.project_repository import (
+    MAIN,
+    PINNED,
+    ProjectRepository,
+    project_repository_path,
+)
+from activities.runtime.failures import may_retry_activity, typed_failure
+from config.schema.agent import ConfigError
+from protocol.git_address import git_address_without_user
+from protocol.handoffs import ProjectLink
+from protocol.short_text import as_sentence
+
+SHALLOW = "shallow"
+"""File that git writes in a repository with a part of the history."""
+_BEGIN = "begin/"
+
+
+def project_area(project: str) -> str:
+    """Return the area of a project's refs."""
+    return f"projects/{remote_checkpoint_area(project).partition('/')[2]}"
+
+
+def check_remote_project_owner(remote: str, project: str, chain: str) -> None:
+    """Refuse a project if the remote has another one with its id.
+
+    Raises:
+        ConfigError: The remote has another project with this id.
+        ApplicationError: The remote cannot be used.
+    """
+    try:
+        open_remote(remote).check_promises()
+        owners = open_remote(remote).list_refs(project_area(project), "owner")
+    except RemoteUnfit as unfit:
+        raise ConfigError(f"workspace.remote {git_address_without_user(remote)}: {unfit}") from None
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise _project_remote_failure(remote, away) from away
+    if owners and owners[0] != f"owner/{chain}":
+        raise ConfigError(
+            f"a project with the id {project} is already in the remote "
+            f"{git_address_without_user(remote)}; "
+            "start this one under another id"
+        )
+
+
+def open_remote_project(root: Root, project: str, remote: str, *commits: str) -> ProjectRepository:
+    """Open the project's repository, fetching these commits if they are missing.
+
+    Raises:
+        CheckpointMissing: There is no repository, and no remote.
+        ApplicationError: The remote cannot be used.
+    """
+    path = project_repository_path(root, project)
+    if not remote or _project_has_all_commits(path, commits):
+        return ProjectRepository(path)
+    repository = ProjectRepository.create(path)
+    try:
+        refs = bring_packs(open_remote(remote), project_area(project), path)
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise _project_remote_failure(remote, away) from away
+    for name, commit in refs.items():
+        kind, _, rest = name.partition("/")
+        if kind == "heads":
+            repository.set_branch(rest, commit)
+        elif kind == "owner" and read_owner(path) is None:
+            record_owner(path, OwnerMark(chain=rest, job=project))
+        elif kind == "begin":
+            _restore_remote_project_files(ProjectRepository(path), commit)
+    return ProjectRepository(path)
+
+
+def open_linked_remote_project(root: Root, link: ProjectLink) -> ProjectRepository:
+    """Open the repository of the project that a job works for."""
+    inputs = link.handoff.inputs
+    needed = filter(None, (inputs.commit, inputs.state, inputs.base))
+    return open_remote_project(root, link.id, link.remote, *needed)
+
+
+def push_project(repository: ProjectRepository, project: str, remote: str) -> None:
+    """Push the branches moved through this handle, with the owner and the record of what was
+    fetched.
+
+    Other branches are not pushed: the remote may have newer commits of them.
+
+    Raises:
+        ApplicationError: The remote cannot be used.
+    """
+    if not remote:
+        return
+    moved = {f"heads/{name}": commit for name, commit in repository.moved_branches.items()}
+    if not moved:
+        return
+    new: dict[str, str] = {}
+    if owner := read_owner(repository.path):
+        new[f"owner/{owner.chain}"] = next(iter(moved.values()))
+    if begin := _commit_remote_project_files(repository):
+        new[f"{_BEGIN}{begin}"] = begin
+    try:
+        open_remote(remote).push_refs(project_area(project), repository.path, None, moved, new)
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise _project_remote_failure(remote, away) from away
+
+
+def push_start_to_project_remote(repository: ProjectRepository, job: str, remote: str) -> None:
+    """Push what a job began from, so that another host has the same commits.
+
+    Git servers refuse a history that was fetched in part; such a one is fetched again.
+
+    Raises:
+        ApplicationError: The remote cannot be used.
+    """
+    origin = repository.origin
+    if origin is not None and not (repository.path / SHALLOW).exists():
+        repository.moved_branches[MAIN] = origin.commit
+        push_project(repository, job, remote)
+
+
+def _project_has_all_commits(path: Path, commits: tuple[str, ...]) -> bool:
+    try:
+        git = pygit2.Repository(str(path))
+    except (pygit2.GitError, KeyError):
+        return False
+    present = all(commit in git for commit in commits)
+    git.free()
+    return present
+
+
+def _commit_remote_project_files(repository: ProjectRepository) -> str:
+    """Commit the files that record what was fetched; return "" for a project that began empty."""
+    if (origin := repository.origin) is None:
+        return ""
+    names = [name for name in (PINNED, SHALLOW) if (repository.path / name).exists()]
+    files = {name: (repository.path / name).read_bytes() for name in names}
+    tree = repository.with_files(str(repository.git.TreeBuilder().write()), files)
+    return repository.commit(tree, [origin.commit], "What the project began from", 0)
+
+
+def _restore_remote_project_files(repository: ProjectRepository, commit: str) -> None:
+    # Write the record last: it confirms that everything else is here.
+    for name in (SHALLOW, PINNED):
+        place = repository.path / name
+        data = repository.read_file(commit, name)
+        if data is not None and not place.exists():
+            draft = place.with_name(f"draft-{job_folder_name(commit)}")
+            draft.write_bytes(data)
+            draft.replace(place)
+
+
+def _project_remote_failure(remote: str, why: Exception) -> Exception:
+    return typed_failure(
+        "Dependency",
+        as_sentence(
+            "The project's repository cannot be kept in the remote "
+            f"{git_address_without_user(remote)}: {why}"
+        ),
+        retry=may_retry_activity(),
+    )

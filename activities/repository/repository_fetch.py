@@ -1,0 +1,252 @@
+"""Fetches the repository of a job or project once and pins its commit."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pygit2
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
+from activities.checkpoints.checkpoint_remote import move_remote_packs_from_draft
+from activities.checkpoints.locks import file_lock, fsync_path
+from activities.projects.project_repository import (
+    MAIN,
+    PINNED,
+    ProjectRepository,
+    project_repository_path,
+)
+from activities.repository.bounds import RepositoryBounds, repository_folder_bytes
+from activities.repository.guidance import read_guidance
+from activities.repository.remotes import run_remote_git
+from activities.repository.staged_folder import (
+    fetch_staged_folder,
+    stage_folder,
+    staged_folder_commit,
+)
+from activities.repository.survey import survey_tree
+from activities.runtime.failures import may_retry_activity, typed_failure
+from config.schema.agent import ConfigError
+from protocol.git_address import git_address_without_user
+from protocol.repository import STAGED, RepositoryOrigin, RepositoryStart
+from protocol.short_text import as_sentence, first_few
+
+START = "refs/longhaul/start"
+LOCK_SECONDS = 60
+MOST_NAMED = 10
+_NO_REF = re.compile(r"couldn't find remote ref|no such ref", re.IGNORECASE)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_WRONG = re.compile(
+    r"couldn't find remote ref|does not appear to be a git repository|not our ref|"
+    r"repository '.*' not found|no such (file or directory|ref)|unadvertised object",
+    re.IGNORECASE,
+)
+"""Messages of git for errors that another attempt would meet again."""
+
+
+def fetch_pinned_repository(
+    root: Root, owner: str, start: RepositoryStart, bounds: RepositoryBounds, remote: str = ""
+) -> RepositoryOrigin:
+    """Fetch the repository into the job's or project's own git repository, unless it is there
+    already.
+
+    The next attempt removes the draft of a killed one. The pinned commit stays, even if the branch
+    moves.
+
+    Args:
+        root: The workspaces root.
+        owner: The job or project.
+        start: The source.
+        bounds: Its largest size.
+        remote: Where a staged folder is fetched from that is not here; empty for nowhere.
+
+    Raises:
+        ConfigError: The repository, ref or folder does not exist, or is too large.
+        ApplicationError: It cannot be reached; another attempt may help.
+        OSError: It cannot be stored.
+    """
+    repository = ProjectRepository.create(project_repository_path(root, owner))
+    path = repository.path
+    if (pinned := repository.origin) is not None:
+        return pinned
+    with file_lock(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
+        if (pinned := repository.origin) is not None:
+            return pinned
+        for leftover in path.glob("incoming-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        draft = path / f"incoming-{secrets.token_hex(6)}"
+        try:
+            origin = _fetch_repository_draft(root, start, bounds, draft, path, remote)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        _write_fetch_record(path / PINNED, origin.model_dump_json())
+        return origin
+
+
+def _fetch_repository_draft(
+    root: Root,
+    start: RepositoryStart,
+    bounds: RepositoryBounds,
+    draft: Path,
+    path: Path,
+    remote: str,
+) -> RepositoryOrigin:
+    if start.folder:
+        source = f"folder {Path(start.folder).name}"
+        address = _fetched_folder_address(root, start, bounds, remote)
+    else:
+        source, address = git_address_without_user(start.url), start.url
+    pygit2.init_repository(str(draft), bare=True).free()
+
+    def watch() -> None:
+        bounds.check_bytes(source, repository_folder_bytes(draft), "what git sends has")
+
+    _fetch_into(draft, address, start, source, watch)
+    drafted = pygit2.Repository(str(draft))
+    try:
+        commit = drafted.lookup_reference(START).peel(pygit2.Commit)
+    except (KeyError, ValueError, pygit2.GitError):
+        raise ConfigError(f"repository {source}: {start.ref} is no commit") from None
+    survey = survey_tree(drafted, commit.tree, source, bounds)
+    if start.subfolder and not _is_fetched_folder(commit.tree, start.subfolder):
+        raise ConfigError(
+            f"repository {source}: there is no folder {start.subfolder} at {commit.id}"
+        )
+    guidance, notes = read_guidance(drafted, commit.tree, start.subfolder)
+    shallow = draft / "shallow"
+    if shallow.exists():
+        _write_fetch_record(path / "shallow", shallow.read_text())
+    move_remote_packs_from_draft(draft, path)
+    _write_fetch_record(path / START, f"{commit.id}\n")
+    ProjectRepository(path).set_branch(MAIN, str(commit.id))
+    return RepositoryOrigin(
+        source=source,
+        start=start,
+        commit=str(commit.id),
+        file_count=survey.file_count,
+        guidance=guidance,
+        notes=[*survey.notes, *notes],
+    )
+
+
+def _fetch_into(
+    draft: Path, address: str, start: RepositoryStart, source: str, watch: Callable[[], None]
+) -> None:
+    depth = [f"--depth={start.depth}"] if start.depth else []
+    quiet = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+    refspecs = [f"+{start.ref or 'HEAD'}:{START}"]
+    is_commit = bool(start.ref and _COMMIT.fullmatch(start.ref))
+    try:
+        try:
+            run_remote_git(
+                draft,
+                address,
+                start.token_variable,
+                *quiet,
+                *depth,
+                address,
+                *refspecs,
+                watch=watch,
+            )
+        except RemoteUnavailable:
+            if not is_commit:
+                raise
+            # Some servers refuse to send a commit by id, although it is in a branch.
+            every = ["+refs/heads/*:refs/longhaul/heads/*", "+refs/tags/*:refs/longhaul/tags/*"]
+            run_remote_git(
+                draft, address, start.token_variable, *quiet, address, *every, watch=watch
+            )
+            _pin_fetched_start(draft, str(start.ref), source)
+    except RemoteUnavailable as away:
+        if _NO_REF.search(str(away)) and start.ref:
+            raise ConfigError(
+                f"repository {source}: {_missing_repository_ref(address, start)}"
+            ) from None
+        if _WRONG.search(str(away)):
+            raise ConfigError(f"repository {source}: {away}") from None
+        raise _cannot_fetch(source, away) from away
+    except GitNotInstalled as lacking:
+        raise _cannot_fetch(source, lacking) from lacking
+
+
+def _missing_repository_ref(address: str, start: RepositoryStart) -> str:
+    """Return that there is no such ref, with what to do instead."""
+    ref = str(start.ref)
+    if re.fullmatch(r"[0-9a-f]{4,39}", ref):
+        return f"there is no branch or tag {ref}; a commit is named by all 40 digits of its id"
+    try:
+        command = ["ls-remote", "--heads", "--tags", "--refs", address]
+        listed = run_remote_git(None, address, start.token_variable, *command, seconds=60)
+    except RemoteUnavailable:
+        return f"there is no branch or tag {ref}"
+    names = [line.partition("\t")[2].split("/", 2)[-1] for line in listed.splitlines()]
+    close = difflib.get_close_matches(ref, names, 3)
+    others = [*close, *(name for name in names if name not in close)]
+    return f"there is no branch or tag {ref}; it has {first_few(others, MOST_NAMED) or 'none'}"
+
+
+def _cannot_fetch(source: str, why: Exception) -> ApplicationError:
+    return typed_failure(
+        "Dependency",
+        as_sentence(f"The repository {source} cannot be fetched: {why}"),
+        retry=may_retry_activity(),
+    )
+
+
+def _pin_fetched_start(draft: Path, commit: str, source: str) -> None:
+    if commit not in pygit2.Repository(str(draft)):
+        raise ConfigError(f"repository {source}: no branch or tag of it has the commit {commit}")
+    _write_fetch_record(draft / START, f"{commit}\n")
+
+
+def _fetched_folder_address(
+    root: Root, start: RepositoryStart, bounds: RepositoryBounds, remote: str
+) -> str:
+    """Return the address of the staged folder; stage it now if `starter.py` has not."""
+    name = start.folder
+    if not name.startswith(STAGED):
+        path = Path(name)
+        if not path.is_absolute():
+            raise ConfigError(
+                f"repository folder {name}: expected an absolute path of the worker's"
+            )
+        name = stage_folder(path, root.staged, bounds)
+    first = name.removeprefix(STAGED).partition("/")[0]
+    staged = root.staged / first
+    try:
+        staged_folder_commit(first)
+    except ValueError:
+        raise ConfigError(f"repository folder {name}: not a staged folder") from None
+    try:
+        is_here = staged.is_dir() or bool(
+            remote and fetch_staged_folder(first, root.staged, remote)
+        )
+    except (RemoteUnavailable, GitNotInstalled) as away:
+        raise _cannot_fetch(f"folder {Path(name).name}", away) from away
+    if not is_here:
+        raise ConfigError(
+            f"repository folder {name}: not below the worker's workspaces root {root.path}; start "
+            "it where LONGHAUL_WORKSPACES names that folder"
+        )
+    return f"file://{staged.absolute()}"
+
+
+def _is_fetched_folder(tree: pygit2.Tree, path: str) -> bool:
+    try:
+        return isinstance(tree[path], pygit2.Tree)
+    except KeyError:
+        return False
+
+
+def _write_fetch_record(path: Path, text: str) -> None:
+    """Write the file atomically and sync it to disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    draft.write_text(text)
+    fsync_path(draft)
+    draft.replace(path)

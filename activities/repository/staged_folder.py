@@ -1,0 +1,322 @@
+"""A folder as the start of a job: copied into a git repository without ignored files.
+
+The top folder of a git work tree keeps its history. The job starts from its commit if nothing was
+changed since, else from a new commit on top of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pygit2
+from pygit2.enums import FileMode
+
+from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes
+from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
+from activities.checkpoints.git import run_git
+from activities.checkpoints.journal_records import BLOB, COMMIT, TREE, JournalRecord
+from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.pack_writer import PackWriter
+from activities.checkpoints.remote_files import fetch_remote_folder
+from activities.checkpoints.sharded_tree import (
+    EXECUTABLE,
+    FILE,
+    FOLDER,
+    LINK,
+    TreeEntry,
+    encode_tree_shard,
+)
+from activities.projects.project_repository import EMAIL, MAIN, ProjectRepository, is_git_folder
+from activities.repository.bounds import RepositoryBounds
+from config.schema.agent import ConfigError
+from protocol.repository import STAGED
+
+WHO = f"longhaul <{EMAIL}>"
+
+
+def stage_folder(path: Path, staged: Path, bounds: RepositoryBounds) -> str:
+    """Copy a folder into a repository below `staged`; return `staged:<repository>/<name>`.
+
+    Raises:
+        ConfigError: It is no folder, cannot be read, has no files, or is too large.
+        GitNotInstalled: It is a git work tree, and this host has no git program.
+        OSError: The disk is full.
+    """
+    source = f"folder {path.name or path}"
+    if not path.is_dir():
+        why = "it is a file, and no folder" if path.exists() else "there is no such folder"
+        raise ConfigError(f"repository folder {path}: {why}")
+    if (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir():
+        raise ConfigError(
+            f"repository folder {path}: it is a bare repository; begin from its commits by url, "
+            f"for example --repository {path.absolute().as_uri()}"
+        )
+    staged.mkdir(parents=True, exist_ok=True)
+    draft = staged / f".{secrets.token_hex(6)}"
+    try:
+        repository = ProjectRepository.create(draft)
+        if (path / ".git").exists():
+            commit = _stage_work_tree(path, repository, source, bounds)
+        else:
+            commit = _StagedFolderPack(path, repository, source, bounds).take()
+        repository.set_branch(MAIN, commit)
+        target = staged / f"repository-{commit}.git"
+        with suppress(OSError):  # it was staged before
+            draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return f"{STAGED}{target.name}/{path.name}"
+
+
+def staged_folder_commit(name: str) -> str:
+    """The commit that a staged repository ends at, from its name. Raises ValueError."""
+    if (match := re.fullmatch(r"repository-([0-9a-f]{40})\.git", name)) is None:
+        raise ValueError(f"{name} is no staged folder")
+    return match[1]
+
+
+def fetch_staged_folder(name: str, staged: Path, remote: str) -> bool:
+    """Bring a staged folder's repository from the remote; False if the remote has none.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable, OSError.
+    """
+    draft = staged / f".{secrets.token_hex(6)}"
+    staged.mkdir(parents=True, exist_ok=True)
+    try:
+        repository = ProjectRepository.create(draft)
+        if fetch_remote_folder(remote, name, draft) != staged_folder_commit(name):
+            return False
+        repository.set_branch(MAIN, staged_folder_commit(name))
+        with suppress(OSError):  # another attempt was faster
+            draft.rename(staged / name)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return True
+
+
+def _stage_work_tree(
+    path: Path, repository: ProjectRepository, source: str, bounds: RepositoryBounds
+) -> str:
+    """Return a commit of the work tree's current files, as git itself sees them."""
+    parent = _fetch_staged_history(path, repository)
+    index = repository.path / "work-tree-index"
+
+    def ask(*arguments: str) -> str:
+        variables = {
+            "GIT_INDEX_FILE": str(index),
+            "GIT_OBJECT_DIRECTORY": str(repository.path / "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
+        }
+        return run_git(None, "-C", str(path), *arguments, variables=variables)
+
+    try:
+        place = ["-C", str(path), "rev-parse", "--path-format=absolute", "--git-path"]
+        objects = run_git(None, *place, "objects").rstrip("\n")
+        own_index = Path(run_git(None, *place, "index").rstrip("\n"))
+        if own_index.exists():
+            # The index lets git skip unchanged files.
+            shutil.copyfile(own_index, index)
+        listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
+        _check_staged_files(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
+        ask("-c", "advice.addEmbeddedRepo=false", "add", "--all")
+        tree = ask("write-tree").strip()
+    except RemoteUnavailable as failed:
+        raise ConfigError(f"repository {source}: {failed}") from None
+    if tree == EMPTY_TREE.hex():
+        raise ConfigError(_empty_staged_folder_error(source))
+    if parent is not None and str(parent.tree_id) == tree:
+        return str(parent.id)
+    parents = [str(parent.id)] if parent else []
+    message = f"{'Uncommitted changes' if parent else 'Files'} of {path.name}\n"
+    return repository.commit(tree, parents, message, parent.commit_time if parent else 0)
+
+
+def _fetch_staged_history(path: Path, repository: ProjectRepository) -> pygit2.Commit | None:
+    """Fetch the checked-out commit with its history; return None if nothing is committed yet."""
+    try:
+        address, spec = f"file://{path.absolute()}", f"+HEAD:refs/heads/{MAIN}"
+        run_git(repository.path, "fetch", "--quiet", "--no-tags", address, spec)
+    except RemoteUnavailable:
+        return None
+    tip = repository.git.lookup_reference(f"refs/heads/{MAIN}")
+    return repository.get_commit(str(tip.target))
+
+
+def _check_staged_files(
+    path: Path, names: list[str], source: str, bounds: RepositoryBounds
+) -> None:
+    """Raise ConfigError if the files exceed the limits, before git reads them."""
+    total = 0
+    for count, name in enumerate(names, 1):
+        with suppress(OSError):  # it was deleted, or its name is not UTF-8
+            size = (path / name).lstat().st_size
+            bounds.check_file(source, name, size)
+            total += size
+        bounds.check_files(source, count)
+        bounds.check_bytes(source, total, "its files have")
+
+
+def _empty_staged_folder_error(source: str) -> str:
+    return f"repository {source}: there is no file in it, or .gitignore names them all"
+
+
+class _StagedFolderPack:
+    """Writes a folder's files, trees and commit as one pack."""
+
+    def __init__(
+        self, path: Path, repository: ProjectRepository, source: str, bounds: RepositoryBounds
+    ) -> None:
+        self._path, self._source, self._bounds = path, source, bounds
+        self._writer = PackWriter(repository.path / "objects")
+        self._count = self._bytes = 0
+        self._newest = 0
+        self._listed: set[str] | None = None
+
+    def take(self) -> str:
+        """Write everything and return the commit's id."""
+        with _open_staging_ignore_rules(self._path) as (reader, prefix):
+            self._reader, self._prefix = reader, prefix
+            try:
+                self._listed = _list_staged_files(self._path, reader, prefix)
+            except GitNotInstalled:
+                self._listed = None
+            except RemoteUnavailable as failed:
+                raise ConfigError(f"repository {self._source}: {failed}") from None
+            tree = self._write_folder(self._path, "")
+        if tree == EMPTY_TREE:
+            self._writer.discard()
+            raise ConfigError(_empty_staged_folder_error(self._source))
+        lines = [f"tree {tree.hex()}"]
+        lines += [f"{role} {WHO} {self._newest} +0000" for role in ("author", "committer")]
+        message = name_to_bytes(f"Files of {self._path.name}\n")
+        commit = self._add_object(COMMIT, "\n".join(lines).encode() + b"\n\n" + message)
+        self._writer.finish()
+        return commit.hex()
+
+    def _write_folder(self, folder: Path, above: str) -> bytes:
+        """Write the folder and return its tree id."""
+        entries: dict[bytes, TreeEntry] = {}
+        try:
+            listing = list(os.scandir(os.fsencode(folder)))
+        except OSError as error:
+            raise ConfigError(f"repository {self._source}: {error}") from None
+        for item in listing:
+            name = name_from_bytes(item.name)
+            if (
+                not is_git_folder(name)
+                and (entry := self._write_entry(item, f"{above}{name}")) is not None
+            ):
+                entries[item.name] = entry
+        return self._add_object(TREE, encode_tree_shard(entries)) if entries else EMPTY_TREE
+
+    def _write_entry(self, item: os.DirEntry[bytes], path: str) -> TreeEntry | None:
+        """Write one entry; return None if it is left out."""
+        place = Path(os.fsdecode(item.path))
+        if item.is_dir(follow_symlinks=False):
+            if self._is_ignored(f"{path}/"):
+                return None
+            if (place / ".git").exists():
+                return _staged_submodule_entry(place)
+            tree = self._write_folder(place, f"{path}/")
+            return None if tree == EMPTY_TREE else TreeEntry(FOLDER, tree)
+        if self._is_ignored(path):
+            return None
+        status = item.stat(follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            # Keep the target exactly; `Path` would normalise it.
+            return TreeEntry(LINK, self._add_object(BLOB, os.readlink(item.path)))  # noqa: PTH115
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        self._count += 1
+        self._bytes += status.st_size
+        self._newest = max(self._newest, int(status.st_mtime))
+        self._bounds.check_files(self._source, self._count)
+        self._bounds.check_file(self._source, path, status.st_size)
+        self._bounds.check_bytes(self._source, self._bytes, "its files have")
+        try:
+            data = place.read_bytes()
+        except OSError as error:
+            raise ConfigError(f"repository {self._source}: {error}") from None
+        mode = EXECUTABLE if status.st_mode & stat.S_IXUSR else FILE
+        return TreeEntry(mode, self._add_object(BLOB, data))
+
+    def _add_object(self, kind: int, data: bytes) -> bytes:
+        record = JournalRecord.create(kind, data)
+        self._writer.add(record)
+        return record.id
+
+    def _is_ignored(self, path: str) -> bool:
+        if self._listed is not None:
+            return path not in self._listed
+        try:
+            return bool(self._reader.path_is_ignored(f"{self._prefix}{path}"))
+        except (ValueError, UnicodeError, pygit2.GitError):
+            return False  # libgit2 cannot check such a name
+
+
+def _staged_submodule_entry(place: Path) -> TreeEntry | None:
+    """Return a repository of its own as git adds one; None if nothing is committed there."""
+    try:
+        head = pygit2.Repository(str(place)).head
+    except pygit2.GitError:
+        return None
+    return TreeEntry(FileMode.COMMIT, bytes.fromhex(str(head.target)))
+
+
+def _list_staged_files(path: Path, reader: pygit2.Repository, prefix: str) -> set[str]:
+    """Return the files that are not ignored, and the folders on the way to them with a slash.
+
+    libgit2 overlooks a pattern with `!` that takes back one of another folder's `.gitignore`, so
+    git itself says what is ignored.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable: as for `run_git`.
+    """
+    # Within a work tree of other files git finds the repository by itself.
+    about = [] if prefix else ["--git-dir", reader.path, "--work-tree", str(path.absolute())]
+    listed = run_git(
+        None,
+        *("-C", str(path.absolute()), *about),
+        *("ls-files", "-z", "--cached", "--others", "--exclude-standard"),
+        errors="surrogateescape",
+    )
+    names = set(listed.split("\0")) - {""}
+    parents = {
+        f"{'/'.join(parts[:depth])}/"
+        for parts in (name.rstrip("/").split("/") for name in names)
+        for depth in range(1, len(parts))
+    }
+    # A repository within is listed with a slash, a submodule of the work tree without.
+    modules = {f"{name}/" for name in names if prefix and (path / name / ".git").exists()}
+    return names | parents | modules
+
+
+@contextmanager
+def _open_staging_ignore_rules(path: Path) -> Iterator[tuple[pygit2.Repository, str]]:
+    """Yield a repository that evaluates the folder's `.gitignore` files, and the prefix for its
+    paths.
+
+    In a work tree the files above the folder apply too, unless they ignore the folder itself.
+    """
+    if around := pygit2.discover_repository(str(path)):
+        reader = pygit2.Repository(around)
+        top = Path(reader.workdir) if reader.workdir else None
+        if top and path.resolve().is_relative_to(top.resolve()):
+            prefix = f"{path.resolve().relative_to(top.resolve())}/"
+            if not reader.path_is_ignored(prefix):
+                yield reader, prefix
+                return
+    with TemporaryDirectory() as place:
+        bare = pygit2.init_repository(place, bare=True)
+        bare.config["core.bare"] = False
+        bare.config["core.worktree"] = str(path.absolute())
+        yield pygit2.Repository(place), ""

@@ -1,0 +1,94 @@
+"""The context of a tool call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from activities.checkpoints import Files, Root, parse_path
+from activities.checkpoints.entries import with_entry
+from activities.job.conversation import Conversation
+from config.schema.agent import AgentConfig
+from protocol.handoffs import ProjectLink
+from protocol.job_state import JobState
+from protocol.repository import RepositoryLink
+from protocol.requests import Pending
+
+
+def no_tool_heartbeat() -> None:
+    """Do nothing; for tools that run as local activities, which need no heartbeat."""
+
+
+@dataclass(frozen=True)
+class ViewedImage:
+    """An image to show to the model."""
+
+    data: bytes
+    mime: str
+    pointer: str
+    """Description of the image in words."""
+    tokens: int
+
+
+@dataclass
+class ToolContext:
+    """The job as one call sees it. A tool changes `files` by assigning the new value.
+
+    The runner compares `files` before and after, and refuses the whole call if it changed a
+    protected path, so tools need not check ownership.
+    """
+
+    files: Files
+    reads: Files
+    """For each path read in this phase, its content at that time."""
+    changes: Files
+    """For each path changed since the job began, the number of the step that last changed it."""
+    state: JobState
+    config: AgentConfig
+    conversation: Conversation
+    """Conversation of the running phase."""
+    history: Files
+    """Conversations of earlier phases, one folder each, by number."""
+    root: Root
+    """The worker's root, where shared stores are by default."""
+    job: str
+    """The job's id."""
+    key: str
+    """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
+    activity_id: str = ""
+    """The activity that makes the call. A call that is resumed is made by another activity."""
+    attempt: int = 1
+    """Attempt number, if earlier attempts may have run on another host; else 1."""
+    project_id: str = ""
+    """The project it works for; empty without one."""
+    project_link: ProjectLink | None = None
+    """The project's handoff."""
+    repository: RepositoryLink | None = None
+    """The job's repository."""
+    earlier_jobs: Sequence[str] = ()
+    """Earlier jobs of the project with the same task."""
+    commit: str = ""
+    """The checkpoint that the call starts from."""
+    time_ms: int = 0
+    """When the call was scheduled, in epoch milliseconds by the server; grows from call to call."""
+    command_failure: str = ""
+    """How a failed command ended, which the model has to read before its next calls run."""
+    heartbeat: Callable[[], None] = no_tool_heartbeat
+    waited_seconds: int = 0
+    """For `wait`: seconds that have passed."""
+    pending: Pending | None = None
+    """Progress of a call that is not finished."""
+    held: dict[str, Any] = field(default_factory=dict)
+    """State that the previous turn of the call left for this one."""
+    images: list[ViewedImage] = field(default_factory=list)
+    """Images to show to the model after the result, in order."""
+    answer: str = ""
+    """For `delegate`: the helper's answer."""
+    gives_up: bool = False
+    """Whether to cancel the call's task."""
+
+    def note_read(self, path: str) -> None:
+        """Record the file's current version as read: an edit is refused if it has changed since."""
+        parts = parse_path(path)
+        self.reads = with_entry(self.reads, "/".join(parts), self.files.tree_entry(parts))

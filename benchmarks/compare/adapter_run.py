@@ -1,0 +1,46 @@
+"""One run of one adapter, in this process: `python -m benchmarks.compare.adapter_run NAME TASK`.
+
+TASK is JSON; the last printed line is the outcome as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.compare.adapter_task import (
+    Outcome,
+    Task,
+    begin_adapter_task,
+    disable_adapter_telemetry,
+)
+
+
+async def run_adapter(name: str, task: Task) -> Outcome:
+    """Run the adapter and return the outcome with the files it wrote."""
+    adapter: Any = importlib.import_module(f"benchmarks.compare.adapters.{name}")
+    outcome: Outcome = await adapter.run(task)
+    files = outcome.made if outcome.made is not None else _read_adapter_run_files(task.files)
+    return Outcome(**{**asdict(outcome), "made": files})
+
+
+def _read_adapter_run_files(files: Path) -> dict[str, str]:
+    paths = sorted(path for path in files.rglob("*") if path.is_file())
+    return {str(path.relative_to(files)): path.read_text() for path in paths}
+
+
+def main() -> None:
+    disable_adapter_telemetry()
+    task = Task(**json.loads(sys.argv[2]))
+    begin_adapter_task(task)
+    outcome = asyncio.run(run_adapter(sys.argv[1], task))
+    print(json.dumps(asdict(outcome)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

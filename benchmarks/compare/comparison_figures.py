@@ -1,0 +1,122 @@
+"""Computes the table's figures from the endpoint's log and an adapter's outcome."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+
+from benchmarks.compare.adapter_task import Outcome
+from benchmarks.drifting_model import ITEMS, drifting_file_content, drifting_file_path
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One long run. A step is a model call with what follows it."""
+
+    ended: str
+    error: str
+    calls: int
+    files: int
+    """Number of written files."""
+    seconds: float
+    ms: float
+    first_ms: float
+    """Milliseconds per step in the first tenth."""
+    last_ms: float
+    bytes_first: float
+    """Recorded per step in the first tenth."""
+    bytes_last: float
+    bytes_all: int
+    """Recorded by the end, including any other store."""
+    prompt_last: int
+    """Size of the largest prompt in bytes."""
+    runs: int
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """Results of the drifting model's runs."""
+
+    seeds: int
+    made: float
+    """Mean over the seeds of the number of items made."""
+    least: int
+    whole: int
+    """Number of runs in which every item was made."""
+    calls: float
+    ends: dict[str, int]
+    """How the runs ended, and how often."""
+
+
+def call_arrival_figures(log: Path, model: str) -> list[tuple[float, int]]:
+    """Return arrival time in seconds and size in bytes of each call of this model."""
+    if not log.exists():
+        return []
+    lines = (json.loads(line) for line in log.read_text().splitlines())
+    return [(arrived, size) for arrived, name, size in lines if name == model]
+
+
+def figures_by_step(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Steps:
+    took = [(after - before) * 1000 for (before, _), (after, _) in pairwise(calls)]
+    tenth = max(1, len(took) // 10)
+    first, last = _recorded_slope_figures(outcome.recorded)
+    recorded = outcome.recorded[-1][1] if outcome.recorded else 0
+    return Steps(
+        ended=outcome.ended,
+        error=outcome.error,
+        calls=len(calls),
+        files=len(outcome.made or ()),
+        seconds=sum(took) / 1000,
+        ms=mean(took) if took else 0.0,
+        first_ms=mean(took[:tenth]) if took else 0.0,
+        last_ms=mean(took[-tenth:]) if took else 0.0,
+        bytes_first=first,
+        bytes_last=last,
+        bytes_all=recorded + outcome.store,
+        prompt_last=max((size for _, size in calls), default=0),
+        runs=outcome.runs,
+    )
+
+
+def _recorded_slope_figures(recorded: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Return recorded bytes per step in the first and in the last tenth."""
+    marks = sorted(dict(recorded).items())
+    if len(marks) < 2:
+        return 0.0, 0.0
+    tenth = max(1, (len(marks) - 1) // 10)
+    return _recorded_slope_figure(marks[0], marks[tenth]), _recorded_slope_figure(
+        marks[-1 - tenth], marks[-1]
+    )
+
+
+def _recorded_slope_figure(low: tuple[int, int], high: tuple[int, int]) -> float:
+    return (high[1] - low[1]) / (high[0] - low[0])
+
+
+def drift_comparison_figures(runs: Sequence[tuple[Outcome, int]]) -> Drifted:
+    """Summarise outcomes, each with its number of model calls."""
+    counts = [_count_right_items(outcome.made or {}) for outcome, _ in runs]
+    return Drifted(
+        seeds=len(runs),
+        made=mean(counts),
+        least=min(counts),
+        whole=counts.count(ITEMS),
+        calls=mean(calls for _, calls in runs),
+        ends=dict(Counter(_outcome_end(outcome) for outcome, _ in runs)),
+    )
+
+
+def _count_right_items(files: dict[str, str]) -> int:
+    """Count items whose file has the right content."""
+    return sum(
+        files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
+    )
+
+
+def _outcome_end(outcome: Outcome) -> str:
+    return outcome.error.partition(":")[0] if outcome.ended == "stopped" else outcome.ended

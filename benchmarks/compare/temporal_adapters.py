@@ -1,0 +1,96 @@
+"""Shared by the runners on Temporal: the server, the wait for the end, and the history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from temporalio.client import Client, Plugin, WorkflowFailureError, WorkflowHandle
+
+from benchmarks.compare.adapter_task import Outcome, Task, failed_adapter_outcome
+from benchmarks.histories import workflow_histories
+from engine.development import development_server
+
+QUEUE = "compare"
+WORKFLOW = "run"
+FAILING = 5
+"""Seconds of failing workflow tasks after which a run is given up."""
+
+
+@asynccontextmanager
+async def serve_temporal_for_adapter(plugins: Sequence[Plugin]) -> AsyncIterator[Client]:
+    """Start a server and yield a client with these plugins."""
+    async with development_server(ui=False) as running:
+        yield await Client.connect(running.address, plugins=plugins)
+
+
+async def adapter_workflow_outcome(
+    client: Client, handle: WorkflowHandle[Any, Any], task: Task, model: str
+) -> Outcome:
+    """Wait for the workflow's end and return its outcome.
+
+    Args:
+        client: Client of its server.
+        handle: Handle of the workflow.
+        task: Has the time limit.
+        model: Type of the activity that calls the model, or a part of it.
+    """
+    outcome = Outcome("finished")
+    try:
+        async with asyncio.timeout(task.cap):
+            await _await_adapter_workflow(handle)
+    except TaskFails as error:
+        outcome = Outcome("stopped", f"{await _adapter_workflow_task_failure(handle)}{error}")
+        await handle.terminate()
+    except TimeoutError:
+        outcome = Outcome("time")
+        await handle.terminate()
+    except WorkflowFailureError as error:
+        outcome = failed_adapter_outcome(error)
+    recorded, runs = await measure_adapter_history(client, handle.id, model)
+    return Outcome(outcome.ended, outcome.error, recorded, runs=runs)
+
+
+class TaskFails(Exception):
+    """The workflow has not ended, but its task fails and is retried for ever."""
+
+
+async def _await_adapter_workflow(handle: WorkflowHandle[Any, Any]) -> None:
+    """Wait for the result. Raises TaskFails."""
+    waiting = asyncio.ensure_future(handle.result())
+    failing = 0
+    try:
+        while not (await asyncio.wait([waiting], timeout=1.0))[0]:
+            described = (await handle.describe()).raw_description
+            failing = failing + 1 if described.pending_workflow_task.attempt > 1 else 0
+            if failing > FAILING:
+                raise TaskFails(" (its workflow task is tried again for ever)")
+        await waiting
+    finally:
+        waiting.cancel()
+
+
+async def _adapter_workflow_task_failure(handle: WorkflowHandle[Any, Any]) -> str:
+    """Return type and text of the error in the last failed workflow task."""
+    for event in reversed((await handle.fetch_history()).events):
+        failure = event.workflow_task_failed_event_attributes.failure
+        if failure.message:
+            return f"{failure.application_failure_info.type}: {failure.message[:200]}"
+    return "unknown"
+
+
+async def measure_adapter_history(
+    client: Client, workflow: str, model: str
+) -> tuple[list[tuple[int, int]], int]:
+    """Return bytes of history by model calls over all runs of the chain, and the number of runs."""
+    runs = await workflow_histories(client, workflow)
+    recorded: list[tuple[int, int]] = []
+    size = 0
+    for events in runs:
+        for event in events:
+            if model in event.activity_task_scheduled_event_attributes.activity_type.name:
+                recorded.append((len(recorded), size))
+            size += event.ByteSize()
+    return [*recorded, (len(recorded), size)], len(runs)

@@ -1,0 +1,71 @@
+"""The zero-cost model behind a local port, for hundreds of calls that wait at once.
+
+It is one loop that reads only the end of a request, so that the load on the machine is the
+worker's. `python -m benchmarks.latent_model` prints its address; a GET returns the number of calls
+received.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from benchmarks.bare_engine import bare_latencies
+from benchmarks.zero_cost import ZeroCost
+from benchmarks.zero_cost_transport import EVENTS, zero_cost_answer_events
+
+GONE = (asyncio.IncompleteReadError, ConnectionError)
+
+
+class Latent:
+    """Answers chat completions after `delay` seconds on average."""
+
+    def __init__(self, model: ZeroCost, delay: float) -> None:
+        self._model = model
+        self._latencies = bare_latencies(delay)
+        self._calls = 0
+
+    async def serve(self, report: Callable[[str], None]) -> None:
+        """Serve until cancelled; call `told` with the address."""
+        async with await asyncio.start_server(self._connected, "127.0.0.1", backlog=1024) as server:
+            host, port = server.sockets[0].getsockname()
+            report(f"http://{host}:{port}/v1")
+            await server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(*GONE):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = int(head.partition(b"\r\ncontent-length:")[2].partition(b"\r")[0] or 0)
+                body = await reader.readexactly(length)
+                writer.write(await self._reply(body))
+                await writer.drain()
+        writer.close()
+
+    async def _reply(self, body: bytes) -> bytes:
+        kind, body_bytes = "text/plain", str(self._calls).encode()
+        if body:
+            self._calls += 1
+            kind, body_bytes = EVENTS["content-type"], zero_cost_answer_events(self._model, body)
+            await asyncio.sleep(next(self._latencies))
+        head = (
+            f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body_bytes)}\r\n\r\n"
+        )
+        return head.encode() + body_bytes
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.latent_model", description=__doc__)
+    options.add_argument("--delay", type=float, default=15.0, help="seconds a call takes")
+    options.add_argument(
+        "--steps", type=int, default=1000, help="model calls of the tactical phase"
+    )
+    arguments = options.parse_args()
+    latent = Latent(ZeroCost(steps=arguments.steps), arguments.delay)
+    asyncio.run(latent.serve(lambda address: print(f"listening on {address}", flush=True)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Recurring mistakes by pattern, over jobs in chronological order. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row
+
+from activities.learning.trace_patterns import Pattern, extract_patterns
+from cli.report.data import MOST_COMPARED, MOST_HABITS, Habit, Repeats
+from cli.report.sanitize import sanitize_line
+from config.learned_guards import LearnedRevision
+
+OFTEN = 2
+"""Number of traces from which a mistake counts as repeated."""
+
+
+def find_habits(
+    rows: Sequence[Row[Any]],
+    learned: Sequence[LearnedRevision],
+    ended: Mapping[str, int],
+    *,
+    job: str = "",
+) -> list[Habit]:
+    """Return what was refused or corrected repeatedly, most frequent first.
+
+    Args:
+        rows: Traces of the compared jobs.
+        learned: Newest revisions of guards; what a guard refuses, or would, counts for the pattern
+            it came from.
+        ended: End times of jobs of the same kind, which may have no traces; epoch seconds by job.
+        job: The job the report is about; if set, only patterns of several jobs or of this one are
+            returned.
+    """
+    newest = {row.job: row.at for row in sorted(rows, key=lambda row: row.at)}
+    order = sorted({**newest, **ended}.items(), key=lambda item: (item[1], item[0]))
+    jobs = [name for name, _ in order][-MOST_COMPARED:]
+    patterns = extract_patterns(rows)
+    guards_by_pattern = [(pattern, _guards_from_habit(pattern, learned)) for pattern in patterns]
+    guard_names = {name for _, names in guards_by_pattern for name in names}
+    habits = []
+    for pattern, names in guards_by_pattern:
+        if pattern.guard in guard_names:
+            # Its pattern includes the refusals of this guard.
+            continue
+        of_guard = [row for row in rows if row.guard in names and row.type == "violation"]
+        every = [*pattern.traces, *of_guard]
+        jobs_met = {row.job for row in every}
+        if len(every) >= OFTEN and (not job or job in jobs_met or len(jobs_met) > 1):
+            habits.append(
+                _build_habit(pattern, every, [g for g in learned if g.name in names], jobs, job)
+            )
+    return sorted(habits, key=lambda habit: -habit.times)[:MOST_HABITS]
+
+
+def _build_habit(
+    pattern: Pattern,
+    rows: Sequence[Row[Any]],
+    guards: Sequence[LearnedRevision],
+    jobs: Sequence[str],
+    job: str,
+) -> Habit:
+    return Habit(
+        agent=sanitize_line(pattern.agent, 100),
+        tool=sanitize_line(pattern.tool, 100),
+        by=sanitize_line(f"{pattern.source} {pattern.guard}".strip(), 100),
+        lesson=sanitize_line(pattern.lesson, 200),
+        trend=pattern.trend,
+        guards=[f"{sanitize_line(guard.name, 100)} ({guard.stage})" for guard in guards],
+        jobs=[
+            Repeats(
+                job=sanitize_line(name, 100),
+                refused=sum(row.job == name and not row.stage for row in rows),
+                tried=sum(row.job == name and bool(row.stage) for row in rows),
+                here=name == job,
+            )
+            for name in jobs
+        ],
+    )
+
+
+def _guards_from_habit(pattern: Pattern, learned: Sequence[LearnedRevision]) -> set[str]:
+    """Return names of guards whose evidence includes traces of the pattern."""
+    numbers = {row.id for row in pattern.traces}
+    named = {entry.name: " ".join(entry.evidence[1:]) for entry in learned if entry.guard}
+    return {
+        name
+        for name, text in named.items()
+        if numbers & {int(number) for number in re.findall(r"\bT(\d+)\b", text)}
+    }

@@ -1,0 +1,190 @@
+"""The worker process: it serves until a signal stops it, then drains."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import logging
+import os
+import resource
+import signal
+import sys
+from functools import partial
+from typing import NoReturn
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.common import MetricMeter
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import WorkerDeploymentConfig
+
+from config.layers import configuration_layers
+from config.schema.agent import ConfigError
+from engine import health, logs, telemetry, waiting_jobs
+from engine.connection import (
+    connect_client,
+    describe_model_connection,
+    task_queue,
+    workspaces_root,
+)
+from engine.deployment import version_label, worker_deployment
+from engine.errors import SetupError
+from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
+from engine.otel import exports
+from engine.root import check_root_writable, open_root
+from engine.service import build_worker
+from engine.supervisor import SUPERVISED
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+FILES = 8192
+"""Open files that suffice for a worker with all slots in use."""
+PUSH_SECONDS = 5.0
+"""Seconds that a stopping worker spends on outstanding pushes to remotes."""
+
+
+def exit_worker_process(code: int) -> NoReturn:
+    """Flush the output and end the process immediately with this exit code.
+
+    The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300) and
+    so turn success into a failure code; `os._exit` skips that.
+    """
+    exports.flush_optional_exports()
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream:  # None if it was closed before the start
+                stream.flush()
+        except (OSError, ValueError):  # the pipe's reader has gone
+            continue
+    os._exit(code)
+
+
+def run_worker_process() -> NoReturn:
+    """Run a worker until SIGINT or SIGTERM, then exit the process."""
+    try:
+        logs.set_up_logging()
+        asyncio.run(serve_worker_process())
+    except (SetupError, ConfigError) as error:
+        print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
+        exit_worker_process(CANNOT_START)
+    except KeyboardInterrupt:  # there was nothing to drain yet
+        exit_worker_process(INTERRUPTED)
+    except Exception:
+        logging.exception("the worker failed")
+        exit_worker_process(FAILED)
+    exit_worker_process(0)
+
+
+async def serve_worker_process() -> None:
+    """Serve jobs until a signal, then let running steps end; other workers take over the rest.
+
+    Raises:
+        SetupError: the workspaces root, the worker's version, Temporal's server or namespace, or an
+            address to serve at is unusable.
+        ConfigError: a folder of LONGHAUL_CONFIG, the address of a store or graph, or a tool is
+            invalid.
+    """
+    version = worker_deployment()
+    _raise_file_limit()
+    configuration_layers()
+    check_root_writable(workspaces_root())
+    _check_worker_process_addresses()
+    async with telemetry.metrics_runtime() as runtime:
+        meter = runtime.metric_meter if runtime else None
+        await _serve_connected_worker_process(await connect_client(runtime=runtime), version, meter)
+
+
+def _check_worker_process_addresses() -> None:
+    """Check addresses only: waiting cannot fix a wrong address, but a server may come up later.
+
+    Raises:
+        ConfigError: the address of the store or the graph is invalid, or its driver is missing.
+    """
+    if os.environ.get("LONGHAUL_STORE_URL"):
+        from activities.stores import errors, relational_store  # noqa: PLC0415 - loads the database library
+
+        try:
+            relational_store.check_store_address()
+        except errors.StoreUnavailableError as error:
+            raise ConfigError(str(error)) from None
+    if os.environ.get("LONGHAUL_GRAPH_URL"):
+        from activities.requirements import graph  # noqa: PLC0415 - loads what only activities need
+
+        try:
+            graph.check_graph_address()
+        except graph.GraphUnavailableError as error:
+            raise ConfigError(str(error)) from None
+
+
+async def _check_worker_namespace(client: Client) -> None:
+    """Check the namespace early: the SDK does so in the running worker, with a stack trace."""
+    try:
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=client.namespace), retry=True
+        )
+    except RPCError as error:
+        if error.status == RPCStatusCode.UNIMPLEMENTED:
+            return
+        raise SetupError(
+            f"the namespace {client.namespace} cannot be used ({' '.join(error.message.split())}); "
+            "set TEMPORAL_NAMESPACE to one that exists and that the credentials are for"
+        ) from None
+
+
+async def _serve_connected_worker_process(
+    client: Client, version: WorkerDeploymentConfig | None, meter: MetricMeter | None
+) -> None:
+    await _check_worker_namespace(client)
+    # Import late: loading all activities takes seconds, wasted if the server is missing.
+    root = open_root(workspaces_root())
+    worker = build_worker(client, root=root, deployment=version)
+    # Loaded modules stay for good. Scanning them at every full collection would pause all jobs
+    # for a good part of a second.
+    gc.freeze()
+    stop = asyncio.Event()
+    _handle_stop_signals(stop)
+    ready = partial(health.readiness_problem, worker, client, workspaces_root(), stop)
+    async with health.serve_health(ready), worker, waiting_jobs.waiting_gauge(client, meter):
+        ready_line = (
+            f"worker ready: task queue {task_queue()}, {version_label(version)}"
+            f"workspaces {workspaces_root()}, "
+            f"model endpoint {describe_model_connection()}"
+        )
+        print(logs.log_line(ready_line), flush=True)
+        await stop.wait()
+        print(logs.log_line("worker draining: running steps end, then it stops"), flush=True)
+    # Import by name and late, like all activities (`engine.service`).
+    pushes = importlib.import_module("activities.job.push").PUSHES
+    await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
+
+
+def _raise_file_limit() -> None:
+    """Raise the limit of open files: a thousand connections for model calls need more than the
+    usual 1,024."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+    if allowed != resource.RLIM_INFINITY and allowed < enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, most))
+
+
+def _handle_stop_signals(stop: asyncio.Event) -> None:
+    """Handle stop signals: the first one drains, a second one exits at once."""
+
+    def on_signal() -> None:
+        if stop.is_set():
+            print(logs.log_line("worker left without draining", "WARNING"), file=sys.stderr)
+            exit_worker_process(INTERRUPTED)
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, on_signal)
+    if os.environ.get(SUPERVISED):
+        # Nothing is ever written there: it becomes readable when the supervisor ends.
+        loop.add_reader(sys.stdin.fileno(), _stop_with_supervisor, loop, stop)
+
+
+def _stop_with_supervisor(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    loop.remove_reader(sys.stdin.fileno())
+    stop.set()

@@ -1,0 +1,407 @@
+"""What workflow code remembers of a job; carried over when the job continues as new."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from protocol.course import Course
+from protocol.endings import JobResult, Outcome
+from protocol.helpers import Helper
+from protocol.job_state import Data, JobState
+from protocol.notifications import Notifying
+from protocol.repository import PinnedSource, Publish
+from protocol.requests import Call, Pending, Usage
+from protocol.start import JobLimits, PrepareReply
+from protocol.tools import ToolRoute
+from protocol.traces import Trace
+
+Status = Literal["running", "waiting"] | Outcome
+WaitReason = Literal[
+    "clarification",
+    "approval",
+    "review",
+    "stuck",
+    "rewinds",
+    "budget",
+    "credentials",
+    "endpoint",
+    "tool",
+    "storage",
+    "dependency",
+    "paused",
+]
+RECENT_CHECKPOINTS = 20
+MOST_BYTES = 1_900_000
+"""Most bytes of a record that is carried over: the server takes 2 MB in one payload."""
+
+
+class WaitState(Data):
+    """Why a job waits, and what a person should do about it, in one sentence."""
+
+    reason: WaitReason
+    message: str
+    remedy: str
+    about: dict[str, str] = Field(default_factory=dict)
+    """Text of the agent that people must see verbatim."""
+    trying: bool = False
+    """Whether the job keeps retrying on its own meanwhile."""
+
+
+class WaitTimer(Data):
+    """A running `wait`, in epoch seconds."""
+
+    started: float
+    ends: float
+
+    @property
+    def seconds(self) -> int:
+        """Its length in seconds, as reported to the model."""
+        return round(self.ends - self.started)
+
+
+class ReceivedSignal(Data):
+    """A signal as received; it is decoded when the job next processes its inbox."""
+
+    signal: str
+    payload: dict[str, Any] = Field(default_factory=dict)
+    at: int = 0
+    """Time of receipt, epoch seconds."""
+
+    @property
+    def by(self) -> str:
+        """The sender; empty when the payload names none."""
+        return str(self.payload.get("by") or "")
+
+
+class PersonAct(Data):
+    """What a person did to a job by a signal."""
+
+    at: int
+    """Time of receipt of the signal, epoch seconds."""
+    by: str = ""
+    """The sender; empty when the payload named none."""
+    phase: int = 0
+    signal: str
+    did: str
+    """The act as a predicate: `paused the job`."""
+    id: str = ""
+    """Id of the request that they answered; empty without one."""
+    detail: str = ""
+    """The person's words, or the subject of the act."""
+    refused: str = ""
+    """Why the job refused it; empty when accepted."""
+
+    @property
+    def line(self) -> str:
+        """`ada@host told the agent at 2026-11-25 11:20:03 UTC: Use metric units.`"""
+        when = datetime.fromtimestamp(self.at, UTC)
+        id_ = f" ({self.id})" if self.id else ""
+        return self._sentence(f"{id_} at {when:%Y-%m-%d %H:%M:%S} UTC")
+
+    @property
+    def timeless_line(self) -> str:
+        """`line` without the time, for checkpoint files: these must not depend on a clock."""
+        return self._sentence("")
+
+    def _sentence(self, when: str) -> str:
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.by or 'A person'} {self.did}{when}{detail}"
+
+
+class Question(Data):
+    """A question of the agent to a person."""
+
+    id: str
+    question: str
+    default: str
+    until: int
+    """When the default applies, epoch seconds."""
+    answer: str | None = None
+    """Result of the call, after a person has answered or the time is over; None before that."""
+    server: str = ""
+    """The MCP server that asks during a call; empty for the agent's own question."""
+
+
+class Clarification(Data):
+    """The questions of a job."""
+
+    used: int = 0
+    pending: Question | None = None
+    """The question that the model has no answer to yet."""
+    resolved: int = 0
+    """Number of questions answered by a person or with the default."""
+
+
+class Approval(Data):
+    """A call that needs a person's approval, and the decision."""
+
+    id: str
+    step: int
+    call_index: int
+    """Index of the call in its reply; `step` identifies the reply."""
+    tool: str
+    arguments: dict[str, str]
+    question: str
+    guard: str
+    until: int | None = None
+    """When it counts as denied, epoch seconds; None for never."""
+    approved: bool | None = None
+    reason: str = ""
+    by: str = ""
+    """The person who decided; empty when unknown."""
+    decided: int | None = None
+    """Time of the decision, epoch seconds; None before it."""
+    expired: bool = False
+    """Whether it was denied because nobody decided in time."""
+
+
+class Review(Data):
+    """Progress of the review of a completion."""
+
+    calls: int = 0
+    context: int = 0
+    """Tokens of the reviewer's next request; 0 when unknown."""
+    verdict: Literal["accepted", "sent back"] | None = None
+    findings: str = ""
+    bypasses: dict[str, str] = Field(default_factory=dict)
+    """Bypasses that the completion used up; restored if the job does not end."""
+
+
+class Judgement(Data):
+    """The judge's verdict on the phase at a checkpoint."""
+
+    commit: str
+    decided: bool = False
+    refusal: str = ""
+    """Why the phase may not end; empty for a yes."""
+
+
+class JobRecord(Data):
+    """Everything that survives continue-as-new, besides what checkpoints hold."""
+
+    agent: str
+    model: str
+    title: str
+    root: str
+    remote: str = ""
+    push_failure: str = ""
+    """Why the remote lacks checkpoints; empty when it lacks only those of the running step."""
+    commit: str
+    at: int
+    state: JobState
+    step: int = 0
+    """Model calls begun. Lost checkpoints set it back; a rewind does not."""
+    last_phase: int = 1
+    """Highest phase number used; no number is used twice."""
+    rewinds: int = 0
+    last_failure: str = ""
+    """Failure of the last attempt; empty once a phase of work has ended."""
+    reflected_step: int = 0
+    """The step after the last reflection."""
+    inherited_failure: str = ""
+    """Failure of the attempt that this job continues; empty after the reflection on it."""
+    refusals: int = 0
+    review: Review | None = None
+    """The review in progress."""
+    review_rejections: int = 0
+    """Reviews that rejected the job since a person last let it go on."""
+    judgement: Judgement | None = None
+    """The judge's verdict on the current call."""
+    judge_refusals: int = 0
+    """Refusals by the judge in this phase since a person last let the job go on."""
+    guard_refusals: dict[str, int] = Field(default_factory=dict)
+    """Number of refusals by guard."""
+    disproved: list[str] = Field(default_factory=list)
+    """Newest findings of the system's own runs that contradicted the job's claim of completion."""
+    undecided: dict[str, int] = Field(default_factory=dict)
+    """Consecutive refusals, by tool, from guards, hooks or verifiers that failed themselves."""
+    bypasses: dict[str, str] = Field(default_factory=dict)
+    """Guards whose next refusal is bypassed, each with a person's reason."""
+    stop_hook_active: bool = False
+    """Whether a stop hook has blocked the job's end; false again once the job may end."""
+    refused_replies: dict[int, str] = Field(default_factory=dict)
+    """Refusals of replies that were not accepted, by step; for every reply that the job may have to
+    go back to."""
+    tools: list[ToolRoute]
+    limits: JobLimits
+    search_attributes: list[str] = Field(default_factory=list)
+    project: str = ""
+    """Id of the project that the job works for; empty without one."""
+    notifying: Notifying | None = None
+    """Whom it notifies; None for nobody, and for a job of a project, whose project notifies."""
+    has_repository: bool = False
+    """Whether its work becomes a branch. For a project's job the branch is the project's."""
+    origin: PinnedSource | None = None
+    """The repository or folder that it works on."""
+    publish: Publish | None = None
+    """Where its branch is pushed before it ends."""
+    usage: Usage = Field(default_factory=Usage)
+    phase_usage: Usage = Field(default_factory=Usage)
+    """Usage of the running phase. Like the job's usage, it is never reduced."""
+    seconds: float = 0.0
+    """Working time in seconds, without waits for people."""
+    phase_seconds: float = 0.0
+    clock: float = 0.0
+    """Time up to which `seconds` is counted, epoch seconds."""
+    phases: dict[int, str] = Field(default_factory=dict)
+    """Start checkpoint of each phase."""
+    recent_checkpoints: list[str] = Field(default_factory=list)
+    """The newest checkpoints, oldest first: candidates to go back to when one is lost."""
+    missing_checkpoint: str = ""
+    """The last checkpoint that exists but from which a step found objects missing."""
+    calls: list[Call] = Field(default_factory=list)
+    """Tool calls of the newest reply."""
+    next_call: int = 0
+    failed_call: str = ""
+    """The first of these calls that failed, was refused or denied, and why; empty without one."""
+    failed_command: str = ""
+    """A command of these calls that failed; its unread output would be lost with the phase."""
+    handed_over: bool = False
+    """Whether the running phase has written the next list."""
+    end_tried_step: int = 0
+    """The step after which the gate last checked a phase that has handed over."""
+    correction: str | None = None
+    """Correction of the last reply, for the next turn."""
+    advice: str = ""
+    """Advice of stuck detection, added to the correction; empty once a todo is completed."""
+    person_edits: str = ""
+    """A person's changes during a pause, until the model has read them."""
+    course: Course = Field(default_factory=Course)
+    """What stuck detection remembers of the running phase."""
+    nudges: int = 0
+    """Number of times that stuck detection advised the model."""
+    timer: WaitTimer | None = None
+    """Timer of the next call, if that is a `wait` that has begun, or waits for a server's task."""
+    pending: Pending | None = None
+    """Progress of the next call, if its server has not finished it."""
+    helpers: list[Helper] = Field(default_factory=list)
+    """Helpers of the next call, if that is a `delegate`, and of the `delegate` calls after it."""
+    text_only_replies: int = 0
+    """Consecutive replies without a tool call."""
+    can_require_call: bool = True
+    """Whether requests may require a tool call; false after the endpoint has refused one."""
+    clarification: Clarification = Field(default_factory=Clarification)
+    approval: Approval | None = None
+    approvals: list[Approval] = Field(default_factory=list)
+    """The newest decided approvals, with truncated arguments."""
+    acts: list[PersonAct] = Field(default_factory=list)
+    """Acts of people, the newest last."""
+    context: int = 0
+    """Tokens of the next request."""
+    compacted_context: int = 0
+    """Tokens right after the last compaction; a further one cannot get below that."""
+    hard_compactions: int = 0
+    """Consecutive compactions because the endpoint rejected the request as too long."""
+    run_id: str = ""
+    """Run id of the workflow."""
+    started_at: str = ""
+    """Start time of its first run, in ISO 8601."""
+    trace_count: int = 0
+    """Number of traces so far."""
+    traces: list[Trace] = Field(default_factory=list)
+    """Traces that are not in the store yet, oldest first."""
+    deferred_traces: int = 0
+    """Number of these traces that the store failed to take when they were sent."""
+    waiting: WaitState | None = None
+    pausing: ReceivedSignal | None = None
+    """A pause that takes effect once the calls of the current reply have run."""
+    paused_from: WaitReason | None = None
+    """What the job was waiting for when a person paused it."""
+    inbox: list[ReceivedSignal] = Field(default_factory=list)
+    notices: list[str] = Field(default_factory=list)
+    result: JobResult | None = None
+
+    @classmethod
+    def begin(cls, prepared: PrepareReply, now: float) -> JobRecord:
+        """The record of a newly prepared job."""
+        return cls(
+            **{name: getattr(prepared, name) for name in PrepareReply.model_fields},
+            step=prepared.state.step,
+            last_phase=prepared.state.phase.number,
+            phases={prepared.state.phase.number: prepared.commit},
+            clock=now,
+        )
+
+    @property
+    def status(self) -> Status:
+        if self.result:
+            return self.result.status
+        return "waiting" if self.waiting else "running"
+
+    @property
+    def context_limit(self) -> int:
+        """Tokens of a request at which the running phase's conversation is compacted."""
+        return self.limits.context_tokens[self.state.phase.kind]
+
+    def route(self, tool: str) -> ToolRoute | None:
+        """The route of a tool; None when the agent has no such tool."""
+        return next((route for route in self.tools if route.name == tool), None)
+
+    @property
+    def helper(self) -> Helper | None:
+        """The helper of the next call; None when none has begun."""
+        return next((each for each in self.helpers if each.call == self.next_call), None)
+
+    @property
+    def next_correction(self) -> str | None:
+        """Correction and advice for the next turn; before a rewind, the advice alone."""
+        if self.course.narrowed_issue and self.advice:
+            return self.advice
+        return " ".join(filter(None, [self.correction, self.advice])) or None
+
+    def add_correction(self, text: str) -> None:
+        """Add to the correction for the next turn."""
+        self.correction = f"{self.correction} {text}" if self.correction else text
+
+    def add_usage(self, usage: Usage) -> None:
+        """Add a call's usage to the job and the phase."""
+        self.usage.add(usage)
+        self.phase_usage.add(usage)
+
+    @property
+    def fits(self) -> bool:
+        """Whether a new run can take the record, with unread signals and notes."""
+        return len(self.model_dump_json(exclude_defaults=True).encode()) <= MOST_BYTES
+
+    def count_time(self, now: float) -> None:
+        """Add the time since the last count to the working time."""
+        passed = max(0.0, now - self.clock)
+        self.seconds = round(self.seconds + passed, 3)
+        self.phase_seconds = round(self.phase_seconds + passed, 3)
+        self.clock = now
+
+    def begin_phase(self) -> None:
+        """Reset what belongs to a phase: its usage, and everything in progress."""
+        self.phase_usage, self.phase_seconds = Usage(), 0.0
+        self.calls, self.next_call, self.timer, self.pending = [], 0, None, None
+        self.helpers = []
+        self.correction, self.advice = None, ""
+        self.failed_call, self.failed_command, self.handed_over = "", "", False
+        self.course = self.course.in_new_phase
+        self.text_only_replies, self.compacted_context, self.hard_compactions = 0, 0, 0
+        self.review = None
+        self.judgement, self.judge_refusals = None, 0
+
+    def drop_review(self) -> None:
+        """Drop the review of an abandoned completion, and restore the bypasses that it used up."""
+        if self.review:
+            self.bypasses = {**self.review.bypasses, **self.bypasses}
+        self.review = None
+
+    def settle_reply(self, refusal: str) -> None:
+        """Record the newest reply's refusal; an empty one means that the reply was accepted."""
+        first = self.step - RECENT_CHECKPOINTS
+        earlier = {
+            step: why for step, why in self.refused_replies.items() if first < step < self.step
+        }
+        self.refused_replies = {**earlier, self.step: refusal} if refusal else earlier
+
+    def advance_to(self, commit: str, timestamp: int | None = None) -> None:
+        """Move to a new checkpoint of that time; without `timestamp` the last date still counts."""
+        self.at = self.at if timestamp is None else timestamp
+        if commit != self.commit:
+            self.commit = commit
+            self.recent_checkpoints = [*self.recent_checkpoints, commit][-RECENT_CHECKPOINTS:]

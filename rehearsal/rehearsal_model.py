@@ -1,0 +1,95 @@
+"""The rehearsal model: works through a whole job by rules, from the requests alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from protocol.short_text import first_few
+from rehearsal import formulation, generalist, requirement_validation, strategic, team
+from rehearsal.procedure_replay import Steps, complete_replayed_todo, replay_next_reply
+from rehearsal.request_view import RequestView, is_judge_request, message_text, parse_request
+from rehearsal.wire import Reply, Request
+
+MAX_NAMED = 15
+MAX_NOTES = 12
+_CALL = re.compile(r"\b[a-z_]+\(\{")
+_CHANGED = re.compile(r'\b(?:write_file|append_file|edit_file)\(\{"path":\s*"([^"]+)"')
+_NOTES = re.compile(r'\btodo_complete\(\{"notes":\s*"((?:[^"\\]|\\.)+)')
+_REFUSED = re.compile(r"^tool: Error", re.MULTILINE)
+
+
+def rehearse(request: Request) -> Reply:
+    """Reply to one request: the next calls of the current todo, or its completion."""
+    if not request.get("tools"):
+        return Reply(
+            content="PASS" if is_judge_request(request) else rehearse_phase_summary(request)
+        )
+    view = parse_request(request)
+    if "send_back" in view.tools:
+        return _review_reply(request["messages"])
+    if view.current_todo is None:
+        return complete_replayed_todo(view, "Every todo of the list is done.")
+    return replay_next_reply(view, _choose_procedure(view, view.current_todo.text))
+
+
+def _review_reply(messages: list[dict[str, Any]]) -> Reply:
+    """Reply as the reviewer: read the deliverables, then accept them."""
+    if messages[-1].get("role") != "tool":
+        return Reply(calls=[("list_files", {"path": "output"})])
+    count = len(message_text(messages[-1]).splitlines())
+    return Reply(calls=[("accept", {"findings": f"Saw {count} entries in output/."})])
+
+
+def rehearse_phase_summary(request: Request) -> str:
+    """Summarise a phase by the files changed and the notes on todos in its conversation.
+
+    The conversation is a list of messages, or a transcript in the text of one message.
+    """
+    transcript = "\n".join(map(_rehearsed_message_text, request["messages"][1:]))
+    calls = len(_CALL.findall(transcript))
+    changed = list(dict.fromkeys(_CHANGED.findall(transcript)))
+    notes = [_unescape_rehearsed_note(note)[:200] for note in _NOTES.findall(transcript)]
+    errors = len(_REFUSED.findall(transcript))
+    named = first_few([f"`{path}`" for path in changed], MAX_NAMED) or "none"
+    lines = [f"Tool calls made: {calls}. Files changed: {named}."]
+    if notes:
+        lines += ["", "What came of the todos:", "", *(f"- {note}" for note in notes[-MAX_NOTES:])]
+    lines += ["", f"Calls refused: {errors}." if errors else "No call was refused."]
+    return "\n".join(lines)
+
+
+def _rehearsed_message_text(message: dict[str, Any]) -> str:
+    calls = [
+        f"{entry['function']['name']}({entry['function']['arguments']})"
+        for entry in message.get("tool_calls") or []
+    ]
+    return f"{message.get('role')}: " + " ".join([message_text(message), *calls]).strip()
+
+
+def _unescape_rehearsed_note(text: str) -> str:
+    """Decode the inside of a JSON string, which may end in the middle of an escape."""
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text
+
+
+def _choose_procedure(view: RequestView, text: str) -> Steps:
+    if view.kind == "strategic":
+        return strategic.choose_strategic_procedure(view, text)
+    todo_id = view.current_todo.id if view.current_todo else 0
+    validating = (
+        strategic.is_validation_job(view) or "take_requirement" in view.tools | view.deferred
+    )
+    return (
+        (
+            requirement_validation.choose_validation_procedure(text)
+            if validating
+            else formulation.choose_formulation_procedure(text)
+        )
+        or team.team_role_procedure(view, text)
+        or team.choose_team_procedure(text)
+        or generalist.work_on_general_todo(view, todo_id, text)
+    )

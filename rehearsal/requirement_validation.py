@@ -1,0 +1,283 @@
+"""How the rehearsal model validates requirements by rules."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from rehearsal.collection import check_collected_results, collect_rehearsed_results
+from rehearsal.plans import Plan, PlanPhase, count_noun, rehearsed_plan_slug
+from rehearsal.procedure_replay import (
+    CLEARED,
+    Call,
+    Steps,
+    call_tool_in_procedure,
+    close_todo_in_procedure,
+    retry_call_in_procedure,
+)
+from rehearsal.request_view import is_error
+from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
+
+RESULT = "output/decisions.json"
+COLLECT = "collect_decisions"
+"""The tool that writes the result."""
+REPORT = "output/decisions.md"
+"""Not summary.md: in a pipeline the creator's file of that name is in the same folder."""
+PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
+ROUNDS = 8
+"""Maximum number of todos of one phase."""
+REQUIREMENTS_PER_ROUND = 8
+"""Maximum number of requirements of one todo."""
+_UNDECIDED = "Taken and not decided: "
+_NONE_LEFT = "Drafts left to take: 0."
+_TAKEN = re.compile(r"^(\S+/REQ-\d+) \((\w+), confidence ([\d.]+), from (.*)\)$", re.MULTILINE)
+_TEXT = re.compile(r"^Text: (.*?)^Reasoning: ", re.MULTILINE | re.DOTALL)
+_CITED = re.compile(
+    r"^- CIT-\d+: (\S.*?), page (\d+)(?: \(.*?\))?: (.*?)(?=^- CIT-|^Decide on it)",
+    re.MULTILINE | re.DOTALL,
+)
+_ALIKE = re.compile(r"^([\d.]+) · duplicate · (\S+) · (\w+) · ", re.MULTILINE)
+_ENTITY = re.compile(r"^(exact|[\d.]+): BusinessObject (\S+)", re.MULTILINE)
+_CERTAIN = 0.8
+_COMMON_WORDS = {
+    *("shall", "should", "their", "there", "these", "those", "which", "about", "every", "before"),
+    *("after", "other", "where", "being", "might", "could", "would", "without", "within"),
+}
+
+
+@dataclass(frozen=True)
+class TakenRequirement:
+    """A requirement as `take_requirement` shows it."""
+
+    ref: str
+    type: str
+    confidence: float
+    source: str
+    text: str
+    cited: tuple[str, int, str] | None
+    """Document, page and quote of its first citation."""
+
+    @property
+    def business_object(self) -> str:
+        """The object it is about: its longest uncommon word."""
+        words = re.findall(r"[^\W\d_]{5,}", self.text)
+        return max((w for w in words if w.lower() not in _COMMON_WORDS), key=len, default="Matter")
+
+
+@dataclass(frozen=True)
+class Decision:
+    status: str
+    reasons: str
+    duplicate_of: str = ""
+    before: tuple[Call, ...] = ()
+    """Calls to make before the decision."""
+
+
+def parse_requirement_to_validate(result: str) -> TakenRequirement | None:
+    """Parse the requirement in a result of `take_requirement`; None if there is none."""
+    head, text = _TAKEN.search(result), _TEXT.search(result)
+    if not head or not text:
+        return None
+    cited = _CITED.search(result)
+    return TakenRequirement(
+        head[1], head[2], float(head[3].rstrip(".")), head[4], text[1].rstrip("\n"),
+        (cited[1], int(cited[2]), cited[3].rstrip("\n")) if cited else None,
+    )  # fmt: skip
+
+
+def plan_validation() -> Plan:
+    head = (
+        "# Plan\n\nTake the drafts of the store one by one, and decide on each.\n\n"
+        "Two approaches were weighed: to judge all and then integrate, and to finish each before "
+        "the next is taken.\nThe second is chosen: nothing is held longer than it must be."
+    )
+    output = [
+        f"Write `{RESULT}` with `{COLLECT}`",
+        f"Check `{RESULT}` for what is missing",
+        "Note in `notes/rejected.md` what was rejected and why",
+        "Note in `notes/method.md` by which rules was decided",
+        f"Write the report `{REPORT}`",
+    ]
+    return Plan(
+        head, [_validation_rounds_phase(1), PlanPhase("Output", "The decisions are told.", output)]
+    )
+
+
+def add_validation_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
+    """Add a phase of rounds if the finished one left drafts in the store."""
+    done = [phase for phase in plan.phases if phase.done]
+    if not done or not done[-1].name.startswith("Validate"):
+        return False
+    collected = yield from retry_call_in_procedure(COLLECT)
+    # The store would return an undecidable requirement again and again.
+    if is_error(collected) or _UNDECIDED in collected or _NONE_LEFT in collected:
+        return False
+    plan.phases.insert(len(done), _validation_rounds_phase(len(done) + 1))
+    return True
+
+
+def _validation_rounds_phase(number: int) -> PlanPhase:
+    first = (number - 1) * ROUNDS + 1
+    steps = [f"Validate the next requirements (round {first + n})" for n in range(ROUNDS)]
+    return PlanPhase(f"Validate ({number})", "Each draft that was taken is decided.", steps)
+
+
+def choose_validation_procedure(text: str) -> Steps | None:
+    """Return the procedure for a tactical todo; None if it is not about validation."""
+    if text.startswith("Validate the next requirements"):
+        return validate_drafts()
+    if text.startswith(f"Write `{RESULT}`"):
+        return collect_rehearsed_results(COLLECT)
+    if text.startswith(f"Check `{RESULT}`"):
+        return check_collected_results(COLLECT)
+    if text.startswith("Note in `notes/rejected.md`"):
+        return note_rejected_in_validation()
+    if text.startswith(f"Write the report `{REPORT}`"):
+        return write_validation_report()
+    return None
+
+
+def validate_drafts() -> Steps:
+    """Take a few drafts and decide on them."""
+    documents = yield from list_paths_from_tool_answer("documents")
+    count = 0
+    result = yield from call_tool_in_procedure("take_requirement")
+    while count < REQUIREMENTS_PER_ROUND:
+        if CLEARED in result:
+            result = yield from call_tool_in_procedure("take_requirement")
+            continue  # of a requirement that was decided since
+        requirement = parse_requirement_to_validate(result)
+        if requirement is None:
+            break
+        decision = yield from _judge_requirement(requirement, documents)
+        arguments = {"id": requirement.ref, "status": decision.status, "reasons": decision.reasons}
+        if decision.duplicate_of:
+            arguments["duplicate_of"] = decision.duplicate_of
+        calls: list[Call] = [*decision.before, ("decide_requirement", arguments)]
+        more: list[Call] = [("take_requirement", {})] if count + 1 < REQUIREMENTS_PER_ROUND else []
+        *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
+        if is_error(answer):
+            *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
+        if is_error(answer):
+            return f"{requirement.ref} could not be decided: {_shorten_validation_text(answer)}"
+        count += 1
+    return f"Decided on {count_noun(count, 'requirement')}."
+
+
+def _judge_requirement(
+    requirement: TakenRequirement, documents: list[str]
+) -> Generator[list[Call], list[str], Decision]:
+    calls: list[Call] = [
+        ("assess_relevance", {"text": requirement.text}),
+        ("find_similar_requirements", {"text": requirement.text}),
+    ]
+    if requirement.cited and requirement.cited[0] in documents:
+        path, page, quote = requirement.cited
+        calls.append(("cite_document", {"path": path, "page": page, "quote": quote}))
+    relevance, similar, *cited = yield calls
+    if cited and is_error(cited[0]):
+        return Decision(
+            "rejected", f"Its source does not bear it out: {_shorten_validation_text(cited[0])}"
+        )
+    if ", not relevant (" in relevance:
+        return Decision("rejected", _shorten_validation_text(relevance))
+    for match in _ALIKE.finditer(similar):
+        likeness, other, status = match.groups()
+        if status == "accepted" or other < requirement.ref:
+            reasons = f"{other} says the same, likeness {likeness}."
+            return Decision("duplicate", reasons, other)
+    return (yield from _integrate_requirement(requirement, _shorten_validation_text(relevance)))
+
+
+def _integrate_requirement(
+    requirement: TakenRequirement, why: str
+) -> Generator[list[Call], list[str], Decision]:
+    entities = yield from call_tool_in_procedure(
+        "resolve_entity", text=requirement.business_object, kind="BusinessObject"
+    )
+    entity = _ENTITY.search(entities)
+    is_certain = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
+    key = entity[2] if entity and is_certain else rehearsed_plan_slug(requirement.business_object)
+    node = {
+        "type": requirement.type,
+        "source": requirement.source,
+        "confidence": requirement.confidence,
+        "status": "accepted",
+    }
+    evidence = (
+        f"{key} was in the graph; nothing there shows that it fulfils this."
+        if is_certain
+        else f"Nothing in the graph was called {requirement.business_object}."
+    )
+    relation = {
+        "requirement": requirement.ref,
+        "target_kind": "BusinessObject",
+        "target": key,
+        "target_name": requirement.business_object,
+        "properties": {"degree": "none", "evidence": evidence},
+    }
+    create_node: Call = (
+        "create_requirement_node",
+        {"id": requirement.ref, "text": requirement.text, "properties": node},
+    )
+    before = (create_node, ("create_fulfillment_relationship", relation))
+    return Decision("accepted", why, before=before)
+
+
+def note_rejected_in_validation() -> Steps:
+    lines = [
+        f"- {each['id']}: {each['reasons']}"
+        for each in (yield from _read_validation_decisions())
+        if each["decision"] == "rejected"
+    ]
+    content = "\n".join(["# Rejected", "", *(lines or ["Nothing."]), ""])
+    note = f"Rejected: {count_noun(len(lines), 'requirement')}."
+    return (
+        yield from close_todo_in_procedure(
+            note, "write_file", path="notes/rejected.md", content=content
+        )
+    )
+
+
+def write_validation_report() -> Steps:
+    """Write `output/decisions.md`."""
+    collected = yield from retry_call_in_procedure(COLLECT)
+    decisions = yield from _read_validation_decisions()
+    counts = Counter(each["decision"] for each in decisions)
+    done = (
+        f"Of {count_noun(len(decisions), 'requirement')} taken, {counts['accepted']} were "
+        "accepted and put "
+        f"into the graph, {counts['rejected']} rejected and {counts['duplicate']} found to be "
+        "duplicates."
+        if decisions
+        else "The store had no draft requirement for this job."
+    )
+    related = Counter(
+        end["to"] for each in decisions for end in each.get("related", []) if "to" in end
+    )
+    things = [f"- {name}: {number}" for name, number in sorted(related.items())]
+    open_ = [f"- {line}" for line in collected.splitlines() if line.startswith(_UNDECIDED)]
+    lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
+    lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
+    return (
+        yield from close_todo_in_procedure(
+            done, "write_file", path=REPORT, content="\n".join(lines)
+        )
+    )
+
+
+def _read_validation_decisions() -> Generator[list[Call], list[str], list[dict[str, Any]]]:
+    text = "\n".join((yield from read_file_from_tool_answers(RESULT)))
+    try:
+        decisions: list[dict[str, Any]] = json.loads(text or "[]")
+    except ValueError:
+        return []  # more than it reads
+    return decisions
+
+
+def _shorten_validation_text(text: str) -> str:
+    return " ".join(text.split())[:600]

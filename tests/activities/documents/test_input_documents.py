@@ -1,0 +1,164 @@
+"""Documents are read whole or refused with a line that names them; nothing hangs or fills up."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Files, Root, open_checkpoints
+from activities.documents import Quality
+from activities.documents.input_documents import read_input_documents
+from activities.job.result_cache import ResultCache
+from config.schema.agent import ConfigError
+from tests.http_server import Handler, served
+
+LIMIT = 10_000
+
+
+class Pages(Handler):
+    """Serves text at any path, except /missing and /huge."""
+
+    def do_GET(self) -> None:
+        # Requests ask for encodings that can be unpacked, whatever else the client supports.
+        asked = self.headers["Accept-Encoding"] == "gzip, deflate"
+        self.send_response(404 if self.path == "/missing" else 200 if asked else 406)
+        self.end_headers()
+        if self.path != "/huge":
+            self.wfile.write(b"Green tea.\n")
+            return
+        try:
+            while True:
+                self.wfile.write(b"x" * 65_536)
+        except OSError:
+            self.close_connection = True
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[str]:
+    with served(Pages) as address:
+        yield address
+
+
+def nothing(root: Root) -> Files:
+    return Files.empty(open_checkpoints(root, "job", create=True).store)
+
+
+def refused(root: Root, source: str) -> str:
+    with pytest.raises(ConfigError) as problem:
+        read_input_documents(root, [source], LIMIT)
+    told = str(problem.value)
+    assert told.startswith("document ")
+    assert "\n" not in told
+    return told
+
+
+def test_a_document_comes_with_its_text(root: Root, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("Green tea.")
+    (document,) = read_input_documents(root, [str(path)], LIMIT)
+    assert (document.name, document.data) == ("a.md", b"Green tea.")
+    assert document.text == "[page 1]\nGreen tea.\n"
+    assert document.notices() == []
+    # Plain text needs no extracted copy.
+    files = document.put_into(nothing(root))
+    assert [entry.path for entry in files.walk("documents")] == ["documents/a.md"]
+
+
+def test_what_is_to_be_said_of_a_document_is_said_to_people_and_kept_beside_it(
+    root: Root, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("Записи должны храниться десять лет. Отдел отвечает.".encode("koi8-r"))
+    kept = ResultCache(tmp_path / "project")
+    kept.folder.parent.mkdir()
+    for _ in range(2):  # the second time from the cache
+        (document,) = read_input_documents(root, [str(path)], LIMIT, cache=kept)
+        said = "It declares no encoding; it was taken for koi8-u, a guess."
+        assert document.notices() == [f"document a.txt: {said}"]
+        files = document.put_into(nothing(root))
+        assert b"\xd0\x97\xd0\xb0\xd0\xbf" in files.read("documents/a.txt.txt")
+        record = Quality.from_json(files.read("documents/a.txt.reading.json").decode())
+        assert record == document.quality == Quality([said])
+
+
+def test_files_that_cannot_be_taken(root: Root, tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_bytes(b"x" * (LIMIT + 1))
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "a\\b.txt").write_text("x")
+    (tmp_path / ("n" * 253)).write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    assert "larger than 10,000 bytes" in refused(root, str(tmp_path / "big.txt"))
+    assert "no text" in refused(root, str(tmp_path / "empty.txt"))
+    assert "cannot read it (No such file" in refused(root, str(tmp_path / "missing"))
+    assert "Is a directory" in refused(root, str(tmp_path)) or "regular" in refused(
+        root, str(tmp_path)
+    )
+    assert "not a regular file" in refused(root, "/dev/zero")
+    assert "not a regular file" in refused(root, str(tmp_path / "pipe"))
+    assert "name cannot be used" in refused(root, str(tmp_path / "a\\b.txt"))
+    assert "name cannot be used" in refused(root, str(tmp_path / ("n" * 253)))
+    assert "not a path" in refused(root, "a\0b")
+
+
+def test_staged_documents_stay_in_the_staging_folder(root: Root, tmp_path: Path) -> None:
+    (root.staged / "x").mkdir(parents=True)
+    (root.staged / "x" / "a.txt").write_text("tea")
+    (tmp_path / "secret.txt").write_text("s")
+    assert read_input_documents(root, ["staged:x/a.txt"], LIMIT)[0].data == b"tea"
+    for source in ("staged:../../../secret.txt", "staged:/etc/passwd", "staged:", "staged:x/../y"):
+        assert "not a staged document" in refused(root, source)
+
+
+def test_what_was_staged_on_another_root_says_which_one_the_worker_has(root: Root) -> None:
+    told = refused(root, "staged:x/a.txt")
+    assert str(root.path) in told
+    assert "LONGHAUL_WORKSPACES" in told
+
+
+def test_names_are_kept_apart_also_from_the_texts(root: Root, tmp_path: Path) -> None:
+    for folder in ("1", "2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.md").write_text(folder)
+    (tmp_path / "1" / "a.md.txt").write_text("named as the text of a.md")
+    sources = [str(tmp_path / name) for name in ("1/a.md", "2/a.md", "1/a.md.txt")]
+    for order in (sources, sources[::-1]):
+        names = [document.name for document in read_input_documents(root, order, LIMIT)]
+        assert len({*names, *(f"{name}.txt" for name in names)}) == 6
+
+
+def test_documents_from_the_web(root: Root, web: str) -> None:
+    for path, name in {
+        "/a.md": "a.md",
+        "/": "document",
+        "/x/..": "document",
+        "/a%5Cb%00c.txt": "a-b-c.txt",
+        f"/{'n' * 300}.txt?v=1": f"{'n' * 96}.txt",
+    }.items():
+        (document,) = read_input_documents(root, [f"{web}{path}"], LIMIT)
+        assert (document.name, document.data) == (name, b"Green tea.\n")
+
+
+def test_what_the_web_does_not_give(root: Root, web: str) -> None:
+    assert "404" in refused(root, f"{web}/missing")
+    assert "larger than" in refused(root, f"{web}/huge")
+    assert "cannot be fetched" in refused(root, "http://127.0.0.1:1/a.md")
+    assert "cannot be fetched" in refused(root, "http://[::1/a.md")
+    assert "cannot be fetched" in refused(root, "http:///a.md")
+
+
+def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "root", create=True)
+    kept = ResultCache(tmp_path / "project")
+    kept.folder.parent.mkdir()
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("Keep invoices for ten years.\n")
+    sources = [str(tmp_path / "a.md"), str(tmp_path / "b.md")]
+    first, second = read_input_documents(root, sources, 1000, cache=kept)
+    [held] = kept.folder.iterdir()
+    assert json.loads(held.read_text())["text"] == first.text == second.text
+    held.write_text('{"text": "what was kept", "quality": {}}')
+    assert read_input_documents(root, sources[:1], 1000, cache=kept)[0].text == "what was kept"

@@ -1,0 +1,171 @@
+"""A report computed from made-up checkpoints, without a server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.checkpoints import Checkpoints, Root
+from activities.job.snapshot import Snapshot
+from cli.jobs import JobView
+from cli.report import checkpoint_facts
+from cli.report.data import Report
+from cli.report.history import StatusChange
+from cli.report.job_report import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose_job_report
+from cli.report.page import render_page
+from cli.report.sanitize import sanitize_line
+from cli.report.tally import Tally
+from config.agent_files import load_agent
+from protocol.job_state import JobState, Phase, ScopeItem, Todo
+from tests.cli.report.samples import NOON, at
+
+KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
+OTHER_KEY = "AKIAQ3EGRT7YHJ2KLM4N"
+"""Recognized by its capitals."""
+START = int(NOON.timestamp())
+PLANS = (
+    "",
+    f"## Phase 1: Brew\n- [ ] boil {OTHER_KEY}\n- [ ] pour\n",
+    "## Phase 1: Brew\n- [ ] pour\n",
+    f"## Phase 1: Brew\n- [ ] boil {OTHER_KEY}\n- [ ] pour\n",
+)
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> checkpoint_facts.CheckpointFacts:
+    """Return a job with one strategic phase after the other, a plan that grows and shrinks, and the
+    key everywhere.
+    """
+    store = Checkpoints.create(Root.open(tmp_path / "root", create=True), "made-up")
+    scope = [ScopeItem(id="S1", text=f"Cover {KEY}"), ScopeItem(id="S2", text="Cover milk")]
+    snapshot = None
+    for number, plan in enumerate(PLANS, 1):
+        phase = Phase(
+            number=number,
+            kind="strategic",
+            purpose="bootstrap" if number == 1 else "rewind",
+            name=f"Think of {KEY}",
+            since=10 * number,
+            todos=[Todo(id=1, content="Think", done=True), Todo(id=2, content="Again")],
+        )
+        state = JobState(step=10 * number, scope=scope, phase=phase)
+        if snapshot is None:
+            snapshot = Snapshot.start(store, load_agent("generalist"), state)
+        snapshot.state = state
+        snapshot.files = snapshot.files.write("plan.md", plan.encode())
+        snapshot.files = snapshot.files.write(
+            f"archive/phase_{number:03d}.yaml",
+            f"outcome: rewound\nissue: not {KEY}\ntodos: [{{status: completed}}]\n".encode(),
+        )
+        commit = snapshot.save(f"phase {number} begins: on", START + 10 * number)
+        store.tag(f"phase/{number:04d}", commit)
+    assert snapshot
+    snapshot.files = snapshot.files.write(f"output/{KEY}.md", b"tea").write("output/none.md", b"")
+    return checkpoint_facts.read_checkpoints(
+        store, snapshot.save("phase 4 · todo 2 · reply: text", START + 50)
+    )
+
+
+def seen(**status: Any) -> JobView:
+    given = {"title": f"Tea {KEY}", "agent": "generalist", "model": "rehearsal", "step": 40}
+    return JobView("made-up", given | status, live=True, closed=False, started=at(0), run_id="r")
+
+
+def composed(held: checkpoint_facts.CheckpointFacts, found: JobView | None, **more: Any) -> Report:
+    tally = Tally()
+    for seconds, status in ((5, "waiting: paused"), (10, "running"), (20, f"waiting: {KEY}")):
+        tally.add_event(StatusChange(at(seconds), status))
+    traces = [{"type": "decision", "event": {"what_happened": f"took {KEY}"}}]
+    given: dict[str, Any] = {"now": at(60), "complete": True} | more
+    return compose_job_report("made-up", found, tally if found else None, held, traces, **given)
+
+
+def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
+    store = Checkpoints.create(Root.open(tmp_path / "root", create=True), "forked")
+    snapshot = None
+    for number, story in enumerate(
+        ("phase 1 begins: on", "forked from tea · phase 2 begins: on"), 1
+    ):
+        phase = Phase(number=number, kind="strategic", purpose="fork", name="On", todos=[])
+        state = JobState(phase=phase)
+        snapshot = snapshot or Snapshot.start(store, load_agent("generalist"), state)
+        snapshot.state = state
+        store.tag(f"phase/{number:04d}", snapshot.save(story, START + number))
+        commit = snapshot.save(f"phase {number} · reply: text", START + number)
+    found = checkpoint_facts.read_checkpoints(store, commit)
+    assert ([began.phase.number for began in found.phase_starts], found.replies) == ([2], 1)
+    assert found.first_at == START + 2
+
+
+def test_no_credential_gets_into_a_report(held: checkpoint_facts.CheckpointFacts) -> None:
+    waiting = {"reason": KEY, "message": f"No {KEY}", "remedy": f"Set {KEY}"}
+    result = {
+        "summary": f"Used {KEY}",
+        "notes": KEY,
+        "unresolved": [f"S2: no {KEY}"],
+        "deliverables": [f"output/{KEY}.md"],
+        "confidence": 0.9,
+    }
+    status = {"waiting": waiting, "notices": [f"saw {KEY}"], "error": KEY, "result": result}
+    made = composed(held, seen(**status))
+    for shown in (made.model_dump_json(), render_page(made)):
+        assert "a1b2" not in shown.lower()
+        assert "q3egrt" not in shown.lower()
+        assert "[redacted]" in shown
+
+
+def test_a_waiting_job_says_why_and_what_to_do(held: checkpoint_facts.CheckpointFacts) -> None:
+    waiting = {"reason": "budget", "message": "No room.", "remedy": "Raise it."}
+    made = composed(held, seen(waiting=waiting, status="waiting", refusals=2))
+    assert (made.job.waiting, made.job.remedy) == ("budget", "Raise it.")
+    assert made.figures.waiting_seconds == 45
+    [row] = made.refusals
+    assert (row.kind, row.count) == ("signal", 2)
+    assert "Raise it." in render_page(made)
+    sizes = {one.path: (one.bytes, one.problem) for one in made.deliverables}
+    assert sizes["output/none.md"] == (0, "is empty")
+
+
+def test_plans_and_phases_are_read_from_the_checkpoints(
+    held: checkpoint_facts.CheckpointFacts,
+) -> None:
+    made = composed(held, seen())
+    found = {pattern.name: pattern for pattern in made.patterns}
+    assert found["planning_only"].details == ["phases 1 to 4: bootstrap, rewind, rewind, rewind"]
+    assert found["swinging_plans"].details == [
+        f"gone at phase 3, back at 4: {sanitize_line(f'boil {OTHER_KEY}')}",
+    ]
+    assert [phase.started for phase in made.phases] == [at(10), at(20), at(30), at(40)]
+    assert [(phase.todos_done, phase.todos) for phase in made.phases] == [(1, 1)] * 4
+
+
+def test_what_was_accepted_with_something_open_is_told(
+    held: checkpoint_facts.CheckpointFacts,
+) -> None:
+    result = {"status": "completed", "deliverables": ["output/tea.md"], "unresolved": []}
+    made = composed(held, seen(status="completed", result=result))
+    assert made.figures.completions_let_through == 1
+    assert made.patterns[0].name == "premature_completion"
+    assert made.patterns[0].details == [
+        "Phase 1: Brew is open in plan.md",
+        f"item S1 is open: {sanitize_line(f'Cover {KEY}')}",
+        "item S2 is open: Cover milk",
+        "output/tea.md: does not exist",
+    ]
+    given = ["Phase 1: no water came.", "S1: no water came.", "S2: the milk was sour."]
+    result = {"status": "completed", "unresolved": given}
+    made = composed(held, seen(status="completed", result=result))
+    assert made.patterns[0].details == ["output/none.md: is empty"]
+
+
+def test_what_could_not_be_read_is_told(held: checkpoint_facts.CheckpointFacts) -> None:
+    assert composed(held, seen()).remarks == []
+    assert composed(held, seen(), complete=False).remarks == [CUT]
+    assert composed(held, None).remarks == [FORGOTTEN]
+    assert composed(replace(held, breaks_off=True), seen()).remarks == [BROKEN]
+    asleep = seen()
+    asleep.live = False
+    assert composed(held, asleep).remarks == [NO_WORKER]

@@ -1,0 +1,160 @@
+"""The start of a job or project, repeated until its dependencies are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, NoReturn, TypeVar
+
+from temporalio import workflow
+
+from protocol.job_record import ReceivedSignal, WaitState
+from protocol.payloads import InvalidPayload
+from protocol.start import NEVER_BEGAN
+from workflows import activity_failures, job_status
+from workflows.activity_calls import ActivityCalls
+from workflows.activity_failures import StepFailed
+from workflows.cancellation import is_cancelled, run_despite_cancellation
+from workflows.inbox import Inbox
+
+R = TypeVar("R")
+
+
+class StartProcedure:
+    """Prepares a job or a project."""
+
+    def __init__(self, steps: ActivityCalls, inbox: Inbox) -> None:
+        self._steps = steps
+        self._inbox = inbox
+        self._memo: dict[str, str] = {}
+        self.waiting: WaitState | None = None
+        """How the start waits, if it does."""
+        self.last_report = ""
+        """The last report to the project, if the job works for one."""
+
+    async def prepare_until_ready(
+        self, prepare: Callable[[], Coroutine[Any, Any, R]], *, project: str = "", **memo: str
+    ) -> R:
+        """Prepare until everything needed is there; return the reply.
+
+        Args:
+            project: Id of the project that a job works for.
+            memo: Memo fields known before it begins.
+
+        Raises:
+            CancelledError: a person cancelled it before that.
+            InvalidPayload: the same, and the server could not be asked to cancel it.
+            StepFailed: it cannot start.
+        """
+        self._memo = memo
+        pause = activity_failures.TRY_AGAIN
+        while True:
+            try:
+                prepared = await self._attempt_start(prepare)
+            except StepFailed as failed:
+                if not _is_start_failure_fixable(failed):
+                    # Without the reason, which is in the failure: a list shows all of it.
+                    workflow.upsert_memo(
+                        job_status.preparing_job_status_memo(self._memo, "failed", "")
+                    )
+                    raise
+                self.waiting = activity_failures.start_failure_wait(failed)
+                self._show_waiting()
+                if project and self.last_report != f"waiting {self.waiting.message}":
+                    await self._report_to_project(project, self.waiting)
+                with suppress(TimeoutError):
+                    await workflow.wait_condition(
+                        lambda: bool(self._start_signals()), timeout=pause
+                    )
+                pause = min(pause * 2, activity_failures.LONGEST)
+                await self._apply_start_signals()
+            else:
+                self.waiting = None
+                return prepared
+
+    async def _attempt_start(self, prepare: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        """Make one attempt; give it up when a person cancels, since documents may take long."""
+
+        def find_cancel() -> ReceivedSignal | None:
+            return next(
+                (received for received in self._start_signals() if received.signal == "cancel"),
+                None,
+            )
+
+        attempt = asyncio.create_task(prepare())
+        # Temporal's own cancellation waits too, until it is known whether there is something to
+        # close.
+        with suppress(asyncio.CancelledError):
+            await workflow.wait_condition(lambda: attempt.done() or find_cancel() is not None)
+        if given_up := not attempt.done():
+            attempt.cancel()
+            await run_despite_cancellation(workflow.wait([attempt]))
+        if attempt.cancelled() or attempt.exception() is not None:
+            if is_cancelled():
+                raise asyncio.CancelledError
+            if given_up and (letter := find_cancel()):
+                await self._cancel_start(letter)
+        return attempt.result()
+
+    def _start_signals(self) -> list[ReceivedSignal]:
+        """Handle signals for the start; others stay for the job once it has begun."""
+        return [
+            received
+            for received in self._inbox.signals
+            if received.signal in ("resume", "cancel") and "job" not in received.payload
+        ]
+
+    async def _apply_start_signals(self) -> None:
+        for request in self._start_signals():
+            if request.signal == "cancel":
+                await self._cancel_start(request)
+            before = self._inbox.signals[: self._inbox.signals.index(request)]
+            for pause in [received for received in before if received.signal == "pause"]:
+                self._inbox.signals.remove(pause)
+            self._inbox.signals.remove(request)
+            if request.payload.get("set"):
+                self._inbox.refuse(
+                    "signal resume: the job has not begun; cancel it and start it with these "
+                    "settings"
+                )
+
+    async def _cancel_start(self, received: ReceivedSignal) -> NoReturn:
+        """Nothing has to be closed, and only the server can end it as cancelled."""
+        reason, who = received.payload.get("reason"), f"by {received.by or 'a person'}"
+        named = f" ({who})" if received.by else ""
+        message = f"{NEVER_BEGAN}: {f'{reason}{named}' if reason else who}"
+        self.waiting = None
+        self._inbox.notice(message)
+        workflow.set_current_details(message)
+        workflow.upsert_memo(job_status.preparing_job_status_memo(self._memo, "cancelled", message))
+        try:
+            await self._steps.cancel_start(reason or who)
+        except StepFailed:
+            raise InvalidPayload(message) from None
+        await workflow.wait_condition(is_cancelled)
+        raise asyncio.CancelledError
+
+    async def _report_to_project(self, project_id: str, waiting: WaitState) -> None:
+        """Report the wait to the project, which would show the job as working."""
+        self.last_report = f"waiting {waiting.message}"
+        report = job_status.preparing_job_status_report(waiting, workflow.info().workflow_id)
+        if why := await self._steps.send_signal(
+            project_id, "report", report.model_dump(mode="json")
+        ):
+            self._inbox.notice(f"project {project_id} could not be told: {why}")
+
+    def _show_waiting(self) -> None:
+        assert self.waiting
+        workflow.set_current_details(
+            job_status.preparing_job_status_markdown(self.waiting, self._inbox.notices)
+        )
+        word = f"waiting: {self.waiting.reason}"
+        workflow.upsert_memo(
+            job_status.preparing_job_status_memo(self._memo, word, self.waiting.message)
+        )
+
+
+def _is_start_failure_fixable(failed: StepFailed) -> bool:
+    """Whether a person can fix the failure and the start then continue."""
+    return failed.kind in ("Dependency", "Storage", "WrongRoot")
