@@ -1,4 +1,4 @@
-"""The process that `bounded_reader.py` starts, `python reader_child.py NAME SECONDS MEMORY_MB [PAGE]`.
+"""The process of `bounded_reader.py`: `python reader_child.py NAME SECONDS MEMORY_MB [PAGE]`.
 
 It reads the document from standard input and writes the pages or the error as JSON to standard
 output; with PAGE, the picture of that page.
