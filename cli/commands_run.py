@@ -53,7 +53,8 @@ from cli.repository_input import publish_input_fields, repository_input_fields
 from cli.scheduling import start_recurring
 from cli.trial_summary import with_trial_usages
 from cli.watch import JsonScreen, follow_job, follow_on_console
-from engine.connection import answering_web_ui_link, connect_client
+from engine.connection import connect_client
+from engine.web_ui import answering_web_ui_link
 
 Every = Annotated[
     str,

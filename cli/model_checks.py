@@ -12,9 +12,10 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation, conversation_tool_result
-from activities.model.client import call_endpoint, endpoint_refusal_text
+from activities.model.client import call_endpoint
 from activities.model.dialect import REASONING, Dialect
 from activities.model.endpoint import REHEARSAL, chosen_model_name, connect_endpoint
+from activities.model.endpoint_errors import endpoint_refusal_text
 from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_name

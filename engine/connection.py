@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
@@ -24,10 +22,7 @@ from engine.otel import exports
 from protocol.short_text import one_line
 
 DEFAULT_ADDRESS = "localhost:7233"
-DEFAULT_UI = "http://localhost:8233"
 CONNECT_SECONDS = 5.0
-UI_SECONDS = 1.0
-"""Seconds that a Web UI has to answer before its link is printed."""
 MAX_ERROR_CHARACTERS = 200
 """Most characters of an SDK error in a message."""
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
@@ -121,44 +116,6 @@ def workspaces_root() -> Path:
         return Path(configured).expanduser().absolute()
     except RuntimeError:
         raise SetupError(f"LONGHAUL_WORKSPACES={configured}: no such user or home") from None
-
-
-def web_ui_address() -> str | None:
-    """Return the base address of Temporal's Web UI; None if unknown."""
-    if configured := os.environ.get("TEMPORAL_UI_ADDRESS"):
-        return configured.rstrip("/")
-    try:
-        address = str(client_options()["target_host"])
-    except SetupError:
-        return None
-    return DEFAULT_UI if is_local_temporal_address(address) else None
-
-
-def job_web_ui_link(
-    job_id: str, namespace: str = "default", *, base: str | None = None
-) -> str | None:
-    """Return the job's page in the Web UI; None if the UI's address is unknown."""
-    base = base or web_ui_address()
-    return f"{base}/namespaces/{namespace}/workflows/{quote(job_id, safe='')}" if base else None
-
-
-async def answering_web_ui_link(job_id: str, namespace: str = "default") -> str | None:
-    """Return the job's page in the Web UI; None if no UI answers."""
-    base = web_ui_address()
-    if base is None or not await asyncio.to_thread(_web_ui_answers, base):
-        return None
-    return job_web_ui_link(job_id, namespace, base=base)
-
-
-def _web_ui_answers(address: str) -> bool:
-    """Return whether something listens at the address."""
-    try:
-        parts = urlsplit(address)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        with socket.create_connection((parts.hostname or "", port), timeout=UI_SECONDS):
-            return True
-    except (OSError, ValueError):
-        return False
 
 
 def describe_model_connection() -> str:

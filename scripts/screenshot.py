@@ -32,10 +32,10 @@ from cli.demo import DOCUMENT, INSTRUCTIONS
 from cli.job_input import job_input, start_workflow
 from cli.report.gather import gather_report
 from cli.report.page import render_page as report_page
-from engine.connection import job_web_ui_link
 from engine.development import development_server
 from engine.root import open_root
 from engine.service import build_worker
+from engine.web_ui import job_web_ui_link
 from engine.worker_process import exit_worker_process
 from rehearsal import RehearsalTransport, rehearse
 

@@ -16,12 +16,8 @@ from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
 from protocol.project_requests import ChildWork
 from protocol.proof import AcceptedRun, Proof, proof_command_in_repository
 from protocol.short_text import one_line
-from workflows.project_moves import (
-    AssignJob,
-    EndProject,
-    Move,
-    WaitForJobs,
-    assign_job,
+from workflows.project_moves import AssignJob, EndProject, Move, WaitForJobs, assign_job
+from workflows.project_units import (
     block_project_unit,
     remaining_unit_findings,
     remember_unit_fork_point,

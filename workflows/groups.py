@@ -18,6 +18,8 @@ from workflows.project_moves import (
     ParkProject,
     WaitForJobs,
     assign_job,
+)
+from workflows.project_units import (
     block_project_unit,
     remaining_unit_findings,
     remember_unit_fork_point,

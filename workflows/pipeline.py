@@ -6,12 +6,8 @@ from protocol.project import EndedJob, ProjectRecord, RunningJob, Stage
 from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.short_text import one_line
-from workflows.project_moves import (
-    AssignJob,
-    EndProject,
-    Move,
-    WaitForJobs,
-    assign_job,
+from workflows.project_moves import AssignJob, EndProject, Move, WaitForJobs, assign_job
+from workflows.project_units import (
     block_project_unit,
     remaining_unit_findings,
     remember_unit_fork_point,

@@ -52,20 +52,16 @@ from workflows.forms import FORM_FIELDS, FORMS
 from workflows.learning_notes import store_learning_handoffs
 from workflows.project_children import ProjectChildren
 from workflows.project_display import ProjectDisplay
-from workflows.project_moves import (
-    AssignJob,
-    EndProject,
-    ParkProject,
-    WaitForJobs,
-    count_begun_job,
+from workflows.project_moves import AssignJob, EndProject, ParkProject, WaitForJobs, count_begun_job
+from workflows.project_signals import ProjectSignals
+from workflows.project_steps import ProjectSteps
+from workflows.project_units import (
     keep_unresolved_unit_work,
     note_unit_attempt,
     shorten_settled_units,
     unit_merge_message,
     unit_work_problems,
 )
-from workflows.project_signals import ProjectSignals
-from workflows.project_steps import ProjectSteps
 from workflows.signal_receiver import SignalReceiver
 from workflows.start_procedure import StartProcedure
 

@@ -26,10 +26,10 @@ from activities.job.conversation import (
     ConversationForm,
     ConversationWeights,
     Part,
-    encode_without_credentials,
     token_cache,
     wire_cache,
 )
+from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
 from protocol.job_state import Data
 

@@ -21,7 +21,7 @@ from activities.checkpoints import Files
 from activities.checkpoints.cache import Cache
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_tree_entries
-from activities.redaction.credentials import hide_in_json
+from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
 from protocol.job_state import ShownImage
 from protocol.short_text import one_line
@@ -423,16 +423,6 @@ def _message_path(number: int) -> tuple[str, ...]:
         return f"{shelf:04d}", f"{place:02d}"
     case, shelf = divmod(shelf, FAN_OUT)
     return f"{FAN_OUT - 1 + case:04d}", f"{shelf:02d}", f"{place:02d}"
-
-
-def encode_without_credentials(value: Any) -> bytes:
-    """Encode a part of a request as the bytes to send, with credentials hidden.
-
-    Files that no tool has shown may contain a credential and appear in the system prompt and in
-    prompts for judges and summaries. Checking each part once covers them.
-    """
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return hide_in_json(written.encode("utf-8", "replace"))
 
 
 def conversation_call_id(step: int, index: int) -> str:

@@ -125,7 +125,7 @@ class Connection:
                 tool,
                 arguments,
                 read_timeout_seconds=self.server.call_seconds,
-                meta=cast(RequestParamsMeta, {KEY: key}),
+                meta=cast("RequestParamsMeta", {KEY: key}),
                 input_responses=turn.responses,
                 request_state=turn.state,
                 # The workflow handles questions and answers: a person may take a day.

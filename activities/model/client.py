@@ -21,7 +21,8 @@ from activities.job.activity_context import activity_effect_key, activity_job_id
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.dialect import Dialect, dialect_of, remember_dialect
-from activities.model.endpoint import MAX_EXAMINED, Connect, endpoint_failure
+from activities.model.endpoint import Connect
+from activities.model.endpoint_errors import endpoint_failure, endpoint_refusal_text
 from activities.model.prompt import simple_prompt_body
 from activities.model.providers import provider_name
 from activities.model.reply_stream import CONNECTION_ERRORS, StreamedReply, stream_reply
@@ -248,15 +249,6 @@ class ModelClient:
                 raise
             activity.logger.warning("it goes on without a summary: %s", error)
             return None
-
-
-def endpoint_refusal_text(error: ApplicationError) -> str:
-    """Return the endpoint's words if it refuses this form of the request; else empty."""
-    cause = error.__cause__
-    if error.type == "ModelRefused" and isinstance(cause, openai.APIStatusError):
-        # Routers put the error of the server behind them into the body alone.
-        return f"{cause} {cause.body}"[:MAX_EXAMINED]
-    return ""
 
 
 async def call_endpoint(connect: Connect, model: ModelConfig, body: bytes) -> StreamedReply:

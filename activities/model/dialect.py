@@ -16,7 +16,6 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import encode_without_credentials
 from activities.model.providers import (
     Api,
     provider_address,
@@ -24,6 +23,7 @@ from activities.model.providers import (
     provider_cache_marks,
     takes_cache_key,
 )
+from activities.redaction.credentials import encode_without_credentials
 from activities.toolkit.tool_schemas import without_keywords
 from config.schema.agent_sections import ModelConfig
 

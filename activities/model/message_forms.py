@@ -15,8 +15,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import ConversationForm, Read, encode_without_credentials
+from activities.job.conversation import ConversationForm, Read
 from activities.model.providers import provider_name
+from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import count_tokens
 from config.schema.agent_sections import ModelConfig
 

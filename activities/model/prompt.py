@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from activities.job.conversation import Conversation, encode_without_credentials, token_cache
+from activities.job.conversation import Conversation, token_cache
 from activities.job.snapshot import Snapshot
 from activities.model import responses
 from activities.model.message_forms import form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
+from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools

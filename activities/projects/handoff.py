@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, Root, diff_files
 from activities.checkpoints.entry_names import name_to_bytes
 from activities.checkpoints.errors import quote_path_in_error
+from activities.checkpoints.git import is_git_folder
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
@@ -20,7 +21,6 @@ from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.project_repository import (
     ProjectRepository,
     Since,
-    is_git_folder,
     project_git_accepts_name,
 )
 from activities.projects.proof_run import ProofRunner, prove_handoff

@@ -21,6 +21,7 @@ from activities.checkpoints import CheckpointMissing, Files, Root, job_folder_na
 from activities.checkpoints.alternates import borrows_objects
 from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.entry_names import entry_name, name_from_bytes, name_to_bytes
+from activities.checkpoints.git import is_git_folder
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     EXECUTABLE,
@@ -60,13 +61,6 @@ def project_git_accepts_name(builder: Any, name: str) -> bool:
     ):  # it is not UTF-8, or some file system equates it with `.git`
         return False
     return True
-
-
-def is_git_folder(name: str) -> bool:
-    """Return whether the name is git's own folder, which git refuses and which is left out
-    silently.
-    """
-    return name.lower() == ".git"
 
 
 @dataclass(frozen=True)

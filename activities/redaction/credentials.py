@@ -13,6 +13,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 HIDDEN = "[redacted]"
@@ -139,3 +140,13 @@ def _escape_credential_json(value: str) -> str:
 
 def _is_distinctive_credential(value: str) -> bool:
     return len(value) >= (WORD if value.isalpha() else MIN_CHARACTERS)
+
+
+def encode_without_credentials(value: Any) -> bytes:
+    """Encode a part of a request as the bytes to send, with credentials hidden.
+
+    Files that no tool has shown may contain a credential and appear in the system prompt and in
+    prompts for judges and summaries. Checking each part once covers them.
+    """
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return hide_in_json(written.encode("utf-8", "replace"))

@@ -21,7 +21,7 @@ from pygit2.enums import FileMode
 
 from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes
 from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
-from activities.checkpoints.git import run_git
+from activities.checkpoints.git import is_git_folder, run_git
 from activities.checkpoints.journal_records import BLOB, COMMIT, TREE, JournalRecord
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.pack_writer import PackWriter
@@ -34,7 +34,7 @@ from activities.checkpoints.sharded_tree import (
     TreeEntry,
     encode_tree_shard,
 )
-from activities.projects.project_repository import EMAIL, MAIN, ProjectRepository, is_git_folder
+from activities.projects.project_repository import EMAIL, MAIN, ProjectRepository
 from activities.repository.bounds import RepositoryBounds
 from config.schema.agent import ConfigError
 from protocol.repository import STAGED

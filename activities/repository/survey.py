@@ -9,7 +9,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from activities.checkpoints.entry_names import name_from_bytes
-from activities.projects.project_repository import is_git_folder
+from activities.checkpoints.git import is_git_folder
 from activities.repository.bounds import RepositoryBounds
 from activities.text.safe_text import replace_surrogates
 from config.schema.agent import ConfigError

@@ -23,7 +23,7 @@ from cli.trial_summary import (
     fill_trial_usages,
     summarise_runs,
 )
-from engine.connection import answering_web_ui_link, job_web_ui_link
+from engine.web_ui import answering_web_ui_link, job_web_ui_link
 from protocol.job_state import Data
 from protocol.requests import Usage
 from protocol.trial import TrialRun, TrialStart, trial_progress_line

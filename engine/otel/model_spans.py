@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
 
 from opentelemetry.metrics import Histogram
 from opentelemetry.trace import SpanKind
@@ -17,9 +16,6 @@ from opentelemetry.trace import SpanKind
 from activities.runtime.tracing import ModelRequest, ReplyCallback, TracedReply
 from engine.otel.failure_kinds import failure_kind, mark_span_failed
 from engine.otel.pipeline import SCOPE, meter_provider, pipeline_tracer
-
-if TYPE_CHECKING:
-    pass
 
 REHEARSAL = "rehearsal"
 PROVIDER = "openai"

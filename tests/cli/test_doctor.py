@@ -261,7 +261,7 @@ def telling(found: DescribeTaskQueueResponse) -> Client:
         return found
 
     service = SimpleNamespace(describe_task_queue=describe)
-    return cast(Client, SimpleNamespace(namespace="default", workflow_service=service))
+    return cast("Client", SimpleNamespace(namespace="default", workflow_service=service))
 
 
 @pytest.mark.parametrize(("ahead", "told"), [(3600, "ahead of"), (-3600, "behind")])

@@ -143,7 +143,7 @@ async def test_a_refusal_of_what_was_sent_before_is_no_refusal_of_this(monkeypat
         sent.append(name)
 
     handle = SimpleNamespace(signal=signal)
-    client = cast(Client, SimpleNamespace(get_workflow_handle=lambda job_id: handle))
+    client = cast("Client", SimpleNamespace(get_workflow_handle=lambda job_id: handle))
     notices = ["refused: signal answer: no question is open"]
     states = iter([seen(), seen(notices=notices), seen(notices=notices, rewinds=1)])
 

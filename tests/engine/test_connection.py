@@ -7,13 +7,9 @@ from pathlib import Path
 import pytest
 
 from engine import connection
-from engine.connection import (
-    answering_web_ui_link,
-    connect_client,
-    describe_model_connection,
-    job_web_ui_link,
-)
+from engine.connection import connect_client, describe_model_connection
 from engine.errors import SetupError
+from engine.web_ui import answering_web_ui_link, job_web_ui_link
 
 
 @pytest.fixture(autouse=True)

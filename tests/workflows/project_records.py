@@ -14,14 +14,8 @@ from protocol.requests import Usage
 from protocol.scope import scope_from_texts
 from workflows import pipeline
 from workflows.forms import FORMS
-from workflows.project_moves import (
-    AssignJob,
-    Move,
-    count_begun_job,
-    keep_unresolved_unit_work,
-    note_unit_attempt,
-    unit_work_problems,
-)
+from workflows.project_moves import AssignJob, Move, count_begun_job
+from workflows.project_units import keep_unresolved_unit_work, note_unit_attempt, unit_work_problems
 
 
 def started(form: str, **details: Any) -> ProjectRecord:

@@ -11,6 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from activities.documents.line_ends import fold_line_ends
 from activities.documents.pages import Page, find_page_section_starts, section_before
+from activities.requirements.text.running_lines import (
+    _NOTE_MARK,
+    RUNNING_TITLE,
+    repeated_running_lines,
+    running_line_shape,
+    split_footnotes,
+    split_running_lines,
+)
 
 _ITEM = re.compile(
     r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
@@ -22,10 +30,6 @@ _HEADING = re.compile(r"\s*#{1,6}\s+")
 _RULE = re.compile(r"[-=_*~|:+\s]{3,}$")
 _LEADERS = re.compile(r"\.{5}|(?:\. ){4}")
 _FENCE = re.compile(r"\s*(```|~~~)")
-_PAGE_LINE = re.compile(
-    r"\s*(?:[-\u2013]\s*)?(?:(?:page|seite)\s*)?\d{1,4}(?:\s*(?:of|von|/)\s*\d{1,4})?(?:\s*[-\u2013])?\s*",
-    re.IGNORECASE,
-)
 _CELLS = re.compile(r"\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
 _CLOSERS = "\"'\u201d\u2019\u00bb)]*_"
 _END = re.compile(
@@ -34,15 +38,9 @@ _END = re.compile(
     r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|(?:\[(?:\d{1,3}|[ivxl]{1,6})\])+|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
     r"(?=\s|$)"
 )
-_NOTE_MARK = re.compile(r"\s*\[(?:\d{1,3}|[ivxl]{1,6})\]\s+")
-_NOTE = re.compile(r"\s*(\d{1,3})\s+(?=\S)")
 _SECTION = re.compile(
     r"\s*(?:#+\s*)?(§+\s*\d+\w?|(?:Art(?:icle|ikel)?\.?|Section|Chapter|Kapitel|Abschnitt)\s+\d+\w?"
     r"|(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+|\d{1,2}(?=\.?\s))"
-)
-_RUNNING_TITLE = re.compile(
-    r"\s*(?:(?:chapter|kapitel|section|abschnitt|appendix|anhang)\s|(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s)",
-    re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[^\s(\[\"'\u201e\u201c]+$")
 _STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[{*_]*([^\W_])")
@@ -50,8 +48,6 @@ _MONTH = re.compile(
     r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
     r"Werktag|Jahrhundert)"
 )
-MAX_LINES_WITH_FOOT = 400
-"""Lines of a page that may have footnotes; a document without pages has more."""
 _JOINING = {"and", "or", "of", "to", "the", "und", "oder", "der", "die", "das", "von"}
 _FIRST = ("1", "a", "A", "i")
 _STOPS = tuple(".!?:;")
@@ -134,7 +130,7 @@ def split_sentences(
         # Insert them before the body: after it they would part a list from its introduction.
         position = max(last, 0)
         result[position:position] = [
-            Sentence(page.number, line.strip(), line, is_heading=bool(_RUNNING_TITLE.match(line)))
+            Sentence(page.number, line.strip(), line, is_heading=bool(RUNNING_TITLE.match(line)))
             for line in new
         ]
         result += page_sentences
@@ -142,96 +138,6 @@ def split_sentences(
         for block in (block for note in notes for block in _split_blocks(note)):
             result += _split_block_into_sentences(page.number, block, abbreviations, section)
     return result
-
-
-def repeated_running_lines(pages: list[Page]) -> set[str]:
-    """Return the shapes of lines at the top or foot of many pages, or of many consecutive ones."""
-    pages_by_shape: dict[str, list[int]] = {}
-    for place, page in enumerate(pages):
-        for shape in {running_line_shape(line) for line in _page_edge_lines(page.text)}:
-            pages_by_shape.setdefault(shape, []).append(place)
-    return {
-        shape
-        for shape, places in pages_by_shape.items()
-        if len(places) >= max(3, (places[-1] - places[0] + 1) * 0.4)
-    }
-
-
-def _page_edge_lines(text: str) -> list[str]:
-    lines = [line for line in text.split("\n") if line.strip()]
-    return lines[:3] + lines[3:][-3:]
-
-
-def running_line_shape(line: str) -> str:
-    return " ".join(re.sub(r"\d+", "#", line).split())
-
-
-def split_running_lines(page: Page, furniture: set[str]) -> tuple[list[str], list[str]]:
-    """Return the running lines at both ends of a page, and the lines between them."""
-    lines = page.text.split("\n")
-    running: list[str] = []
-    labels = (page.label, str(page.number))
-    for end in (0, -1):
-        numbered = False
-        for _ in range(3):
-            while lines and not lines[end].strip():
-                lines.pop(end)
-            if not lines:
-                break
-            if _PAGE_LINE.fullmatch(lines[end]):
-                numbered = True
-                lines.pop(end)
-            elif running_line_shape(lines[end]) in furniture or (
-                end and _is_running_foot(lines, numbered or lines[-1].split()[-1] in labels)
-            ):
-                running.append(lines.pop(end))
-    return running, lines
-
-
-def _is_running_foot(lines: list[str], numbered: bool) -> bool:
-    """Return whether the last line is a running foot that names the section, beside the page
-    number.
-    """
-    text = lines[-1].strip()
-    above = next((line for line in reversed(lines[:-1]) if line.strip()), "")
-    return (
-        (numbered or bool(_PAGE_LINE.fullmatch(above)))
-        and lines[-2:-1] != [above]  # ordinary text would be this close
-        and text[-1] not in ".!?:;"
-        and len(text) <= 70
-        and bool(_RUNNING_TITLE.match(text))
-    )
-
-
-def split_footnotes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
-    """Return the page's text without footnotes, and the lines of each footnote.
-
-    A line that begins with a number starts the footnotes if the text above has that number as a
-    mark, directly behind a word or its full stop.
-    """
-    if len(lines) > MAX_LINES_WITH_FOOT:
-        return lines, []
-    for start in range(len(lines) // 3, len(lines)):
-        first_note = _NOTE.match(lines[start])
-        if (
-            not first_note
-            or start == 0
-            or not _has_footnote_mark("\n".join(lines[:start]), first_note[1])
-        ):
-            continue
-        notes: list[list[str]] = []
-        for line in lines[start:]:
-            begins = _NOTE.match(line)
-            if begins and int(begins[1]) == int(first_note[1]) + len(notes):
-                notes.append([line[begins.end() :]])
-            else:
-                notes[-1].append(line)
-        return lines[:start], notes
-    return lines, []
-
-
-def _has_footnote_mark(text: str, number: str) -> bool:
-    return bool(re.search(rf"[^\W\d_][.,;:)\"'\u201d\u2019]{{0,3}}{number}(?!\w|[.,]\d)", text))
 
 
 def _split_blocks(lines: list[str]) -> Iterator[_Block]:

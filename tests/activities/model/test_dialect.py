@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from activities.job.conversation import encode_without_credentials
 from activities.model.dialect import (
     COUNTS,
     EFFORT,
@@ -24,6 +23,7 @@ from activities.model.dialect import (
     Dialect,
 )
 from activities.model.prompt import simple_prompt_body
+from activities.redaction.credentials import encode_without_credentials
 from config.schema.agent_sections import ModelConfig
 
 MODEL = ModelConfig(name="m", reasoning_effort="high", cache_marks="breakpoint")

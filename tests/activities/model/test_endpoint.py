@@ -17,11 +17,11 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.job.conversation import encode_without_credentials
 from activities.model.client import call_endpoint
 from activities.model.endpoint import REHEARSAL, chosen_model_name, connect_endpoint
 from activities.model.message_forms import ChatForm
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
+from activities.redaction.credentials import encode_without_credentials
 from activities.steps.model_call import model_call_message, model_call_provider_data
 from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS

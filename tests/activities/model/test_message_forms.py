@@ -10,14 +10,10 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import (
-    Conversation,
-    ConversationForm,
-    conversation_tool_result,
-    encode_without_credentials,
-)
+from activities.job.conversation import Conversation, ConversationForm, conversation_tool_result
 from activities.model.message_forms import ChatForm, MessageFormWeights, ResponsesForm
 from activities.model.reply_stream import StreamedReply
+from activities.redaction.credentials import encode_without_credentials
 from activities.steps.model_call import model_call_message, model_call_provider_data
 from protocol.requests import Usage
 

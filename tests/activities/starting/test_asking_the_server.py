@@ -25,7 +25,7 @@ def failing(status: RPCStatusCode) -> Client:
         raise RPCError(status.name, status, b"")
 
     return cast(
-        Client,
+        "Client",
         SimpleNamespace(
             namespace="default",
             operator_service=SimpleNamespace(list_search_attributes=fail),
@@ -55,7 +55,7 @@ async def test_an_attribute_of_another_type_is_none_for_us() -> None:
         return SimpleNamespace(custom_attributes=types)
 
     operator = SimpleNamespace(list_search_attributes=told)
-    client = cast(Client, SimpleNamespace(namespace="default", operator_service=operator))
+    client = cast("Client", SimpleNamespace(namespace="default", operator_service=operator))
     assert await registered_search_attributes(client) == [name for name in NAMES if name != PHASE]
 
 

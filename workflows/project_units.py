@@ -1,0 +1,148 @@
+"""What the jobs of a project mean for its units: their findings, attempts and unresolved work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.project import Attempt, EndedJob, Feature, ProjectRecord, RunningJob, Unit
+from protocol.project_forms import FORM_SPECS
+from protocol.project_requests import ChildWork
+from protocol.short_text import (
+    commit_message,
+    shorten_to_both_ends,
+    shorten_to_end,
+    shorten_to_start,
+)
+
+MOST_REASON = 600
+"""Most characters kept of one reason of a settled unit."""
+MOST_ATTEMPTS = 20
+MOST_LEFT_BYTES = 300_000
+"""Most bytes kept of what a project's jobs left open."""
+
+
+def unit_work_problems(ended: EndedJob, work: ChildWork | None) -> list[str]:
+    """Return why a job's work cannot be accepted; empty if it can."""
+    if ended.status == "late":
+        return [f"The deadline of job {ended.job} passed."]
+    if ended.status != "completed" or work is None:
+        return [f"Job {ended.job} ended as {ended.status}: {ended.reason or 'no reason given'}"]
+    return work.problems
+
+
+def remaining_unit_findings(ended: EndedJob, why: list[str], before: list[str]) -> list[str]:
+    """Findings for the next attempt; earlier ones stay if this job did not complete."""
+    return why if ended.status == "completed" else [*why, *before]
+
+
+def remember_unit_fork_point(unit: Unit, ended: EndedJob) -> None:
+    """Keep the job that a later one can be forked from."""
+    if ended.phases:
+        unit.job, unit.phases = ended.job, ended.phases
+
+
+def keep_unresolved_unit_work(
+    project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork
+) -> None:
+    """Keep what an accepted job leaves unresolved, replacing that of its role's previous job.
+
+    Items given to a group are left out: the project's scope tracks them.
+    """
+    given_items = {f"S{place + 1}" for place in work.left_items} if project.groups else set[str]()
+    named = [
+        f"{run.job}: {entry}"
+        for entry in ended.unresolved
+        if entry.partition(" ")[0].rstrip(":,.") not in given_items
+    ]
+    key = f"{run.unit}-{run.role}"
+    unresolved = {other: entries for other, entries in project.left_open.items() if other != key}
+    if named:
+        unresolved[key] = named
+    # Keep the newest: the record and the result are each sent whole.
+    room = MOST_LEFT_BYTES
+    newest: list[tuple[str, list[str]]] = []
+    for other, references in reversed(unresolved.items()):
+        room -= sum(len(text.encode()) for text in references)
+        if room < 0:
+            break
+        newest.append((other, references))
+    project.left_open = dict(reversed(newest))
+
+
+def block_project_unit(unit: Unit, reasons: Sequence[str]) -> None:
+    unit.status = "blocked"
+    unit.reasons = list(reasons)
+
+
+def shorten_settled_units(units: Sequence[Unit]) -> None:
+    """Shorten settled units, so that a record of many units stays small."""
+    for unit in units:
+        if not unit.settled:
+            continue
+        unit.reasons = [shorten_to_both_ends(reason, MOST_REASON) for reason in unit.reasons[:5]]
+        if isinstance(unit, Feature):
+            unit.coder_report = shorten_to_start(unit.coder_report, MOST_REASON)
+            unit.test_findings, unit.written_tests, unit.test_minimums = [], [], []
+            for run in unit.evidence:
+                end = shorten_to_end(run.end, MOST_REASON)
+                run.cut, run.end = run.cut or end != run.end, end
+
+
+def note_unit_attempt(
+    project: ProjectRecord,
+    run: RunningJob,
+    ended: EndedJob,
+    work: ChildWork | None,
+    why: Sequence[str],
+) -> None:
+    """Record a job's outcome on its unit, to show why it took several."""
+    unit = project.find_unit(run.unit)
+    if unit is None:
+        return
+    outcome = "accepted"
+    if why:
+        outcome = "sent back" if ended.status == "completed" else ended.status
+    elif work and work.verdict and not work.verdict.passed:
+        outcome, why = "did not pass", work.verdict.findings
+    attempt = Attempt(
+        job=run.job,
+        role=run.role,
+        outcome=outcome,
+        why=[shorten_to_both_ends(reason, MOST_REASON) for reason in why[:3]],
+        disproved=run.last_report.disproved,
+        commit=work.commit if work else "",
+        model_calls=ended.usage.model_calls,
+        tokens=ended.usage.prompt_tokens + ended.usage.completion_tokens,
+        cost=ended.usage.cost,
+    )
+    unit.history = [*unit.history, attempt][-MOST_ATTEMPTS:]
+
+
+def reported_unit_text(work: ChildWork) -> str:
+    """Return a job's own report on its work, without what the system adds."""
+    return work.summary.partition("\nFiles changed: ")[0].strip()
+
+
+def unit_merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> str:
+    """Return the commit message of accepted work: what was done, by whom, how proved."""
+    unit = project.find_unit(run.unit)
+    trailers: dict[str, str | Sequence[str]] = {"Job": run.job}
+    story = reported_unit_text(work)
+    if isinstance(unit, Feature):
+        # The author's report says what was done; the tester has proved it.
+        story = unit.coder_report or story
+        trailers |= {"Job": unit.job or run.job, "Feature": unit.id}
+        trailers |= {"Tested-by": run.job, "Evidence": [each.line for each in unit.evidence]}
+    elif unit:
+        trailers[FORM_SPECS[project.start.form].unit.capitalize()] = unit.id
+    return commit_message(story or f"Work of {run.handoff.id}", trailers)
+
+
+def unit_conflict_findings(conflicts: Sequence[str]) -> list[str]:
+    """Return the findings for the job that has to resolve a merge conflict."""
+    return [
+        "The work collides with what others have had accepted meanwhile. A text has both versions, "
+        "marked with <<<<<<< and >>>>>>>; of all else it says here which version is where: "
+        f"{', '.join(conflicts[:20])}. Keep what both sides mean, and take out the marks and the "
+        "files that were put beside others."
+    ]
