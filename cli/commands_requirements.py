@@ -70,20 +70,13 @@ def requirements(
     names = what or []
     if action == "show":
         return _show_requirements(_require_name_arguments(action, names), json=json)
-    if action == "withdraw":
-        return _withdraw_requirements(
-            _require_name_arguments(action, names), reason.strip(), json=json
-        )
-    if action == "restore":
-        return _restore_requirements(
-            _require_name_arguments(action, names), reason.strip(), json=json
-        )
+    if action in ("withdraw", "restore"):
+        change = _withdraw_requirements if action == "withdraw" else _restore_requirements
+        return change(_require_name_arguments(action, names), reason.strip(), json=json)
     if action == "search" and not names:
         raise UserError('requirements search: give the words to look for, such as "kept for years"')
     if action != "search" and names:
-        raise UserError(
-            f"requirements {action}: takes no names; --job, --status, --document choose"
-        )
+        raise UserError(f"requirements {action}: takes no names, but --job, --status, --document")
     only = {"job": job, "status": status or "", "document": document, "withdrawn": withdrawn}
     entries = _read_requirements(only)
     if action == "search":

@@ -96,11 +96,8 @@ async def development_server(
     # Loads the worker of the SDK, which the commands that only look for the binary do without.
     from temporalio.testing import WorkflowEnvironment  # noqa: PLC0415
 
-    binary, converter, plugins = (
-        find_temporal_binary(),
-        data_converter(),
-        exports.export_client_plugins(),
-    )
+    binary, converter = find_temporal_binary(), data_converter()
+    plugins = exports.export_client_plugins()
     port = free_port(port)
     ui_port = free_port(ui_port, avoid=port) if ui else None
     if database is not None:

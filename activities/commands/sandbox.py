@@ -172,13 +172,8 @@ def run_sandboxed_command(
     program = find_bwrap()
     confined = config.sandbox == "bubblewrap" and program is not None
     mark = secrets.token_hex(16)
-    shell = [
-        "/bin/sh",
-        "-c",
-        f'{_sandbox_shell_preamble(config)}; exec /bin/sh -c "$1"',
-        "sh",
-        command,
-    ]
+    script = f'{_sandbox_shell_preamble(config)}; exec /bin/sh -c "$1"'
+    shell = ["/bin/sh", "-c", script, "sh", command]
     with ExitStack() as stack:
         proxy = stack.enter_context(HostProxy(config.hosts)) if confined and config.hosts else None
         arguments = stack.enter_context(variable_arguments(config))
@@ -304,12 +299,8 @@ def _bwrap_command(
     ]
     arguments += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
     arguments += ["--hostname", "sandbox", "--clearenv"]
-    variables = {
-        "PATH": _sandbox_path_variable(config),
-        "HOME": "/tmp",
-        "LANG": "C.UTF-8",
-        "USER": "agent",
-    }
+    variables = {"HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
+    variables["PATH"] = _sandbox_path_variable(config)
     variables |= {name: f"{CACHE}/{place}" for name, place in config.caches.items()}
     if config.hosts:
         variables |= proxy_variables(config.hosts)

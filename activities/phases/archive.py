@@ -91,13 +91,8 @@ def archive_page(
     if acts:
         lines += ["## What people did", "", *(f"- {act}" for act in acts), ""]
     lines += _archived_todo_lines(phase, outcome)
-    lines += [
-        "",
-        "## Summary",
-        "",
-        summary.strip()[:MAX_SUMMARY] or _archive_summary_from_notes(phase),
-        "",
-    ]
+    text = summary.strip()[:MAX_SUMMARY] or _archive_summary_from_notes(phase)
+    lines += ["", "## Summary", "", text, ""]
     yaml_text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     return ArchivePage(yaml_text, "\n".join(lines))
 

@@ -331,12 +331,9 @@ class PrepareActivity:
             self._share_repository(brought, owner, owned, config.workspace.remote or "")
         snapshot = copy_fork_origin(origin, fork, owned)
         if snapshot.repository:
-            snapshot.repository = snapshot.repository.model_copy(
-                update={
-                    "owner": owner,
-                    "publish": _prepare_fork_publish(request, snapshot.repository),
-                }
-            )
+            publish = _prepare_fork_publish(request, snapshot.repository)
+            update = {"owner": owner, "publish": publish}
+            snapshot.repository = snapshot.repository.model_copy(update=update)
         elif request.publish:
             raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
         before = snapshot.files
@@ -366,14 +363,8 @@ class PrepareActivity:
             snapshot.files = _prepare_tool_pages(snapshot.files, config, tools)
             snapshot.files = with_workspace_summary(snapshot)
         snapshot.record_changes(before)
-        return PreparedJob(
-            snapshot,
-            tools,
-            page,
-            f"forked from {fork.job} at {fork.place} · ",
-            notices,
-            notifying,
-        )
+        began = f"forked from {fork.job} at {fork.place} · "
+        return PreparedJob(snapshot, tools, page, began, notices, notifying)
 
     def _share_repository(
         self, link: RepositoryLink, owner: str, owned: Checkpoints, remote: str

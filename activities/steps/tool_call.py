@@ -156,9 +156,8 @@ def run_tool(
     except CallRefused as refusal:
         report = guards.report_outcome(refusal.outcome)
         if not refusal.outcome.asks:
-            return _record_result(
-                snapshot, request, time_ms, refused, str(refusal), report, failed=True
-            )
+            why = str(refusal)
+            return _record_result(snapshot, request, time_ms, refused, why, report, failed=True)
         return _ask_about_tool_call(request, time_ms, guards, report)
     except Unfinished as unfinished:
         passed = guards.report_outcome().model_dump(exclude_unset=True)

@@ -68,11 +68,10 @@ def run_effect_once(
     done_key, begun_key, passed_key = f"{key}.done", f"{key}.begun", f"{key}.passed"
     stored = results.find(done_key)
     # Otherwise the previous attempt ran on another host, so its outcome is unknown here.
-    known = attempt == 1 or results.find(passed_key) == _effect_attempt_mark(
-        activity_id, attempt - 1
-    )
+    earlier, present = (_effect_mark(activity_id, number) for number in (attempt - 1, attempt))
+    known = attempt == 1 or results.find(passed_key) == earlier
     if stored is None and prepare and known and results.find(begun_key) is None:
-        results.put(passed_key, _effect_attempt_mark(activity_id, attempt))
+        results.put(passed_key, present)
         prepare()
         stored = results.find(done_key)
     if stored is not None:
@@ -86,15 +85,11 @@ def run_effect_once(
             results.release(begun_key)
             raise
         except DependencyUnavailable:
-            results.put(passed_key, _effect_attempt_mark(activity_id, attempt))
+            results.put(passed_key, present)
             results.release(begun_key)
             raise
         results.put(done_key, json.dumps(outcome).encode())
-    if "pending" in outcome:
-        raise Unfinished(Pending.model_validate(outcome["pending"]), outcome["held"])
-    if "error" in outcome:
-        raise ToolError(outcome["error"])
-    return outcome["text"], Files(files.store, outcome["files"], limit=files.limit)
+    return _effect_result(outcome, files)
 
 
 def _run_effect_to_outcome(run: Callable[[], tuple[str, Files]]) -> dict[str, Any]:
@@ -113,6 +108,14 @@ def _run_effect_to_outcome(run: Callable[[], tuple[str, Files]]) -> dict[str, An
     return {"text": text, "files": after.id}
 
 
-def _effect_attempt_mark(activity_id: str, attempt: int) -> bytes:
+def _effect_result(outcome: dict[str, Any], files: Files) -> tuple[str, Files]:
+    if "pending" in outcome:
+        raise Unfinished(Pending.model_validate(outcome["pending"]), outcome["held"])
+    if "error" in outcome:
+        raise ToolError(outcome["error"])
+    return outcome["text"], Files(files.store, outcome["files"], limit=files.limit)
+
+
+def _effect_mark(activity_id: str, attempt: int) -> bytes:
     """Return the name of an attempt that ended here before the call began."""
     return f"{activity_id} {attempt}".encode()

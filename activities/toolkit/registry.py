@@ -188,8 +188,7 @@ def tool(
             while its result changes.
         at_most_once: Its outside effects cannot be recognised by `ToolContext.key`: an interrupted
             call is not repeated but reported as "may have happened".
-        owns: Paths owned by the system that only this tool may write; a trailing `/` includes
-            everything below.
+        owns: Paths that only this tool may write; a trailing `/` includes everything below.
         needs: The tool whose results it works on: an agent without that tool gets this one only
             by name, not with its group.
 

@@ -7,8 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 from cli.jobs import JobView
-from cli.report import checkpoint_facts, failure_patterns
-from cli.report.checkpoint_facts import CheckpointFacts, PhaseStart
+from cli.report import failure_patterns
+from cli.report.checkpoint_facts import (
+    CheckpointFacts,
+    PhaseStart,
+    list_checkpoint_deliverables,
+    unexplained_work_at_checkpoint,
+)
 from cli.report.claim_proofs import list_proofs
 from cli.report.data import (
     BARS,
@@ -72,15 +77,14 @@ def compose_job_report(
         # The status of a fork continues the original job's count.
         figures.steps = len(counted.steps)
         refusals = _count_refusals(figures, refusals)
-    still_open = (
-        checkpoint_facts.unexplained_work_at_checkpoint(facts, result)
-        if head.status == "completed"
-        else []
-    )
-    figures.completions_accepted = int(head.status == "completed")
+    is_completed = head.status == "completed"
+    still_open = unexplained_work_at_checkpoint(facts, result) if is_completed else []
+    figures.completions_accepted = int(is_completed)
     figures.completions_let_through = int(bool(still_open))
     # After a rewind or in a fork, the job's step numbers do not begin with 1.
     shift = max(0, int(status.get("step") or 0) - len(tally.steps)) if tally else 0
+    unresolved, approvals = result.get("unresolved") or [], status.get("approvals") or []
+    notices = job_view.notices if job_view else []
     return Report(
         job=head,
         figures=figures,
@@ -91,18 +95,11 @@ def compose_job_report(
         scope=_reported_scope(facts.state.scope),
         evidence=list_proofs(facts, tally if complete else None, head.status)[-MOST_LISTED:],
         deliverables=_reported_deliverables(facts, result),
-        unresolved=[
-            sanitize_line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]
-        ],
+        unresolved=[sanitize_line(each) for each in unresolved[:MOST_LISTED]],
         people=[_reported_act(each) for each in status.get("people") or []][-MOST_LISTED:],
-        decisions=[_reported_approval(each) for each in status.get("approvals") or []][
-            -MOST_LISTED:
-        ],
+        decisions=[_reported_approval(each) for each in approvals[-MOST_LISTED:]],
         remarks_of_people=[sanitize_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
-        notices=[
-            sanitize_line(notice)
-            for notice in (job_view.notices if job_view else [])[-MOST_LISTED:]
-        ],
+        notices=[sanitize_line(each) for each in notices[-MOST_LISTED:]],
         traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
         patterns=_find_patterns(head, figures, phases, facts, result, still_open, refusals, traces),
         remarks=_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
@@ -150,7 +147,7 @@ def _reported_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> li
                 "problem": sanitize_line(deliverable.problem),
             }
         )
-        for deliverable in checkpoint_facts.list_checkpoint_deliverables(facts, result)
+        for deliverable in list_checkpoint_deliverables(facts, result)
     ]
 
 

@@ -234,12 +234,7 @@ def set_sentences_aside(
         rules = read_set_aside_rules(context.files)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
-    threshold = context.config.settings.confidence_threshold
-    if below is not None and below > threshold:
-        raise ToolError(
-            f"below: at most {threshold:g}, the agent's threshold. Name those above it by ids, "
-            "pages, section or words."
-        )
+    _check_below_threshold(context, below)
     every = statements_of(document_pages(context, path)).candidates
     if unknown := set(rule.ids) - {each.id for each in every}:
         raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
@@ -290,3 +285,12 @@ def _path_exists(context: ToolContext, path: str) -> bool:
 def _requirement_folder_number(path: str) -> int:
     digits = path.rpartition("_")[2]
     return int(digits) if digits.isdecimal() else 0
+
+
+def _check_below_threshold(context: ToolContext, below: float | None) -> None:
+    threshold = context.config.settings.confidence_threshold
+    if below is not None and below > threshold:
+        raise ToolError(
+            f"below: at most {threshold:g}, the agent's threshold. Name those above it by ids, "
+            "pages, section or words."
+        )
