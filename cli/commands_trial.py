@@ -29,7 +29,8 @@ from cli.trial_summary import fill_trial_usages
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
-from engine.connection import connect_client, workspaces_root
+from engine.connection import connect_client
+from engine.root import workspaces_root
 from protocol.payloads import InvalidPayload, read_payload_object
 from protocol.trial import TrialRun, TrialStart
 

@@ -16,10 +16,10 @@ from cli.job_input import job_input, new_job_id, start_workflow
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
 from cli.watch import follow_on_console
 from engine import logs
-from engine.connection import describe_model_connection, workspaces_root
+from engine.connection import describe_model_connection
 from engine.development import DevelopmentServer, development_server
 from engine.exit_codes import INTERRUPTED
-from engine.root import open_root
+from engine.root import open_root, workspaces_root
 from engine.service import build_worker
 from engine.web_ui import DEFAULT_UI, job_web_ui_link
 

@@ -22,16 +22,11 @@ from cli.output import UserError, temporal_error_text
 from config.agent_files import agent_names, load_agent
 from config.schema.agent import ConfigError
 from engine import logs
-from engine.connection import (
-    client_options,
-    connect_client,
-    describe_model_connection,
-    workspaces_root,
-)
+from engine.connection import client_options, connect_client, describe_model_connection
 from engine.development import find_temporal_binary
 from engine.errors import SetupError
 from engine.otel import exports
-from engine.root import open_root
+from engine.root import open_root, workspaces_root
 from protocol.git_address import git_address_without_user
 from protocol.short_text import one_line
 

@@ -21,8 +21,9 @@ from cli.repository_input import stage_repository
 from config.agent_files import amend_config, load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
-from engine.connection import task_queue, workspaces_root
+from engine.connection import task_queue
 from engine.otel import exports
+from engine.root import workspaces_root
 from protocol.job_state import MAX_ITEMS
 from protocol.payloads import MAX_INSTRUCTIONS
 

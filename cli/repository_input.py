@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from cli.output import UserError
 from config.schema.agent import AgentConfig, ConfigError
-from engine.connection import workspaces_root
-from engine.root import open_root
+from engine.root import open_root, workspaces_root
 from protocol.git_address import git_address_without_user
 from protocol.repository import STAGED, Publish, RepositoryStart
 from protocol.validation_errors import first_validation_errors

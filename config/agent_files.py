@@ -20,11 +20,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.graph_files import extend_graph_schema, load_graph_schema
+from config.graph_files import extend_graph_schema, load_layered_graph_schema
 from config.guard_files import load_guards, locate_guards
 from config.layers import DEFAULTS, SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
-from config.schema.graph import GraphSchema
 from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_reply_wordings
 from config.templates import read_instructions_template, read_prompt_template
@@ -279,20 +278,6 @@ def _has_agent_key(content: Any, place: tuple[str | int, ...]) -> bool:
 
 def _is_agent_key_above(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
-
-
-def load_layered_graph_schema(layers: Layers) -> GraphSchema:
-    """The shipped graph schema with the additions of each folder above.
-
-    Raises:
-        ConfigError: a schema is invalid; the message names file and key.
-    """
-    shipped, *additions = reversed([folder / "graph" / "schema.yaml" for folder in layers.folders])
-    schema = load_graph_schema(shipped)
-    for path in additions:
-        if path.is_file():
-            schema = extend_graph_schema(schema, read_yaml_model(path, GraphSchema), path)
-    return schema
 
 
 def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedAgentFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from config.layers import Layers
 from config.schema.agent import ConfigError
 from config.schema.graph import GraphSchema
 from config.yaml_files import read_yaml_model
@@ -58,4 +59,18 @@ def extend_graph_schema(base: GraphSchema, more: GraphSchema, source: Path) -> G
                     )
     if unmet := schema.find_undeclared():
         raise ConfigError(f"{source}: graph.{unmet}")
+    return schema
+
+
+def load_layered_graph_schema(layers: Layers) -> GraphSchema:
+    """The shipped graph schema with the additions of each folder above.
+
+    Raises:
+        ConfigError: a schema is invalid; the message names file and key.
+    """
+    shipped, *additions = reversed([folder / "graph" / "schema.yaml" for folder in layers.folders])
+    schema = load_graph_schema(shipped)
+    for path in additions:
+        if path.is_file():
+            schema = extend_graph_schema(schema, read_yaml_model(path, GraphSchema), path)
     return schema

@@ -105,19 +105,6 @@ def task_queue() -> str:
     return os.environ.get("LONGHAUL_TASK_QUEUE") or "longhaul"
 
 
-def workspaces_root() -> Path:
-    """Return the absolute path of the folder with all workspaces.
-
-    Raises:
-        SetupError: The path refers to the home of an unknown user.
-    """
-    configured = os.environ.get("LONGHAUL_WORKSPACES") or "workspaces"
-    try:
-        return Path(configured).expanduser().absolute()
-    except RuntimeError:
-        raise SetupError(f"LONGHAUL_WORKSPACES={configured}: no such user or home") from None
-
-
 def describe_model_connection() -> str:
     """Describe the model endpoint of a worker in this environment, without its key."""
     if base := os.environ.get("OPENAI_BASE_URL"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,3 +45,16 @@ def check_root_writable(folder: Path) -> None:
             f"({(error.strerror or str(error)).lower()}); "
             "set LONGHAUL_WORKSPACES to a folder that can"
         ) from None
+
+
+def workspaces_root() -> Path:
+    """Return the absolute path of the folder with all workspaces.
+
+    Raises:
+        SetupError: The path refers to the home of an unknown user.
+    """
+    configured = os.environ.get("LONGHAUL_WORKSPACES") or "workspaces"
+    try:
+        return Path(configured).expanduser().absolute()
+    except RuntimeError:
+        raise SetupError(f"LONGHAUL_WORKSPACES={configured}: no such user or home") from None

@@ -22,17 +22,12 @@ from temporalio.worker import WorkerDeploymentConfig
 from config.layers import configuration_layers
 from config.schema.agent import ConfigError
 from engine import health, logs, telemetry, waiting_jobs
-from engine.connection import (
-    connect_client,
-    describe_model_connection,
-    task_queue,
-    workspaces_root,
-)
+from engine.connection import connect_client, describe_model_connection, task_queue
 from engine.deployment import version_label, worker_deployment
 from engine.errors import SetupError
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.otel import exports
-from engine.root import check_root_writable, open_root
+from engine.root import check_root_writable, open_root, workspaces_root
 from engine.service import build_worker
 from engine.supervisor import SUPERVISED
 

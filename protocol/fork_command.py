@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from protocol.short_text import shell_quoted
+
 
 def fork_command(setting: str, job: str = "JOB") -> str:
     """Return `starter.py fork JOB --phase N --set 'KEY=VALUE'`, in backquotes.
@@ -9,10 +11,4 @@ def fork_command(setting: str, job: str = "JOB") -> str:
     `resume --set` takes settings of the model only; all others need a fork.
     """
     # A job's id and a host that a model named are quoted, as people paste the command.
-    named = job if job.replace("-", "").replace(".", "").isalnum() else _quote_fork_argument(job)
-    return f"`starter.py fork {named} --phase N --set {_quote_fork_argument(setting)}`"
-
-
-def _quote_fork_argument(text: str) -> str:
-    inner = text.replace("'", "'\\''")
-    return f"'{inner}'"
+    return f"`starter.py fork {shell_quoted(job)} --phase N --set {shell_quoted(setting)}`"

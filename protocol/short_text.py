@@ -71,3 +71,16 @@ def commit_message(story: str, trailers: Mapping[str, str | Sequence[str]]) -> s
         if value
     ]
     return "\n\n".join([*parts, *(["\n".join(lines)] if lines else [])]) + "\n"
+
+
+def count_noun(number: int, noun: str) -> str:
+    """Return a number with its noun in singular or plural."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def shell_quoted(text: str) -> str:
+    """Return an argument of a command as people paste it: quoted unless it needs no quotes."""
+    if text.translate(dict.fromkeys(map(ord, "-_.:"))).isalnum():
+        return text
+    inner = text.replace("'", "'\\''")
+    return f"'{inner}'"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
-from rehearsal.plans import Plan, PlanPhase, count_noun
+from protocol.short_text import count_noun
+from rehearsal.plans import Plan, PlanPhase
 from rehearsal.procedure_replay import (
     Call,
     Steps,
@@ -14,6 +15,8 @@ from rehearsal.procedure_replay import (
     retry_call_in_procedure,
     run_procedures_together,
 )
+from rehearsal.request_view import RequestView
+from rehearsal.requirement_validation import is_validation_job
 from rehearsal.tool_answers import (
     documents_in_tool_answer,
     list_paths_from_tool_answer,
@@ -186,3 +189,10 @@ def read_sections_for_extraction() -> Generator[list[Call], list[str], list[Sect
         if line.startswith("## ") and last >= first:
             sections.append((line.removeprefix("## ").strip(), first, last))
     return sections
+
+
+def is_extraction_job(view: RequestView) -> bool:
+    """Return whether the job is to find requirements."""
+    if is_validation_job(view):
+        return False
+    return view.agent == "creator" or "identify_requirement_candidates" in view.opening

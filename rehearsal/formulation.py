@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
+from protocol.short_text import count_noun
 from rehearsal.candidate_lines import CandidateLine, parse_candidate_lines
 from rehearsal.collection import check_collected_results, collect_rehearsed_results
 from rehearsal.extraction import (
@@ -17,7 +18,6 @@ from rehearsal.extraction import (
     UNCOVERED,
     write_extraction_report,
 )
-from rehearsal.plans import count_noun
 from rehearsal.procedure_replay import Call, Steps, close_todo_in_procedure, retry_call_in_procedure
 from rehearsal.request_view import is_error
 from rehearsal.tool_answers import read_file_from_tool_answers, read_page_from_tool_answer

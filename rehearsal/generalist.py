@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from rehearsal.plans import Plan, PlanPhase, count_noun, rehearsed_plan_slug
+from protocol.short_text import count_noun
+from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import (
     Steps,
     call_tool_in_procedure,

@@ -115,8 +115,3 @@ def rehearsed_plan_slug(text: str) -> str:
     """Return a short file name for a text."""
     words = re.findall(r"[a-z0-9]+", text.lower())
     return "_".join(words[:5])[:40] or "part"
-
-
-def count_noun(number: int, noun: str) -> str:
-    """Return a number with its noun in singular or plural."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -81,7 +81,8 @@ def _choose_procedure(view: RequestView, text: str) -> Steps:
         return strategic.choose_strategic_procedure(view, text)
     todo_id = view.current_todo.id if view.current_todo else 0
     validating = (
-        strategic.is_validation_job(view) or "take_requirement" in view.tools | view.deferred
+        requirement_validation.is_validation_job(view)
+        or "take_requirement" in view.tools | view.deferred
     )
     return (
         (

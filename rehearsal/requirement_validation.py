@@ -9,8 +9,9 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
+from protocol.short_text import count_noun
 from rehearsal.collection import check_collected_results, collect_rehearsed_results
-from rehearsal.plans import Plan, PlanPhase, count_noun, rehearsed_plan_slug
+from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import (
     CLEARED,
     Call,
@@ -19,8 +20,11 @@ from rehearsal.procedure_replay import (
     close_todo_in_procedure,
     retry_call_in_procedure,
 )
-from rehearsal.request_view import is_error
-from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
+from rehearsal.request_view import RequestView, is_error
+from rehearsal.tool_answers import (
+    list_paths_from_tool_answer,
+    read_file_from_tool_answers,
+)
 
 RESULT = "output/decisions.json"
 COLLECT = "collect_decisions"
@@ -281,3 +285,8 @@ def _read_validation_decisions() -> Generator[list[Call], list[str], list[dict[s
 
 def _shorten_validation_text(text: str) -> str:
     return " ".join(text.split())[:600]
+
+
+def is_validation_job(view: RequestView) -> bool:
+    """Return whether the job is to decide on requirements."""
+    return view.agent == "validator" or "`take_requirement`" in view.opening

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from protocol.short_text import count_noun
 from rehearsal import extraction, generalist, plans, requirement_validation, team
-from rehearsal.plans import count_noun
+from rehearsal.extraction import is_extraction_job
 from rehearsal.procedure_replay import (
     Steps,
     call_tool_in_procedure,
@@ -19,6 +20,7 @@ from rehearsal.procedure_replay import (
     run_procedures_together,
 )
 from rehearsal.request_view import RequestView, is_error
+from rehearsal.requirement_validation import is_validation_job
 from rehearsal.tool_answers import (
     documents_in_tool_answer,
     list_paths_from_tool_answer,
@@ -54,18 +56,6 @@ def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
     if lowered.startswith("verify"):
         return verify_job_output()
     return take_strategic_notes(view, text)
-
-
-def is_extraction_job(view: RequestView) -> bool:
-    """Return whether the job is to find requirements."""
-    if is_validation_job(view):
-        return False
-    return view.agent == "creator" or "identify_requirement_candidates" in view.opening
-
-
-def is_validation_job(view: RequestView) -> bool:
-    """Return whether the job is to decide on requirements."""
-    return view.agent == "validator" or "`take_requirement`" in view.opening
 
 
 def _write_strategic_report(view: RequestView) -> Steps:

@@ -95,14 +95,6 @@ LONGEST = timedelta(minutes=10)
 """Longest delay between two attempts of a start: a day of them must fit into its history."""
 
 
-def shell_quoted(job_id: str) -> str:
-    """Return the id quoted for a shell."""
-    if job_id.translate(dict.fromkeys(map(ord, "-_.:"))).isalnum():
-        return job_id
-    inner = job_id.replace("'", "'\\''")
-    return f"'{inner}'"
-
-
 class StepFailed(Interruption):
     """An activity failed for good.
 

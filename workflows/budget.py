@@ -14,8 +14,8 @@ from protocol.helpers import MAX_HELPER_CALLS, Helper
 from protocol.job_record import JobRecord, WaitState
 from protocol.limits import Budget, Price
 from protocol.requests import Usage
+from protocol.short_text import shell_quoted
 from protocol.start import JobLimits
-from workflows.activity_failures import shell_quoted
 
 LimitScope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)

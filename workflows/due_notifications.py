@@ -13,9 +13,8 @@ from protocol.job_record import JobRecord, WaitState
 from protocol.notifications import MOST_CONTENT, Notification, Notifying, Occasion
 from protocol.project import ProjectRecord
 from protocol.project_forms import FORM_SPECS
-from protocol.short_text import shorten_to_start
+from protocol.short_text import shell_quoted, shorten_to_start
 from workflows import budget, project_budget_shares, project_status
-from workflows.activity_failures import shell_quoted
 
 NOT_CALLED_FOR = ("paused",)
 """A person paused it, so nobody needs to be notified."""

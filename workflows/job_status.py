@@ -14,6 +14,7 @@ from protocol.requests import Usage
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from workflows import budget, markdown, questions
 from workflows.inbox import Inbox
+from workflows.markdown import markdown_code_block
 
 MOST_ITEMS = 200
 MOST_STATE = 460
@@ -242,12 +243,6 @@ def job_status_attributes(job: JobRecord, memo: dict[str, str]) -> dict[str, str
 
 def _job_status_timer(timer: WaitTimer) -> str:
     return datetime.fromtimestamp(timer.ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def markdown_code_block(about: dict[str, str]) -> list[str]:
-    """Return an agent's text as an indented code block, which it cannot close."""
-    text = "\n".join(f"{name}: {value}" for name, value in about.items())
-    return [f"    {line}" for line in text.splitlines()]
 
 
 def _job_status_of_todo(job: JobRecord, todo: Todo) -> str:

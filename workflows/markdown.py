@@ -35,3 +35,9 @@ def markdown_usage_line(usage: Usage) -> str:
     tokens = usage.prompt_tokens + usage.completion_tokens
     details = f" ({usage.call_details})" if usage.call_details else ""
     return f"tool calls {usage.tool_calls}{details} · tokens {tokens:,}{cost}"
+
+
+def markdown_code_block(about: dict[str, str]) -> list[str]:
+    """Return an agent's text as an indented code block, which it cannot close."""
+    text = "\n".join(f"{name}: {value}" for name, value in about.items())
+    return [f"    {line}" for line in text.splitlines()]

@@ -24,9 +24,8 @@ from protocol.project_forms import FORM_SPECS
 from protocol.repository import Publish
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
-from protocol.short_text import shorten_to_start
+from protocol.short_text import shell_quoted, shorten_to_start
 from workflows import markdown, project_budget_shares
-from workflows.activity_failures import shell_quoted
 from workflows.inbox import Inbox
 
 MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}

@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 
 from protocol.job_record import Approval, JobRecord, Question, ReceivedSignal, WaitReason, WaitState
 from protocol.requests import ShowCallReply
-from protocol.short_text import one_line
+from protocol.short_text import one_line, shell_quoted
 from protocol.traces import QUESTION_PREFIX
 from workflows import traces
-from workflows.activity_failures import shell_quoted
 
 SIGNALS = ("answer", "approve", "deny")
 ENOUGH = (

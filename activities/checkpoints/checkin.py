@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from activities.checkpoints import folder_io, sharded_tree
 from activities.checkpoints.checkout import EXCLUDED_NAMES, NameParts
 from activities.checkpoints.entry_names import (
-    entry_name,
     name_from_bytes,
     name_to_bytes,
+    stored_entry_name,
     unescape_name,
 )
 from activities.checkpoints.errors import FilesError, PathRefused, quote_path_in_error
@@ -190,10 +190,6 @@ class Checkin:
 
 class _SkippedEntry(Exception):
     """The entry cannot be stored in a tree."""
-
-
-def stored_entry_name(name: bytes) -> bytes:
-    return entry_name(name_from_bytes(name))
 
 
 def _grant_checkin_access(fd: int, name: bytes, mode: int, needed: int) -> None:

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints import folder_io, sharded_tree
-from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes, unescape_name
+from activities.checkpoints.entry_names import (
+    name_from_bytes,
+    unescaped_file_name,
+)
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 
@@ -177,7 +180,3 @@ class Checkout:
                 free = b"%b.%d" % (name[:240], number)
             os.rename(current_name or name, free, src_dir_fd=fd, dst_dir_fd=place)
         self.moved_paths.append("/".join(name_from_bytes(part) for part in (*folder_path, free)))
-
-
-def unescaped_file_name(entry: bytes) -> bytes:
-    return name_to_bytes(unescape_name(entry))

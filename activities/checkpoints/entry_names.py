@@ -54,3 +54,11 @@ def unescape_name(entry: bytes) -> str:
 
 def _escape_entry_name_part(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in name_to_bytes(match[0]))
+
+
+def stored_entry_name(name: bytes) -> bytes:
+    return entry_name(name_from_bytes(name))
+
+
+def unescaped_file_name(entry: bytes) -> bytes:
+    return name_to_bytes(unescape_name(entry))

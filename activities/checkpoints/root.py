@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -100,3 +101,13 @@ def _write_root_id(marker: Path) -> None:
         pass
     finally:
         draft.unlink()
+
+
+def list_job_repositories(root: Root) -> list[Path]:
+    """Return the intact repositories of jobs, the last changed first."""
+    folder = root.path / ".longhaul" / "checkpoints"
+    changed = {}
+    for path in folder.glob("*.git"):
+        with suppress(OSError):
+            changed[path] = (path / "refs" / "tags").stat().st_mtime
+    return sorted(changed, key=lambda path: changed[path], reverse=True)

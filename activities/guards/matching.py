@@ -11,9 +11,9 @@ from activities.checkpoints import Files, FilesError, PathRefused
 from activities.guards.field_changes import find_field_change
 from activities.job.conversation import Conversation, tools_run_in_conversation
 from activities.job.snapshot import Snapshot
-from activities.redaction.secrets import _matches_guard_content
+from activities.redaction.secrets import is_secret
 from activities.text.safe_text import split_lines
-from config.regexes import compile_cached_pattern
+from config.regexes import compile_cached_pattern, regexes_that_may_match
 from config.schema.guards import Guard, GuardPoint, Match
 from protocol.job_state import PhaseKind
 from protocol.tools import READ_LINES
@@ -201,3 +201,13 @@ def count_lines_for_matching(now: Situation) -> int | None:
         return min(line_count, int(float(now.arguments.get("limit", READ_LINES))))
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _matches_guard_content(text: str, match: Match) -> bool:
+    """Return whether the text matches one of the content patterns."""
+    return any(
+        "value" not in compile_cached_pattern(pattern).groupindex
+        or is_secret(hit, match.random or 0)
+        for pattern in regexes_that_may_match(tuple(match.content), text)
+        for hit in compile_cached_pattern(pattern).finditer(text)
+    )

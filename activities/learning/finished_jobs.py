@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
+from activities.checkpoints.root import list_job_repositories
 from activities.job.snapshot import Snapshot
 from activities.learning.precision import normalise_path
 from config.schema.guards import Guard
@@ -65,13 +65,3 @@ def read_finished_job(repository: Path) -> FinishedJob | None:
     project = snapshot.link.id if snapshot.link else ""
     rules = tuple(snapshot.config.rules)
     return FinishedJob(entry.timestamp, snapshot.config.name, project, delivered, rules)
-
-
-def list_job_repositories(root: Root) -> list[Path]:
-    """Return the intact repositories of jobs, the last changed first."""
-    folder = root.path / ".longhaul" / "checkpoints"
-    changed = {}
-    for path in folder.glob("*.git"):
-        with suppress(OSError):
-            changed[path] = (path / "refs" / "tags").stat().st_mtime
-    return sorted(changed, key=lambda path: changed[path], reverse=True)

@@ -9,10 +9,11 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
+from activities.checkpoints.root import list_job_repositories
 from activities.guards.matching import Situation, would_match_guard
 from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
-from activities.learning.finished_jobs import UNREADABLE, list_job_repositories
+from activities.learning.finished_jobs import UNREADABLE
 from activities.learning.precision import approved_calls, was_refusal_wrong
 from activities.learning.situations import calls_in_reply
 from config.learned_guards import ReplayCounts

@@ -28,7 +28,13 @@ from activities.mcp.raw_answers import salvage_raw_answer
 from activities.mcp.result_images import put_result_images, take_result_images
 from activities.mcp.results import result_text
 from activities.mcp.servers import BEGUN, worker_servers
-from activities.mcp.tasks import CreatedTask, TaskState, is_task_overdue, until_next_poll
+from activities.mcp.tasks import (
+    CreatedTask,
+    TaskState,
+    is_task_overdue,
+    task_status_text,
+    until_next_poll,
+)
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.text.safe_text import replace_surrogates
@@ -124,7 +130,7 @@ class _CallTurn:
 
     def _state(self, state: TaskState) -> str:
         """Return the result of a task that has ended. Raises Unfinished while it runs."""
-        pending, now, remark = self._pending, time.time(), _task_status_text(state)
+        pending, now, remark = self._pending, time.time(), task_status_text(state)
         match state.status:
             case "completed":
                 return self._result(state.result or {})
@@ -196,7 +202,7 @@ class _CallTurn:
         assert isinstance(result, CreatedTask)
         going = {
             "task": result.task_id,
-            "says": _task_status_text(result),
+            "says": task_status_text(result),
             "seconds": until_next_poll(result, pending, pending.begun),
         }
         raise Unfinished(pending.model_copy(update=going))
@@ -304,7 +310,3 @@ def _close_turn_question(pending: Pending) -> Pending:
         "answers": {},
     }
     return pending.model_copy(update=update)
-
-
-def _task_status_text(task: CreatedTask | TaskState) -> str:
-    return hide_credentials(redact(replace_surrogates(one_line(task.status_message or "", 200))))

@@ -9,10 +9,21 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
-from mcp.types import CallToolResult, InputRequests, InputResponses, Request, RequestParams, Result
+from mcp.types import (
+    CallToolResult,
+    InputRequests,
+    InputResponses,
+    Request,
+    RequestParams,
+    Result,
+)
 
+from activities.redaction.credentials import hide_credentials
+from activities.redaction.secrets import redact
+from activities.text.safe_text import replace_surrogates
 from config.schema.mcp_servers import Server
 from protocol.requests import Pending
+from protocol.short_text import one_line
 
 SOONEST, LATEST = 1.0, 60.0
 """Bounds of the seconds between two polls, unless the server names a longer interval."""
@@ -78,3 +89,7 @@ def until_next_poll(task: CreatedTask | TaskState, pending: Pending, now: float)
 def is_task_overdue(server: Server, pending: Pending, now: float) -> bool:
     """Whether the task has exceeded the time its server is given."""
     return now - pending.begun > server.task_seconds
+
+
+def task_status_text(task: CreatedTask | TaskState) -> str:
+    return hide_credentials(redact(replace_surrogates(one_line(task.status_message or "", 200))))

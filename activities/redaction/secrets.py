@@ -48,16 +48,6 @@ def is_secret(hit: Any, bits: float) -> bool:
     return looks_random(value, bits)
 
 
-def _matches_guard_content(text: str, match: Match) -> bool:
-    """Return whether the text matches one of the content patterns."""
-    return any(
-        "value" not in compile_cached_pattern(pattern).groupindex
-        or is_secret(hit, match.random or 0)
-        for pattern in regexes_that_may_match(tuple(match.content), text)
-        for hit in compile_cached_pattern(pattern).finditer(text)
-    )
-
-
 def redact(text: str) -> str:
     """Return the text without this worker's credentials and anything that looks like one.
 

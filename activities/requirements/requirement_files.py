@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 from pydantic import ValidationError
 
@@ -74,3 +75,13 @@ def read_requirement_file(files: Files, path: str, requirement_id: str, job: str
             )
     requirement.job = job
     return requirement
+
+
+def readable_requirement_files(files: Files) -> Iterator[tuple[str, str, str]]:
+    """Yield id, status and text of each readable requirement in the workspace."""
+    for name, (path, _) in list_requirement_files(files).items():
+        try:
+            recorded = json.loads(files.read(path))
+            yield name, str(recorded["status"]), str(recorded["text"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue

@@ -1,5 +1,6 @@
 """The graph that jobs share: embedded by default, or Neo4j."""
 
+from activities.requirements.graph.embedded import embedded_graph_folder
 from activities.requirements.graph.interface import (
     Graph,
     GraphLimits,
@@ -9,7 +10,6 @@ from activities.requirements.graph.interface import (
 )
 from activities.requirements.graph.selection import (
     check_graph_address,
-    embedded_graph_folder,
     open_graph,
     selected_graph_url,
 )

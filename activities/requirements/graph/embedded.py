@@ -141,3 +141,8 @@ _RESOURCE_PROBLEMS = {
     "std::bad_alloc": "It needs too much memory and was stopped.",
     "Buffer manager exception": "It needs too much memory and was stopped.",
 }
+
+
+def embedded_graph_folder(root: Path) -> Path:
+    """Return the folder of the embedded graph within a workspaces root."""
+    return root / ".longhaul" / "graph"

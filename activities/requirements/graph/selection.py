@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from activities.checkpoints import Root
-from activities.requirements.graph.embedded import EmbeddedGraph
+from activities.requirements.graph.embedded import EmbeddedGraph, embedded_graph_folder
 from activities.requirements.graph.interface import Graph, GraphLimits
 from activities.requirements.graph.neo4j import Neo4jAddress, Neo4jGraph, load_driver
 from config.schema.graph import GraphSchema
@@ -17,11 +16,6 @@ from config.schema.graph import GraphSchema
 def selected_graph_url() -> str | None:
     """Return the server's address, possibly with a password; None for the embedded graph."""
     return os.environ.get("LONGHAUL_GRAPH_URL") or None
-
-
-def embedded_graph_folder(root: Path) -> Path:
-    """Return the folder of the embedded graph within a workspaces root."""
-    return root / ".longhaul" / "graph"
 
 
 def check_graph_address() -> None:

@@ -17,7 +17,11 @@ from activities.documents import (
     nearest_quoted_passage,
     pages_with_quote,
 )
-from activities.requirements.requirement import MAX_SECTION, MAX_TEXT, Citation
+from activities.requirements.requirement import (
+    MAX_SECTION,
+    MAX_TEXT,
+    Citation,
+)
 from activities.requirements.text.statements import statements_of
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.errors import ToolError
@@ -177,3 +181,11 @@ def _quote_advice(quote: str) -> str:
     if is_short_quote(quote):
         return "words that short must be a whole line or table cell; quote more of the sentence"
     return "quote the exact words"
+
+
+def read_recorded_citation(context: ToolContext, name: str) -> Citation:
+    """Read the citation that `record_citation` recorded under the name."""
+    path = f"citations/{name}.json"
+    if "/" in name or context.files.entry(path) is None:
+        raise ToolError(f"There is no citation {name}. Give its words in quotes instead.")
+    return Citation.model_validate_json(context.files.read(path))

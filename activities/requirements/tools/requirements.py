@@ -27,6 +27,7 @@ from activities.requirements.text.statements import statements_of
 from activities.requirements.tools.citations import (
     QuotedPassage,
     find_passage,
+    read_recorded_citation,
     record_citation,
     render_citation,
 )
@@ -121,7 +122,9 @@ def add_requirement(
     """
     cited = _record_citations(context, quotes, citations)
     present = (
-        context.files.children("requirements") if _path_exists(context, "requirements") else []
+        context.files.children(requirement_files.FOLDER)
+        if context.files.entry(requirement_files.FOLDER)
+        else []
     )
     number = 1 + max((_requirement_folder_number(entry.path) for entry in present), default=0)
     quote_force = candidate_binding_force(cited[0].quote)
@@ -269,17 +272,6 @@ def _record_citations(
     if not cited:
         raise ToolError("Nothing is cited: give quotes=[{path, page, quote}].")
     return cited
-
-
-def read_recorded_citation(context: ToolContext, name: str) -> Citation:
-    path = f"citations/{name}.json"
-    if "/" in name or not _path_exists(context, path):
-        raise ToolError(f"There is no citation {name}. Give its words in quotes instead.")
-    return Citation.model_validate_json(context.files.read(path))
-
-
-def _path_exists(context: ToolContext, path: str) -> bool:
-    return context.files.entry(path) is not None
 
 
 def _requirement_folder_number(path: str) -> int:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
 
-from activities.checkpoints import Files
-from activities.requirements import requirement_files
 from activities.requirements import requirement_store as rows
+from activities.requirements.requirement_files import readable_requirement_files
 from activities.search import EmbeddingsFailed, choose_embedder
 from activities.search.text_likeness import compute_likeness
 from activities.stores.errors import StoreUnavailableError
@@ -76,13 +73,3 @@ def find_similar_requirements(
         f"{len(matches)} of {len(candidates)} requirements are alike {how} (threshold {least:.2f})"
     )
     return "\n".join([head + (":" if lines else "."), *lines]) + remark
-
-
-def readable_requirement_files(files: Files) -> Iterator[tuple[str, str, str]]:
-    """Yield id, status and text of each readable requirement in the workspace."""
-    for name, (path, _) in requirement_files.list_requirement_files(files).items():
-        try:
-            recorded = json.loads(files.read(path))
-            yield name, str(recorded["status"]), str(recorded["text"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue

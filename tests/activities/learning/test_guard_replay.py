@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.learning.finished_jobs import (
-    finished_jobs,
-    list_job_repositories,
-    read_finished_job,
-)
+from activities.checkpoints.root import list_job_repositories
+from activities.learning.finished_jobs import finished_jobs, read_finished_job
 from activities.learning.guard_replay import replay_guard
 from config.learned_guards import ReplayCounts
 from config.schema.guards import Guard, Match
