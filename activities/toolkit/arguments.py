@@ -52,11 +52,12 @@ class ModelArguments:
 
     model: type[BaseModel]
 
-    @property
+    # Pydantic generates a schema anew at each call, which would take half the time of a start.
+    @cached_property
     def schema(self) -> dict[str, Any]:
         return brief_schema(self.model.model_json_schema())
 
-    @property
+    @cached_property
     def listed(self) -> list[Argument]:
         schema = self.model.model_json_schema()
         properties = schema.get("properties", {})
