@@ -70,6 +70,8 @@ def cancel(
 def pause(job: Job, json: Json = False) -> int:
     """Halt a job after its current step; its files may then be edited.
 
+    Of a trial, all runs at work; none begins meanwhile, and its time stands still.
+
     Signal `pause` with `{}`.
     """
     return run_async(
@@ -90,6 +92,8 @@ def resume(
     json: Json = False,
 ) -> int:
     """Continue a paused or waiting job, with its files as they are now.
+
+    Of a trial, all runs that are paused or wait for something that you have mended.
 
     Signal `resume` with `{}`, or with `{"set": {"model.name": "…"}}`. Also retries what made the
     job wait.
@@ -120,6 +124,8 @@ def limit(
     json: Json = False,
 ) -> int:
     """Set limits of a job; one that waits for `budget` continues if the new limits allow it.
+
+    Of a trial, the limits of all its runs together.
 
     Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
     """

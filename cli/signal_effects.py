@@ -28,6 +28,8 @@ HANDED_ON = "signal {signal}: handed on to job "
 LACKS = "the folder may lack the last steps"
 """Start of a job's notice that its folder could not be updated."""
 MAX_SENDER = 100
+TRIAL_SIGNALS = ("cancel", "pause", "resume", "limit")
+"""Signals that a trial takes; the others are for one of its runs."""
 
 Effect = Callable[[JobView, JobView], bool]
 """Returns whether the signal had its effect, from the job's state before and after."""
@@ -46,7 +48,7 @@ async def send_and_wait(
         UserError: The job does not exist or is closed, or it refused the signal.
     """
     before = await view_job(client, job_id)
-    if signal != "cancel":
+    if signal not in TRIAL_SIGNALS:
         check_job_is_no_trial(before, f"takes no signal {signal}")
     if before.closed:
         kind = "trial" if before.kind == TRIAL else "job"
@@ -111,6 +113,8 @@ def resume_took_effect(before: JobView, after: JobView) -> bool:
     refused = any(
         text.startswith(f"{REFUSED}signal resume: ") for text in notices_after_signal(before, after)
     )
+    if after.kind == TRIAL:
+        return not refused and not after.waiting and not _stopped_runs(after)
     if after.live and before.status.get("pausing") and not after.status.get("pausing"):
         # The pause was withdrawn before it took effect.
         return not refused and not pause_took_effect(after, after)
@@ -122,6 +126,17 @@ def resume_took_effect(before: JobView, after: JobView) -> bool:
     return was_waiting and going and not refused and not rewind_took_effect(before, after)
 
 
+def _stopped_runs(job_view: JobView) -> list[str]:
+    """Return the runs of a trial that resume lets go on."""
+    runs = job_view.status.get("runs") or []
+    not_resumed = ("", "clarification", "approval", "budget")
+    return [
+        run["job"]
+        for run in runs
+        if run["status"] == "running" and run["waiting"] not in not_resumed
+    ]
+
+
 def cancel_took_effect(before: JobView, after: JobView) -> bool:
     return after.closed
 
@@ -130,6 +145,9 @@ def limit_effect(payload: dict[str, Any]) -> Effect:
     """Return an effect: the job's limits equal the requested ones."""
 
     def has_limits(before: JobView, after: JobView) -> bool:
+        if after.kind == TRIAL:
+            new = (after.status.get("start") or {}).get("limits") or {}
+            return after.live and all(new.get(key) == value for key, value in payload.items())
         scope_name = "project" if after.status.get("project") else "job"
         expected = [(scope_name, key, value) for key, value in payload.items() if key != "phase"]
         expected += [("phase", key, value) for key, value in payload.get("phase", {}).items()]

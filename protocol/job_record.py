@@ -11,6 +11,7 @@ from protocol.course import Course
 from protocol.endings import JobResult, Outcome
 from protocol.helpers import Helper
 from protocol.job_state import Data, JobState
+from protocol.limits import TrialShare
 from protocol.notifications import Notifying
 from protocol.repository import PinnedSource, Publish
 from protocol.requests import Call, Pending, Usage
@@ -26,6 +27,7 @@ WaitReason = Literal[
     "stuck",
     "rewinds",
     "budget",
+    "share",
     "credentials",
     "endpoint",
     "tool",
@@ -48,6 +50,8 @@ class WaitState(Data):
     """Text of the agent that people must see verbatim."""
     trying: bool = False
     """Whether the job keeps retrying on its own meanwhile."""
+    needs: dict[str, float] = Field(default_factory=dict)
+    """For the reason `share`: how large the run's share has to be for its next call, by key."""
 
 
 class WaitTimer(Data):
@@ -230,6 +234,8 @@ class JobRecord(Data):
     search_attributes: list[str] = Field(default_factory=list)
     project: str = ""
     """Id of the project that the job works for; empty without one."""
+    share: TrialShare | None = None
+    """Its share of the limits of a trial; None if it is no run of one."""
     notifying: Notifying | None = None
     """Whom it notifies; None for nobody, and for a job of a project, whose project notifies."""
     has_repository: bool = False

@@ -27,6 +27,14 @@ class Budget(Data):
     )
 
 
+class TrialShare(Data):
+    """What a run of a trial may use of the limits of the whole trial."""
+
+    trial: str = Field(min_length=1, max_length=1000)
+    """Id of the trial."""
+    limits: Budget = Field(default_factory=Budget)
+
+
 class Price(Data):
     """Price of a million tokens. All prices must share one currency."""
 

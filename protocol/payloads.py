@@ -14,7 +14,7 @@ from protocol.errors import Invalid
 from protocol.fork_command import fork_command
 from protocol.handoffs import ProjectLink
 from protocol.job_state import MAX_ITEMS, Data
-from protocol.limits import Amount, Budget, Count
+from protocol.limits import Amount, Budget, Count, TrialShare
 from protocol.repository import Publish, RepositoryStart
 from protocol.validation_errors import first_validation_errors
 
@@ -52,6 +52,8 @@ class JobStart(Data):
     publish: Publish | None = None
     project: ProjectLink | None = None
     """Set by the project that the job works for."""
+    trial: TrialShare | None = None
+    """Set by the trial that the job is a run of."""
 
     @model_validator(mode="after")
     def _check_start_payload(self) -> Self:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from protocol.job_record import WaitState
 from protocol.job_state import Data
 from protocol.limits import Budget, Count
 from protocol.payloads import JobStart
@@ -118,6 +119,12 @@ class TrialRun(Data):
     """Unknown to the trial for a run that did not complete."""
     waiting: str = ""
     """Why it waits for a person, or waited when it was ended."""
+    share: dict[str, float] = Field(default_factory=dict)
+    """What it may use of the trial's limits, by key; empty without limits."""
+    needs: dict[str, float] = Field(default_factory=dict)
+    """How large its share has to be for its next call, by key; empty unless it waits for that."""
+    interrupted: bool = False
+    """Whether it was ended amid a step, so that its last call may be missing in its use."""
 
 
 class TrialStatus(Data):
@@ -133,24 +140,31 @@ class TrialStatus(Data):
     """The limit that ended the trial, in a sentence."""
     cancellation: str = ""
     """Who cancelled the trial and why, in a sentence; empty if nobody did."""
+    waiting: WaitState | None = None
+    """That a person has paused it."""
+    notices: list[str] = Field(default_factory=list)
+    """Signals that were refused or that changed it, newest last, for people."""
     runs: list[TrialRun]
 
 
 class WatchTrialRequest(Data):
-    """Watches the runs at work of a trial until there is news."""
+    """Watches the runs of a trial until they differ from what the trial says of them."""
 
-    limits: TrialLimits
-    waiting: dict[str, str] = Field(default_factory=dict)
-    """Jobs of which the trial knows that they wait for a person, with the reason."""
+    lost: list[str] = Field(default_factory=list)
+    """Ended jobs that cannot say what they used."""
 
 
 class WatchTrialReply(Data):
-    """The news of a trial's runs."""
+    """How a trial's runs stand."""
 
     waiting: dict[str, str] = Field(default_factory=dict)
     """Jobs that wait for a person, with the reason."""
-    reached: str = ""
-    """The limit that the runs have reached together, in a sentence; empty if there is none."""
+    needs: dict[str, dict[str, float]] = Field(default_factory=dict)
+    """Jobs that wait for a larger share, with its size by key."""
+    usages: dict[str, Usage] = Field(default_factory=dict)
+    """What ended jobs have used whose result does not say so."""
+    lost: list[str] = Field(default_factory=list)
+    """Ended jobs that cannot say what they used."""
 
 
 def trial_progress_line(runs: list[TrialRun]) -> str:
@@ -159,9 +173,13 @@ def trial_progress_line(runs: list[TrialRun]) -> str:
     open_runs = counts["pending"] + counts["running"] + counts["unstarted"]
     parts = [f"{len(runs) - open_runs} of {len(runs)} runs ended"]
     if counts["running"]:
-        waiting = sum(run.status == "running" and bool(run.waiting) for run in runs)
-        more = f" ({waiting} waiting for a person)" if waiting else ""
-        parts.append(f"{counts['running']} running{more}")
+        at_work = [run for run in runs if run.status == "running"]
+        waits = {
+            "waiting for a person": sum(bool(run.waiting) for run in at_work),
+            "waiting for a share of the limits": sum(bool(run.needs) for run in at_work),
+        }
+        more = ", ".join(f"{count} {what}" for what, count in waits.items() if count)
+        parts.append(f"{counts['running']} running" + (f" ({more})" if more else ""))
     if counts["pending"]:
         parts.append(f"{counts['pending']} to begin")
     if counts["unstarted"]:

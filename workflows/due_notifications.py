@@ -16,8 +16,8 @@ from protocol.project_forms import FORM_SPECS
 from protocol.short_text import shell_quoted, shorten_to_start
 from workflows import budget, project_budget_shares, project_status
 
-NOT_CALLED_FOR = ("paused",)
-"""A person paused it, so nobody needs to be notified."""
+NOT_CALLED_FOR = ("paused", "share")
+"""A person paused it, or its trial decides: nobody needs to be notified."""
 
 
 def due_job_notifications(job: JobRecord, job_id: str, chain: str) -> list[Notification]:

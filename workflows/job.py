@@ -48,7 +48,8 @@ from protocol.endings import TransitionRequest
 from protocol.helpers import DELEGATE
 from protocol.job_record import JobRecord, WaitState
 from protocol.job_state import Phase, Purpose
-from protocol.payloads import InvalidPayload, read_job_start_payload
+from protocol.limits import Budget
+from protocol.payloads import InvalidPayload, read_job_start_payload, read_payload_object
 from protocol.requests import Call, Usage
 from protocol.start import PrepareRequest
 from protocol.tools import ToolRoute
@@ -86,6 +87,7 @@ from workflows.job_signals import JobSignals
 from workflows.job_steps import JobSteps
 from workflows.learning_notes import reflect_for_learning, store_learning_traces
 from workflows.phase_judge import PhaseJudge
+from workflows.run_share import covers_needs, take_share, wait_for_share
 from workflows.signal_receiver import SignalReceiver
 from workflows.start_procedure import StartProcedure
 from workflows.tool_calls import ToolCalls
@@ -105,11 +107,15 @@ class Job(SignalReceiver):
         self._steps = JobSteps()
         self._start = StartProcedure(self._steps, self.inbox)
         self._continuation = Continuation(self.inbox)
+        self._early_share: Budget | None = None
+        """A new share of the trial's limits that came before the record was there."""
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
         """Run from start to result; see the module."""
         job = self._record = await self._begin_job(start)
+        if self._early_share:
+            take_share(job, self._early_share)
         job.run_id = workflow.info().run_id
         self._display = JobDisplay(job, self._steps, self.inbox, self._continuation)
         self._display.last_report = self._start.last_report
@@ -138,6 +144,19 @@ class Job(SignalReceiver):
             return job_status.preparing_job_status(self.inbox, self._start.waiting)
         return job_status.job_status_answer(self._record, self.inbox)
 
+    @workflow.signal(description="Sent by the trial that the job is a run of.")
+    def share(self, *payload: Any) -> None:
+        """Take what the run may use from now on of the trial's limits."""
+        try:
+            limits = read_payload_object(Budget, payload[0] if payload else None, "signal share")
+        except InvalidPayload as refusal:
+            self.inbox.refuse(str(refusal))
+            return
+        if self._record is None:
+            self._early_share = limits
+        else:
+            take_share(self._record, limits)
+
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
         """Restore the record of the previous run, or prepare a new job."""
         if (job := self._continuation.restore_record(JobRecord, start)) is not None:
@@ -145,7 +164,8 @@ class Job(SignalReceiver):
         try:
             start_input = read_job_start_payload(start)
             request = PrepareRequest(
-                **start_input.model_dump(), chain=workflow.info().first_execution_run_id
+                **start_input.model_dump(exclude={"trial"}),
+                chain=workflow.info().first_execution_run_id,
             )
             prepared = await self._start.prepare_until_ready(
                 lambda: self._steps.prepare_job(request),
@@ -157,6 +177,7 @@ class Job(SignalReceiver):
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         job = JobRecord.begin(prepared, workflow.now().timestamp())
+        job.share = start_input.trial
         for line in job.notices:
             self.inbox.notice(line)
         if start_input.project:
@@ -207,6 +228,8 @@ class Job(SignalReceiver):
                         self._signals.handle(received), self.inbox.has_cancel
                     )
                 self.inbox.signals.remove(received)
+            if covers_needs(job):
+                job.waiting = None
             if job.pausing and acts.is_pause_signal_due(job):
                 with suppress(StepInterrupted):
                     await self._steps.run_interruptible(
@@ -231,7 +254,8 @@ class Job(SignalReceiver):
         timeout = questions.question_time_left(job, workflow.time())
         try:
             await workflow.wait_condition(
-                lambda: bool(self.inbox.signals or self.inbox.refused), timeout=timeout
+                lambda: bool(self.inbox.signals or self.inbox.refused) or covers_needs(job),
+                timeout=timeout,
             )
         except TimeoutError:
             if not self.inbox.signals:
@@ -530,6 +554,8 @@ class PhaseLoop:
         request.may_ask = job.clarification.used < job.limits.clarifications
         is_long = job.phase_usage.model_calls > job.limits.summary_calls
         request.summary = request.outcome == "completed" and ended.kind == "tactical" and is_long
+        if request.summary:
+            await wait_for_share(job, budget.summary_call_reservation(job))
         if request.summary and budget.exceeded_limit(job, budget.summary_call_reservation(job)):
             request.summary = False
             self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")

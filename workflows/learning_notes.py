@@ -12,6 +12,7 @@ from workflows import activity_failures, budget, traces
 from workflows.activity_failures import StepFailed
 from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
+from workflows.run_share import wait_for_share
 
 
 async def store_learning_traces(
@@ -65,6 +66,7 @@ async def reflect_for_learning(
         or budget.exceeded_limit(job, budget.reflection_reservation(job))
     ):
         return
+    await wait_for_share(job, budget.reflection_reservation(job))
     try:
         reflection = await steps.reflect_on_failure(job, issue, call)
     except StepFailed as failed:

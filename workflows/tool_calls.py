@@ -43,8 +43,7 @@ class ToolCalls:
         return waiting is not None
 
     def _budget_wait(self, reservation: budget.Reservation) -> WaitState | None:
-        over = budget.exceeded_limit(self.job, reservation)
-        return over.wait_state(self.job_id) if over else None
+        return budget.room_wait(self.job, reservation, self.job_id)
 
     async def ask_person(
         self,

@@ -11,23 +11,22 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import (
     ApplicationError,
-    CancelledError,
-    ChildWorkflowError,
     FailureError,
     WorkflowAlreadyStartedError,
     is_cancelled_exception,
 )
-from temporalio.workflow import (
-    ActivityCancellationType,
-    ChildWorkflowCancellationType,
-    ParentClosePolicy,
-)
+from temporalio.workflow import ActivityCancellationType
 
-from protocol.endings import JobResult
-from protocol.payloads import CancelSignal, InvalidPayload, read_signal_payload, read_start_payload
+from protocol.job_record import WaitState
+from protocol.payloads import (
+    CancelSignal,
+    InvalidPayload,
+    read_signal_payload,
+    read_start_payload,
+)
+from protocol.requests import Usage
 from protocol.short_text import one_line
 from protocol.trial import (
-    RunStatus,
     TrialLimits,
     TrialRun,
     TrialStart,
@@ -36,14 +35,25 @@ from protocol.trial import (
     WatchTrialRequest,
     trial_progress_line,
 )
-from workflows.activity_calls import HEARTBEAT, is_called_workflow_gone
+from workflows import trial_shares
+from workflows.activity_calls import HEARTBEAT
+from workflows.activity_failures import paused_activity_wait
 from workflows.activity_table import WATCH_TRIAL
 from workflows.cancellation import is_cancelled
 from workflows.project_steps import Child
+from workflows.trial_clock import TrialClock
+from workflows.trial_runs import (
+    cancel_trial_job,
+    note_trial_ending,
+    share_payload,
+    signal_trial_job,
+    start_trial_job,
+)
 
 EXAMPLE = '{"start": {"agent": "…"}, "configurations": {"now": {}, "new": {…}}, "runs": 5}'
 
 CANCELLED = "the trial was cancelled"
+MAX_NOTICES = 20
 
 
 @workflow.defn(name="Trial")
@@ -56,14 +66,24 @@ class Trial:
         self._waits: dict[str, float] = {}
         """Since when a run waits for a person, by job."""
         self._reached = ""
-        """The limit that the runs have reached together."""
+        """The limit because of which no run begins any more."""
+        self._cut: dict[str, str] = {}
+        """Jobs to be ended because of a limit, with the limit."""
+        self._lost: set[str] = set()
+        """Ended jobs that cannot say what they used."""
+        self._has_news = False
+        """Whether shares may have to be handed out again."""
         self._cancellation = CANCELLED
         """Who cancelled the trial, and why."""
+        self._is_out_of_time = False
         self._stopped = False
         self._is_over = False
+        self._pause: WaitState | None = None
+        self._notices: list[str] = []
         self._memo: dict[str, str] = {}
         self._start: TrialStart | None = None
         self._main: asyncio.Task[Any] | None = None
+        self._clock = TrialClock()
 
     @workflow.run
     async def run(self, *values: Any) -> dict[str, Any]:
@@ -84,9 +104,10 @@ class Trial:
         self._show_progress()
         slots = asyncio.Semaphore(start.parallel)
         self._main = asyncio.current_task()
-        watches = [asyncio.create_task(self._watch_runs(start.limits))]
-        if start.limits.seconds:
-            watches.append(asyncio.create_task(self._watch_time(start.limits.seconds)))
+        watches = [
+            asyncio.create_task(watch)
+            for watch in (self._watch_runs(), self._watch_time(), self._hand_out_shares())
+        ]
         tasks = [asyncio.create_task(self._carry_out(start, run, slots)) for run in self._runs]
         try:
             await workflow.wait(tasks)
@@ -96,7 +117,7 @@ class Trial:
                 if run.status == "pending":
                     run.status, run.reason = "unstarted", CANCELLED
             for job in list(self._children):
-                await _cancel_trial_job(job)
+                await cancel_trial_job(job)
             await workflow.wait(tasks)
             if is_cancelled():
                 raise
@@ -121,6 +142,55 @@ class Trial:
         if self._main:
             self._main.cancel()
 
+    @workflow.signal(name="pause", description="Pause the runs at work; none begins meanwhile.")
+    async def pause(self, *payload: Any) -> None:
+        """Pause the runs, and the time of the trial."""
+        if (signal := self._read_signal("pause", payload)) is None:
+            return
+        if self._pause:
+            self._refuse("pause", "the trial is paused already")
+            return
+        self._pause = paused_activity_wait(str(signal.get("by") or "")).model_copy(
+            update={"remedy": "Send the signal resume, and all its runs go on."}
+        )
+        self._clock.pause()
+        self._show_progress()
+        await self._signal_runs("pause", signal, [run.job for run in self._running])
+
+    @workflow.signal(name="resume", description="Let the runs that are paused or wait go on.")
+    async def resume(self, *payload: Any) -> None:
+        """Let all runs go on after a pause; else those that wait for what a person has mended."""
+        if (signal := self._read_signal("resume", payload)) is None:
+            return
+        no_resume = ("", "clarification", "approval", "budget")
+        waiting = [run.job for run in self._running if run.waiting not in no_resume]
+        if self._pause:
+            waiting = [run.job for run in self._running]
+        elif not waiting:
+            self._refuse("resume", "neither the trial nor a run of it waits for that")
+            return
+        self._pause = None
+        self._clock.resume()
+        self._show_progress()
+        await self._signal_runs("resume", signal, waiting)
+
+    @workflow.signal(name="limit", description='Set limits of the whole trial: {"tokens": 90000}.')
+    async def limit(self, *payload: Any) -> None:
+        """Change limits of the trial; shares of its runs follow."""
+        if (signal := self._read_signal("limit", payload)) is None:
+            return
+        # Signals that came with the start are handled before it.
+        await workflow.wait_condition(lambda: self._start is not None)
+        limits = {key: value for key, value in signal.items() if key != "by"}
+        self._set_limits(self._limits.model_copy(update=limits))
+        named = ", ".join(f"{key.replace('_', ' ')} {value:,.10g}" for key, value in limits.items())
+        self._notice(f"{signal.get('by') or 'a person'} set limits of the trial: {named}")
+        lowered = trial_shares.lowered_shares(self._limits, self._runs)
+        for run in self._running:
+            if (share := lowered.get(run.job)) is not None:
+                await self._send_share(run, share)
+        self._has_news = True
+
     @workflow.query(description="How every run of the trial stands.")
     def status(self) -> dict[str, Any]:
         """Return the trial's start, and its runs in the order of their start."""
@@ -132,6 +202,8 @@ class Trial:
             start=self._start.bounded,
             reached=self._reached,
             cancellation=self._cancellation if self._stopped else "",
+            waiting=None if self._is_over else self._pause,
+            notices=self._notices,
             runs=self._runs,
         ).model_dump(mode="json")
 
@@ -142,8 +214,11 @@ class Trial:
 
     def _show_progress(self) -> None:
         """Show the trial in Temporal Web, and in lists."""
-        assert self._start
+        if self._start is None:
+            return
         line = trial_progress_line(self._runs)
+        if self._pause and not self._is_over:
+            line = f"paused: {line}"
         memo = {
             "title": self._start.title,
             "agent": "trial",
@@ -155,88 +230,226 @@ class Trial:
             workflow.set_current_details(f"**{self._start.title}**\n\n{line}")
             workflow.upsert_memo(memo)
 
+    @property
+    def _limits(self) -> TrialLimits:
+        """The limits as they are now, which a person may have changed."""
+        assert self._start
+        return self._start.limits
+
+    def _set_limits(self, limits: TrialLimits) -> None:
+        assert self._start
+        self._start = self._start.model_copy(update={"limits": limits})
+        if not self._is_out_of_time:
+            # Runs that have not given up yet may begin under the new limits.
+            self._reached = ""
+
+    @property
+    def _running(self) -> list[TrialRun]:
+        return [run for run in self._runs if run.status == "running"]
+
+    # Runs
+
     async def _carry_out(self, start: TrialStart, run: TrialRun, slots: asyncio.Semaphore) -> None:
         async with slots:
+            await workflow.wait_condition(
+                lambda: self._stopped or bool(self._reached) or self._may_begin()
+            )
             if self._stopped:
                 return
             if self._reached:
                 run.status, run.reason = "unstarted", self._reached
                 return
-            began = workflow.time()
-            run.status = "running"
+            run.share = self._first_share() or {}
+            run.status, began, pause = "running", self._clock.seconds, self._pause
             try:
-                child: Child = await workflow.start_child_workflow(
-                    "Job",
-                    start.job_start(run.configuration),
-                    id=run.job,
-                    result_type=dict,
-                    cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-                    parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
-                )
+                child = await start_trial_job(start, run)
             except WorkflowAlreadyStartedError:
                 run.status, run.reason = "failed", f"there is a job {run.job} already"
+                run.usage, self._has_news = Usage(), True
                 return
             self._children[run.job] = child
             if self._stopped:
-                await _cancel_trial_job(run.job)
+                await cancel_trial_job(run.job)
+            elif self._pause and not pause:
+                await signal_trial_job(run.job, "pause", {})
             overdue = await self._wait_for_end(start, run, child, began)
             if overdue:
-                await _cancel_trial_job(run.job)
-            ended = await _note_trial_ending(run, child)
+                await cancel_trial_job(run.job)
+            await note_trial_ending(run, child)
             del self._children[run.job]
-            run.seconds = workflow.time() - began
-            if ended == "completed":
-                run.waiting = ""
-            elif ended == "cancelled" and self._stopped:
-                run.reason = CANCELLED
-            elif overdue == "cut":
-                run.status, run.reason = "cut", self._reached
-            elif overdue == "late":
-                run.status, run.reason = "late", _late_trial_run_reason(start, run)
+            self._note_cause(start, run, overdue)
+            run.needs, self._has_news = {}, True
             self._show_progress()
+
+    def _first_share(self) -> dict[str, float] | None:
+        assert self._start
+        return trial_shares.first_share(self._limits, self._runs, self._start.parallel)
+
+    def _may_begin(self) -> bool:
+        """Whether a run may begin: runs that wait for more of a limit come first."""
+        waits = any(run.needs for run in self._running)
+        return not (self._pause or waits) and self._first_share() is not None
+
+    def _note_cause(
+        self, start: TrialStart, run: TrialRun, overdue: Literal["", "cut", "late"]
+    ) -> None:
+        """Record why a run ended that did not end by itself."""
+        if run.status == "completed":
+            run.waiting = ""
+        elif run.status == "cancelled" and self._stopped:
+            run.reason = CANCELLED
+        elif overdue == "cut":
+            run.status, run.reason = "cut", self._cut[run.job]
+        elif overdue == "late":
+            run.status, run.reason = "late", _late_trial_run_reason(start, run, self._limits.wait)
 
     async def _wait_for_end(
         self, start: TrialStart, run: TrialRun, child: Child, began: float
     ) -> Literal["", "cut", "late"]:
-        """Wait for a run; return why it has to be ended, empty if it has ended by itself."""
+        """Wait for a run; return why it has to be ended, empty if it has ended by itself.
+
+        Its time stands still while the trial is paused, and while it waits for a share.
+        """
+        ended: Literal["", "cut", "late"] = ""
+        stood = 0.0
         while not child.done():
-            if self._reached:
-                return "cut"
-            due, before = began + start.seconds, run.waiting
-            if run.waiting and start.limits.wait:
-                due = min(due, self._waits[run.job] + start.limits.wait)
-            if (seconds_left := due - workflow.time()) <= 0:
-                return "late"
+            stands, since = self._pause is not None or bool(run.needs), self._clock.seconds
+            due, before = began + stood + start.seconds, (run.waiting, bool(run.needs), self._pause)
+            if run.waiting and (wait := self._limits.wait):
+                due = min(due, self._waits[run.job] + wait)
+            if run.job in self._cut:
+                ended = "cut"
+                break
+            if not stands and due <= since:
+                ended = "late"
+                break
             with suppress(TimeoutError):
                 await workflow.wait_condition(
                     lambda before=before: (  # type: ignore[misc]
-                        child.done() or bool(self._reached) or run.waiting != before
+                        child.done()
+                        or run.job in self._cut
+                        or (run.waiting, bool(run.needs), self._pause) != before
                     ),
-                    timeout=seconds_left,
+                    timeout=None if stands else due - since,
                 )
-        return ""
+            if stands:
+                stood += self._clock.seconds - since
+        run.seconds = self._clock.seconds - began - stood
+        return ended
 
-    async def _watch_runs(self, limits: TrialLimits) -> None:
-        """Learn which runs wait for a person, and when the runs have reached a limit together."""
-        waiting: dict[str, str] = {}
-        while not self._reached:
+    # Limits of the whole trial
+
+    async def _watch_runs(self) -> None:
+        """Learn which runs wait for a person or a share, and what ended runs have used."""
+        while True:
             try:
-                reply = await _await_trial_news(WatchTrialRequest(limits=limits, waiting=waiting))
+                reply = await _await_trial_news(WatchTrialRequest(lost=sorted(self._lost)))
             except FailureError as error:
                 if is_cancelled_exception(error):
                     return  # the trial is over
                 raise
-            waiting = reply.waiting
+            self._lost |= set(reply.lost)
             for run in self._runs:
-                if run.status == "running" and run.waiting != waiting.get(run.job, ""):
-                    run.waiting = waiting.get(run.job, "")
-                    self._waits[run.job] = workflow.time()
-            self._reached = self._reached or reply.reached
+                if run.status == "running":
+                    waiting = reply.waiting.get(run.job, "")
+                    if run.waiting != waiting:
+                        run.waiting, self._waits[run.job] = waiting, self._clock.seconds
+                    run.needs = unmet_needs(run, reply.needs.get(run.job, {}))
+                elif run.usage is None:
+                    run.usage = reply.usages.get(run.job)
+            self._has_news = True
             self._show_progress()
 
-    async def _watch_time(self, seconds: int) -> None:
-        await workflow.sleep(seconds)
-        self._reached = self._reached or f"the trial's limit of {seconds:,} seconds was reached"
+    async def _hand_out_shares(self) -> None:
+        """Give runs more of what is free; end some once all of them wait for more."""
+        while True:
+            await workflow.wait_condition(lambda: self._has_news)
+            self._has_news = False
+            for run in self._running:
+                if (run.needs and run.job not in self._cut) and (
+                    share := trial_shares.larger_share(self._limits, self._runs, run)
+                ):
+                    run.needs = {}
+                    await self._send_share(run, share)
+            self._end_without_room()
+
+    def _end_without_room(self) -> None:
+        """End the newest run if nothing is left and every run waits for more.
+
+        What that run leaves of its share may be enough for an older one.
+        """
+        running = self._running
+        unknown = any(
+            run.usage is None and run.share and run.job not in self._lost
+            for run in self._runs
+            if run.status not in ("running", *trial_shares.NEVER_BEGAN)
+        )
+        is_open = running or any(run.status == "pending" for run in self._runs)
+        if self._pause or unknown or self._has_news or not is_open:
+            return
+        if any(not run.needs or run.job in self._cut for run in running):
+            return
+        if not running and self._may_begin():
+            return
+        key = trial_shares.scarce_key(self._limits, self._runs)
+        limit = getattr(self._limits, key)
+        self._reached = f"the trial's limit of {limit:,.10g} {key.replace('_', ' ')} was reached"
+        if running:
+            self._cut[running[-1].job] = self._reached
+
+    async def _send_share(self, run: TrialRun, share: dict[str, float]) -> None:
+        run.share = share
+        await signal_trial_job(run.job, "share", share_payload(share))
+
+    async def _watch_time(self) -> None:
+        """End all runs at the trial's limit on time, which does not pass during a pause."""
+        while True:
+            before = (self._limits.seconds, self._pause)
+            limit, timeout = self._limits.seconds, None
+            if limit and not self._pause:
+                timeout = limit - self._clock.seconds
+                if timeout <= 0:
+                    break
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda before=before: (self._limits.seconds, self._pause) != before,  # type: ignore[misc]
+                    timeout=timeout,
+                )
+        self._reached = f"the trial's limit of {limit:,} seconds was reached"
+        self._is_out_of_time = True
+        self._cut |= {run.job: self._reached for run in self._running}
+
+    # Signals
+
+    def _read_signal(self, name: str, values: tuple[Any, ...]) -> dict[str, Any] | None:
+        """Return a signal's payload; None if it cannot be used, which people are told."""
+        try:
+            payload = read_signal_payload(name, values).model_dump(exclude_unset=True)
+            if "phase" in payload:
+                raise InvalidPayload('signal limit: a trial has no phases; try {"tokens": 90000}')
+            if "set" in payload:
+                raise InvalidPayload(
+                    "signal resume: set: a trial's configurations stay as they are"
+                )
+        except InvalidPayload as refusal:
+            self._notice(f"refused: {refusal}")
+            return None
+        return payload
+
+    def _refuse(self, signal: str, why: str) -> None:
+        self._notice(f"refused: signal {signal}: {why}")
+
+    def _notice(self, text: str) -> None:
+        self._notices = [*self._notices, text[:500]][-MAX_NOTICES:]
+
+    async def _signal_runs(self, signal: str, payload: dict[str, Any], jobs: list[str]) -> None:
+        for job in jobs:
+            await signal_trial_job(job, signal, payload)
+
+
+def unmet_needs(run: TrialRun, needs: dict[str, float]) -> dict[str, float]:
+    """Return the needs of a run that its share does not cover: it may have grown meanwhile."""
+    return {key: needed for key, needed in needs.items() if needed > run.share.get(key, needed)}
 
 
 async def _await_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
@@ -262,34 +475,8 @@ def trial_cancellation_text(reason: str, by: str) -> str:
     return f"{CANCELLED}{who}" + (f": {one_line(reason, 500)}" if reason else "")
 
 
-def _late_trial_run_reason(start: TrialStart, run: TrialRun) -> str:
-    wait = start.limits.wait
+def _late_trial_run_reason(start: TrialStart, run: TrialRun, wait: int | None) -> str:
     if run.waiting and wait and run.seconds < start.seconds:
         return f"it waited {wait} s for a person ({run.waiting})"
     waited = f" and waited for a person ({run.waiting})" if run.waiting else ""
     return f"it had not ended after {start.seconds} s{waited}"
-
-
-async def _note_trial_ending(run: TrialRun, child: Child) -> RunStatus:
-    try:
-        result = JobResult.model_validate(await child)
-    except ChildWorkflowError as error:
-        cause: BaseException = error
-        while isinstance(cause, FailureError) and cause.cause:
-            cause = cause.cause
-        run.status = "cancelled" if isinstance(error.cause, CancelledError) else "failed"
-        run.reason = str(getattr(cause, "message", None) or cause)[:500]
-        return run.status
-    run.status = result.status
-    run.reason = "" if result.status == "completed" else result.summary[:500]
-    run.phases, run.rewinds, run.usage = result.phases, result.rewinds, result.usage
-    return run.status
-
-
-async def _cancel_trial_job(job: str) -> None:
-    """Request the cancellation of a job; a job that has already ended is no error."""
-    try:
-        await workflow.get_external_workflow_handle(job).cancel()
-    except FailureError as error:
-        if not is_called_workflow_gone(error):
-            raise

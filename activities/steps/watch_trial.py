@@ -1,8 +1,9 @@
-"""Watches the runs of a trial: what they use together, and which of them wait for a person."""
+"""Watches the runs of a trial: which of them wait, and what those that ended have used."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -15,20 +16,22 @@ from activities.job.activity_context import activity_job_id
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
 from protocol.requests import Usage
-from protocol.trial import TrialLimits, TrialRun, WatchTrialReply, WatchTrialRequest
+from protocol.trial import TrialRun, WatchTrialReply, WatchTrialRequest
 
 LOOK_SECONDS = 0.5
-"""Between two looks, at least. What the runs use meanwhile can exceed a limit."""
+"""Between two looks, at least."""
 RUN_SECONDS = 0.05
 """More for each run at work, since a worker has to answer for each."""
 ANSWER = timedelta(seconds=5)
 MOST_QUERIES = 8
 """Queries at the same time."""
+MOST_TRIES = 20
+"""Looks after which an ended run that does not answer is given up."""
 
 
 @activity.defn
 async def watch_trial(request: WatchTrialRequest) -> WatchTrialReply:
-    """Return when a limit is reached, or when other runs wait for a person than the trial knows.
+    """Return once a run waits, goes on or has used what the trial does not know.
 
     It changes nothing, so that an attempt may be repeated at any moment.
     """
@@ -45,67 +48,82 @@ async def watch_trial(request: WatchTrialRequest) -> WatchTrialReply:
 
 
 async def _watch_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
-    watch = TrialWatch(activity.client(), activity_job_id())
+    watch = TrialWatch(activity.client(), activity_job_id(), request.lost)
     while True:
-        await watch.look()
-        reached = reached_trial_limit(request.limits, watch.total)
-        if reached or watch.waiting != request.waiting:
-            return WatchTrialReply(waiting=watch.waiting, reached=reached)
+        if await watch.look():
+            return watch.reply
         await asyncio.sleep(LOOK_SECONDS + RUN_SECONDS * watch.running)
 
 
 class TrialWatch:
-    """What is known of a trial's runs; a run that has ended is asked once."""
+    """What the runs of a trial say of themselves; one that has ended is asked once."""
 
-    def __init__(self, client: Client, trial: str) -> None:
+    def __init__(self, client: Client, trial: str, lost: list[str]) -> None:
         self._client = client
         self._trial = trial
-        self._usages: dict[str, Usage] = {}
-        self._settled: set[str] = set()
+        self._tries: Counter[str] = Counter()
+        """Queries that an ended run has not answered, by job."""
         self._slots = asyncio.Semaphore(MOST_QUERIES)
         self.running = 0
         """Number of runs at work."""
-        self.waiting: dict[str, str] = {}
-        """Why runs at work wait for a person, by job."""
+        self._waiting: dict[str, str] = {}
+        self._needs: dict[str, dict[str, float]] = {}
+        self._usages: dict[str, Usage] = {}
+        self._lost = lost
 
     @property
-    def total(self) -> Usage:
-        """What all runs have used."""
-        total = Usage()
-        for usage in self._usages.values():
-            total.add(usage)
-        return total
+    def reply(self) -> WatchTrialReply:
+        """What the last look has shown."""
+        return WatchTrialReply(
+            waiting=self._waiting, needs=self._needs, usages=self._usages, lost=self._lost
+        )
 
-    async def look(self) -> None:
-        """Ask the trial for its runs, and those for their status."""
+    async def look(self) -> bool:
+        """Ask the trial for its runs, and those for their status; return whether there is news."""
         status = await self._query_status(self._trial) or {}
         runs = [TrialRun.model_validate(run) for run in status.get("runs") or []]
         begun = [run for run in runs if run.status not in ("pending", "unstarted")]
-        await asyncio.gather(*(self._look_into(run) for run in begun))
-        running = {run.job for run in begun if run.status == "running"}
-        self.running = len(running)
-        self.waiting = {job: why for job, why in self.waiting.items() if job in running}
+        self.running = sum(run.status == "running" for run in begun)
+        self._waiting, self._needs = {}, {}
+        news = await asyncio.gather(*(self._look_into(run) for run in begun))
+        return any(news)
 
-    async def _look_into(self, run: TrialRun) -> None:
-        if run.job in self._settled:
-            return
-        if run.usage is not None:
-            self._usages[run.job] = run.usage
-            self._settled.add(run.job)
-            return
-        status = await self._query_status(run.job)
-        if status is None:
-            return
-        if usage := status.get("usage"):
-            known = {key: usage[key] for key in Usage.model_fields if key in usage}
-            self._usages[run.job] = Usage.model_validate(known)
+    async def _look_into(self, run: TrialRun) -> bool:
+        """Ask a run; return whether the trial does not know the answer."""
         if run.status != "running":
-            self._settled.add(run.job)
-            return
-        waiting = status.get("waiting") or {}
-        self.waiting.pop(run.job, None)
-        if waiting and not waiting.get("trying"):
-            self.waiting[run.job] = str(waiting.get("reason"))
+            return run.usage is None and await self._look_into_ended(run.job)
+        status = await self._query_status(run.job)
+        # Without an answer the trial's own knowledge stands.
+        reason, needs = run.waiting, run.needs
+        if status is not None:
+            waiting = status.get("waiting") or {}
+            for_share = waiting.get("reason") == "share"
+            for_person = bool(waiting) and not waiting.get("trying") and not for_share
+            reason = str(waiting.get("reason")) if for_person else ""
+            needs = {}
+            for key, needed in (waiting.get("needs") or {}).items():
+                # Else the trial has sent it a larger share, which it has not taken yet.
+                if for_share and needed > run.share.get(key, needed):
+                    needs[key] = float(needed)
+        if reason:
+            self._waiting[run.job] = reason
+        if needs:
+            self._needs[run.job] = needs
+        return reason != run.waiting or needs != run.needs
+
+    async def _look_into_ended(self, job: str) -> bool:
+        if job in self._usages or job in self._lost:
+            return False
+        status = await self._query_status(job)
+        usage = (status or {}).get("usage")
+        if usage:
+            known = {key: usage[key] for key in Usage.model_fields if key in usage}
+            self._usages[job] = Usage.model_validate(known)
+            return True
+        self._tries[job] += 1
+        if self._tries[job] >= MOST_TRIES:
+            self._lost.append(job)
+        return job in self._lost
 
     async def _query_status(self, workflow_id: str) -> dict[str, Any] | None:
         """Return the answer of the query; None if there is none now, as right after a start."""
@@ -116,19 +134,3 @@ class TrialWatch:
                 )
                 return answer if isinstance(answer, dict) else None
         return None
-
-
-def reached_trial_limit(limits: TrialLimits, used: Usage) -> str:
-    """Return which limit is reached, in a sentence; empty if none is."""
-    amounts: dict[str, float] = {
-        "model_calls": used.model_calls,
-        "tool_calls": used.tool_calls,
-        "tokens": used.prompt_tokens + used.completion_tokens,
-        "cost": used.cost,
-    }
-    for key, amount in amounts.items():
-        limit = getattr(limits, key)
-        if limit is not None and amount >= limit:
-            name = key.replace("_", " ")
-            return f"the trial's limit of {limit:,.10g} {name} was reached"
-    return ""

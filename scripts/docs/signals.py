@@ -31,6 +31,7 @@ MEANING = {
     "ref, depth}` or `{folder}`.",
     "publish": "The branch to which its work is pushed at the end: `{remote, branch}`.",
     "project": "Set by the project that the job works for.",
+    "trial": "Set by the trial that the job is a run of: its share of the trial's limits.",
 }
 
 

@@ -25,7 +25,7 @@ from engine.development import development_server
 from rehearsal import Failure, Reply, rehearse
 from rehearsal.wire import Answer, Request
 from tests.activities.repository.origins import WorkTree, bare_clone
-from tests.workflows import delegating, team, test_publish, test_trial
+from tests.workflows import delegating, team, test_publish, test_trial, trial_limits
 from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, in_turn, job, plan
@@ -256,6 +256,18 @@ async def trial(jobs: Jobs) -> Handle:
     return handle
 
 
+async def limited_trial(jobs: Jobs) -> Handle:
+    """A paused trial whose limit is raised, and which still has no room for all its runs."""
+    start = trial_limits.limited_trial(3, 2, model_calls=12)
+    handle = await jobs.start(start, kind="Trial", job_id=RECORDED)
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting=lambda waiting: waiting["reason"] == "paused")
+    await handle.signal("limit", {"model_calls": 25})
+    await handle.signal("resume", {})
+    await jobs.result(handle)
+    return handle
+
+
 def reading() -> Any:
     calls = [delegating.delegate(f"What is in leaf {n}?", f"notes/leaf_{n}.md") for n in range(5)]
     model = delegating.Delegating(*calls)
@@ -314,6 +326,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "published": (published, test_publish.model),
     "skilled": (skilled, looking),
     "trial": (trial, Short),
+    "limited_trial": (limited_trial, trial_limits.CountingModel),
 }
 
 

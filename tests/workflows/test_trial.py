@@ -40,7 +40,7 @@ async def test_limit_of_the_trial_ends_runs_at_work_and_starts_no_more(
 ) -> None:
     limits = {"model_calls": 2}
     async with serving(temporal, root, Short()) as jobs:
-        changed = trial(configurations={"few": FEW, "fewer": FEW}, parallel=1, seconds=600)
+        changed = trial(configurations={"now": {}, "same": {}}, parallel=1, seconds=600)
         handle = await jobs.start({**changed, "limits": limits}, kind="Trial")
         result = await jobs.result(handle)
     assert [run["status"] for run in result["runs"]] == ["cut", *["unstarted"] * 3]

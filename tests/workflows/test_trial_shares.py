@@ -1,0 +1,93 @@
+"""Shares of a trial's limits, as figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from protocol.requests import Usage
+from protocol.trial import TrialLimits, TrialRun
+from workflows.trial_shares import (
+    first_share,
+    free_amount,
+    larger_share,
+    lowered_shares,
+    scarce_key,
+)
+
+CALLS = TrialLimits(model_calls=100)
+
+
+def run(status: str, **fields: Any) -> TrialRun:
+    return TrialRun.model_validate(
+        {"job": "run", "configuration": "now", "status": status, **fields}
+    )
+
+
+@pytest.mark.parametrize(
+    ("each", "charged"),
+    [
+        (run("pending", share={"model_calls": 30}), 0),
+        (run("unstarted"), 0),
+        (run("running", share={"model_calls": 30}), 30),
+        (run("completed", share={"model_calls": 30}, usage=Usage(model_calls=12)), 12),
+        (run("late", share={"model_calls": 30}), 30),
+        (
+            run("late", share={"model_calls": 30}, usage=Usage(model_calls=12), interrupted=True),
+            30,
+        ),
+        (run("cut", share={"model_calls": 30}, usage=Usage(model_calls=29)), 29),
+    ],
+)
+def test_run_is_charged_its_share_until_its_use_is_certain(each: TrialRun, charged: float) -> None:
+    assert free_amount(CALLS, [each], "model_calls") == 100 - charged
+
+
+def test_run_starts_with_half_of_an_even_division() -> None:
+    runs = [run("pending") for _ in range(6)]
+    assert first_share(CALLS, runs, 2) == {"model_calls": 25}
+    runs[0] = run("running", share={"model_calls": 25})
+    assert first_share(CALLS, runs, 2) == {"model_calls": 18}
+
+
+def test_last_run_starts_with_all_that_is_left() -> None:
+    runs = [run("completed", usage=Usage(model_calls=40)), run("pending")]
+    assert first_share(CALLS, runs, 2) == {"model_calls": 60}
+
+
+def test_run_does_not_start_with_less_than_a_job_needs() -> None:
+    runs = [run("running", share={"model_calls": 99}), run("pending")]
+    assert first_share(CALLS, runs, 2) is None
+
+
+def test_run_without_limits_has_no_share() -> None:
+    assert first_share(TrialLimits(seconds=5), [run("pending")], 2) == {}
+
+
+def test_run_gets_what_it_needs_and_half_of_the_rest() -> None:
+    waiting = run("running", share={"model_calls": 20}, needs={"model_calls": 24})
+    other = run("running", share={"model_calls": 60})
+    assert larger_share(CALLS, [waiting, other], waiting) == {"model_calls": 32}
+    assert larger_share(CALLS, [waiting], waiting) == {"model_calls": 100}
+
+
+def test_run_gets_nothing_that_would_not_be_enough() -> None:
+    waiting = run("running", share={"tokens": 5000}, needs={"tokens": 30_000})
+    other = run("running", share={"tokens": 10_000})
+    limits = TrialLimits(tokens=35_000)
+    assert larger_share(limits, [waiting, other], waiting) is None
+    assert scarce_key(limits, [waiting, other]) == "tokens"
+
+
+def test_lowered_limit_takes_only_from_shares_above_an_even_division() -> None:
+    runs = [run("running", job="a", share={"cost": 3.0}), run("running", job="b")]
+    runs[1].share = {"cost": 0.5}
+    assert lowered_shares(TrialLimits(cost=2), runs) == {"a": {"cost": 1.0}}
+
+
+def test_new_limit_divides_what_is_left_and_other_limits_stay() -> None:
+    runs = [run("running", job=name, share={"model_calls": 10}) for name in ("a", "b")]
+    limits = TrialLimits(model_calls=100, tokens=9000)
+    share = {"model_calls": 10, "tokens": 4500}
+    assert lowered_shares(limits, runs) == {"a": share, "b": share}
