@@ -1,7 +1,8 @@
 """Shares of a trial's limits: reserved when a run starts, settled when it has ended.
 
 Pure functions. A run starts with half of an even division, so that the rest is there for those that
-need more. A run that needs more gets it as long as something is free, the oldest first.
+need more. A run that needs more gets it only if what it leaves is enough for older runs to double
+their shares: of a scarce limit, few runs that complete show more than many that are cut.
 """
 
 from __future__ import annotations
@@ -56,15 +57,24 @@ def first_share(
 def larger_share(
     limits: TrialLimits, runs: list[TrialRun], run: TrialRun
 ) -> dict[str, float] | None:
-    """Return the share with what a run needs and half of the rest; None if it is not there."""
+    """Return the share with what a run needs and half of the rest; None if it is not there.
+
+    As much again as older runs have is not there for it, unless they wait for a person.
+    """
     alone = sum(other.status in OPEN for other in runs) == 1
+    older = [
+        other
+        for other in runs[: runs.index(run)]
+        if other.status == "running" and not other.waiting
+    ]
     share = dict(run.share)
     for key, needed in run.needs.items():
         free = free_amount(limits, runs, key)
         if free is None:
             share.pop(key, None)
             continue
-        rest = share.get(key, 0) + free - needed
+        reserved = sum(other.share.get(key, 0) for other in older)
+        rest = share.get(key, 0) + free - needed - reserved
         if rest < 0:
             return None
         share[key] = _whole(key, needed + (rest if alone else rest / 2))

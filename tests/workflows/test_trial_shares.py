@@ -72,6 +72,16 @@ def test_run_gets_what_it_needs_and_half_of_the_rest() -> None:
     assert larger_share(CALLS, [waiting], waiting) == {"model_calls": 100}
 
 
+def test_run_leaves_older_ones_as_much_again_as_they_have() -> None:
+    older = run("running", job="older", share={"model_calls": 30})
+    waiting = run("running", share={"model_calls": 20}, needs={"model_calls": 21})
+    assert larger_share(CALLS, [older, waiting], waiting) == {"model_calls": 30}
+    older.share = {"model_calls": 50}
+    assert larger_share(CALLS, [older, waiting], waiting) is None
+    older.waiting = "clarification"
+    assert larger_share(CALLS, [older, waiting], waiting) == {"model_calls": 35}
+
+
 def test_run_gets_nothing_that_would_not_be_enough() -> None:
     waiting = run("running", share={"tokens": 5000}, needs={"tokens": 30_000})
     other = run("running", share={"tokens": 10_000})
