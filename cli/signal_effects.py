@@ -50,8 +50,8 @@ async def send_and_wait(
     before = await view_job(client, job_id)
     if signal not in TRIAL_SIGNALS:
         check_job_is_no_trial(before, f"takes no signal {signal}")
+    kind = "trial" if before.kind == TRIAL else "job"
     if before.closed:
-        kind = "trial" if before.kind == TRIAL else "job"
         closed = f"{kind} {job_id} is closed ({before.status_word}); it takes no signals"
         if signal in ("rewind", "tell") and not before.status.get("project"):
             closed += f"; `starter.py fork {job_id}` begins another job from its end, or with"
@@ -78,7 +78,7 @@ async def send_and_wait(
         ours = f"{REFUSED}signal {signal}: "
         refused = [text for text in notices_after_signal(before, current) if text.startswith(ours)]
         if refused:
-            raise UserError(f"job {job_id} {refused[-1]}")
+            raise UserError(f"{kind} {job_id} {refused[-1]}")
         if current.closed or loop.time() >= end:
             return False, current, ""
         await asyncio.sleep(0.2)

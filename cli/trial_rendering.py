@@ -77,11 +77,15 @@ def trial_run_lines(status: Status) -> list[str]:
     return [
         f"  {MARKS.get(run.status, ENDED_OTHERWISE)} {run.job}: {WORDS[run.status]}"
         + (f" · {one_line(run.reason, MOST_REASON)}" if run.reason else "")
-        + (f" · waits for a person ({run.waiting})" if run.waiting and not run.reason else "")
+        + (f" · {_wait_text(run.waiting)}" if run.waiting and not run.reason else "")
         + (" · waits for a share of the limits" if run.needs else "")
         for run in read_trial_runs(status)
         if run.status not in ("pending", "unstarted")
     ]
+
+
+def _wait_text(waiting: str) -> str:
+    return "paused" if waiting == "paused" else f"waits for a person ({waiting})"
 
 
 def trial_sheet(status: Status) -> list[str]:

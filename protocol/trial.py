@@ -134,7 +134,7 @@ class TrialStatus(Data):
     """Distinguishes it from the status of a job."""
     agent: str = "trial"
     title: str
-    status: Literal["running", "completed", "cancelled"]
+    status: Literal["running", "waiting", "completed", "cancelled"]
     start: TrialStart
     reached: str = ""
     """The limit that ended the trial, in a sentence."""
@@ -175,7 +175,8 @@ def trial_progress_line(runs: list[TrialRun]) -> str:
     if counts["running"]:
         at_work = [run for run in runs if run.status == "running"]
         waits = {
-            "waiting for a person": sum(bool(run.waiting) for run in at_work),
+            "paused": sum(run.waiting == "paused" for run in at_work),
+            "waiting for a person": sum(run.waiting not in ("", "paused") for run in at_work),
             "waiting for a share of the limits": sum(bool(run.needs) for run in at_work),
         }
         more = ", ".join(f"{count} {what}" for what, count in waits.items() if count)

@@ -207,22 +207,23 @@ class Trial:
             runs=self._runs,
         ).model_dump(mode="json")
 
-    def _status_word(self) -> Literal["running", "completed", "cancelled"]:
+    def _status_word(self) -> Literal["running", "waiting", "completed", "cancelled"]:
         if self._stopped:
             return "cancelled"
-        return "completed" if self._is_over else "running"
+        if self._is_over:
+            return "completed"
+        return "waiting" if self._pause else "running"
 
     def _show_progress(self) -> None:
         """Show the trial in Temporal Web, and in lists."""
         if self._start is None:
             return
         line = trial_progress_line(self._runs)
-        if self._pause and not self._is_over:
-            line = f"paused: {line}"
+        word = self._status_word()
         memo = {
             "title": self._start.title,
             "agent": "trial",
-            "status": self._status_word(),
+            "status": "waiting: paused" if word == "waiting" else word,
             "state": line,
         }
         if memo != self._memo:
@@ -282,8 +283,7 @@ class Trial:
             self._show_progress()
 
     def _first_share(self) -> dict[str, float] | None:
-        assert self._start
-        return trial_shares.first_share(self._limits, self._runs, self._start.parallel)
+        return trial_shares.first_share(self._limits, self._runs)
 
     def _may_begin(self) -> bool:
         """Whether a run may begin: runs that wait for more of a limit come first."""

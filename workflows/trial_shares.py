@@ -1,8 +1,8 @@
 """Shares of a trial's limits: reserved when a run starts, settled when it has ended.
 
-Pure functions. A run starts with half of an even division, so that the rest is there for those that
-need more. A run that needs more gets it only if what it leaves is enough for older runs to double
-their shares: of a scarce limit, few runs that complete show more than many that are cut.
+Pure functions. A run may use its part of an even division among the runs that have not ended. More
+is for the oldest run only: of a scarce limit, few runs that complete show more than many that are
+cut at the same point.
 """
 
 from __future__ import annotations
@@ -37,11 +37,15 @@ def free_amount(limits: TrialLimits, runs: list[TrialRun], key: str) -> float | 
     return float(round(limit - sum(charged_amount(run, key) for run in runs), 9))
 
 
-def first_share(
-    limits: TrialLimits, runs: list[TrialRun], parallel: int
-) -> dict[str, float] | None:
+def even_part(limits: TrialLimits, runs: list[TrialRun], key: str) -> float:
+    """Return each open run's part of what the ended runs have left, at least what a job needs."""
+    ended = sum(charged_amount(run, key) for run in runs if run.status not in OPEN)
+    count = sum(run.status in OPEN for run in runs)
+    return max(_whole(key, (getattr(limits, key) - ended) / count), float(LEAST[key]))
+
+
+def first_share(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, float] | None:
     """Return the share of a run that is to start; None while too little is free for it."""
-    slots = min(parallel, sum(run.status in OPEN for run in runs))
     share = {}
     for key in SHARED_KEYS:
         free = free_amount(limits, runs, key)
@@ -49,35 +53,33 @@ def first_share(
             continue
         if free < LEAST[key]:
             return None
-        part = free if slots == 1 else free / (2 * slots)
-        share[key] = max(_whole(key, part), float(LEAST[key]))
+        share[key] = min(even_part(limits, runs, key), free)
     return share
 
 
 def larger_share(
     limits: TrialLimits, runs: list[TrialRun], run: TrialRun
 ) -> dict[str, float] | None:
-    """Return the share with what a run needs and half of the rest; None if it is not there.
+    """Return the share with what a run needs; None if it is not there for it.
 
-    As much again as older runs have is not there for it, unless they wait for a person.
+    The oldest run that does not wait for a person gets half of the rest as well, so that it
+    need not come again soon, and the last run all of it.
     """
     alone = sum(other.status in OPEN for other in runs) == 1
-    older = [
-        other
-        for other in runs[: runs.index(run)]
-        if other.status == "running" and not other.waiting
-    ]
+    able = [other.job for other in runs if other.status == "running" and not other.waiting]
+    is_oldest = able[:1] == [run.job]
     share = dict(run.share)
     for key, needed in run.needs.items():
         free = free_amount(limits, runs, key)
         if free is None:
             share.pop(key, None)
             continue
-        reserved = sum(other.share.get(key, 0) for other in older)
-        rest = share.get(key, 0) + free - needed - reserved
-        if rest < 0:
+        most, part = share.get(key, 0) + free, even_part(limits, runs, key)
+        if needed > (most if is_oldest else min(most, part)):
             return None
-        share[key] = _whole(key, needed + (rest if alone else rest / 2))
+        if is_oldest:
+            part = _whole(key, most if alone else max((needed + most) / 2, needed))
+        share[key] = min(part, most)
     return share
 
 

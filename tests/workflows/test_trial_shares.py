@@ -44,42 +44,44 @@ def test_run_is_charged_its_share_until_its_use_is_certain(each: TrialRun, charg
     assert free_amount(CALLS, [each], "model_calls") == 100 - charged
 
 
-def test_run_starts_with_half_of_an_even_division() -> None:
-    runs = [run("pending") for _ in range(6)]
-    assert first_share(CALLS, runs, 2) == {"model_calls": 25}
+def test_run_starts_with_an_even_part_of_what_ended_runs_left() -> None:
+    runs = [run("pending") for _ in range(4)]
+    assert first_share(CALLS, runs) == {"model_calls": 25}
     runs[0] = run("running", share={"model_calls": 25})
-    assert first_share(CALLS, runs, 2) == {"model_calls": 18}
+    assert first_share(CALLS, runs) == {"model_calls": 25}
+    runs[0] = run("completed", usage=Usage(model_calls=10))
+    assert first_share(CALLS, runs) == {"model_calls": 30}
 
 
-def test_last_run_starts_with_all_that_is_left() -> None:
-    runs = [run("completed", usage=Usage(model_calls=40)), run("pending")]
-    assert first_share(CALLS, runs, 2) == {"model_calls": 60}
+def test_run_starts_with_less_if_an_older_one_needed_more() -> None:
+    runs = [run("running", share={"model_calls": 90}), run("pending")]
+    assert first_share(CALLS, runs) == {"model_calls": 10}
 
 
 def test_run_does_not_start_with_less_than_a_job_needs() -> None:
     runs = [run("running", share={"model_calls": 99}), run("pending")]
-    assert first_share(CALLS, runs, 2) is None
+    assert first_share(CALLS, runs) is None
 
 
 def test_run_without_limits_has_no_share() -> None:
-    assert first_share(TrialLimits(seconds=5), [run("pending")], 2) == {}
+    assert first_share(TrialLimits(seconds=5), [run("pending")]) == {}
 
 
-def test_run_gets_what_it_needs_and_half_of_the_rest() -> None:
-    waiting = run("running", share={"model_calls": 20}, needs={"model_calls": 24})
-    other = run("running", share={"model_calls": 60})
-    assert larger_share(CALLS, [waiting, other], waiting) == {"model_calls": 32}
+def test_oldest_run_gets_what_it_needs_and_half_of_the_rest() -> None:
+    waiting = run("running", job="a", share={"model_calls": 60}, needs={"model_calls": 64})
+    other = run("running", job="b", share={"model_calls": 20})
+    assert larger_share(CALLS, [waiting, other], waiting) == {"model_calls": 72}
     assert larger_share(CALLS, [waiting], waiting) == {"model_calls": 100}
 
 
-def test_run_leaves_older_ones_as_much_again_as_they_have() -> None:
-    older = run("running", job="older", share={"model_calls": 30})
-    waiting = run("running", share={"model_calls": 20}, needs={"model_calls": 21})
-    assert larger_share(CALLS, [older, waiting], waiting) == {"model_calls": 30}
-    older.share = {"model_calls": 50}
+def test_younger_run_gets_no_more_than_an_even_part() -> None:
+    older = run("running", job="a", share={"model_calls": 30})
+    waiting = run("running", job="b", share={"model_calls": 20}, needs={"model_calls": 21})
+    assert larger_share(CALLS, [older, waiting], waiting) == {"model_calls": 50}
+    waiting.share, waiting.needs = {"model_calls": 50}, {"model_calls": 51}
     assert larger_share(CALLS, [older, waiting], waiting) is None
     older.waiting = "clarification"
-    assert larger_share(CALLS, [older, waiting], waiting) == {"model_calls": 35}
+    assert larger_share(CALLS, [older, waiting], waiting) == {"model_calls": 60}
 
 
 def test_run_gets_nothing_that_would_not_be_enough() -> None:
