@@ -92,9 +92,13 @@ async def alone(site: Site) -> None:
 
 
 def tree_but_for_usage(site: Site, stayed: Site) -> str:
-    """Return the job's last tree as it would be if no call had been paid for twice."""
+    """Return the job's last tree as it would be if no call had been paid for twice, and with the
+    remote's address of the other site.
+    """
     completion = "output/completion.json"
-    snapshot = last(site)
+    snapshot, remote = last(site), last(stayed).config.workspace.remote
+    workspace = snapshot.config.workspace.model_copy(update={"remote": remote})
+    snapshot.pin_config(snapshot.config.model_copy(update={"workspace": workspace}))
     snapshot.files = snapshot.files.write(completion, last(stayed).files.read(completion))
     return snapshot.comparable_tree
 
