@@ -95,7 +95,7 @@ class SchemaArguments:
     def schema(self) -> dict[str, Any]:
         return offerable_schema(self._declared)
 
-    @property
+    @cached_property
     def listed(self) -> list[Argument]:
         required = self.schema.get("required", [])
         arguments = []

@@ -101,6 +101,11 @@ def test_a_merged_key_may_be_given_again() -> None:
     assert found["d"] == {"x": 2, "y": 3}
 
 
+def test_what_is_parsed_twice_is_changed_once() -> None:
+    parse_yaml("tea: [hot]", "not valid")["tea"].append("sweet")
+    assert parse_yaml("tea: [hot]", "not valid") == {"tea": ["hot"]}
+
+
 def test_an_unknown_agent_is_answered_with_those_there_are(folder: Path) -> None:
     for name in ("nobody", "../creator", "", "Creator", "x" * 1000):
         assert "the agents are coder, creator, generalist" in problem(folder, name)
