@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
@@ -39,16 +40,17 @@ def test_a_small_image_is_shown_as_it_is(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "mime"),
+    ("encode", "mime"),
     [
-        (encoded("PNG", (2560, 1600)), "image/png"),
-        (encoded("PNG", (5000, 20)), "image/png"),
-        (encoded("PNG", (1, 4000), "LA"), "image/png"),
-        (encoded("WEBP", (3000, 3000), "RGBA"), "image/png"),
-        (noise((1500, 1400)), "image/jpeg"),
+        (lambda: encoded("PNG", (2560, 1600)), "image/png"),
+        (lambda: encoded("PNG", (5000, 20)), "image/png"),
+        (lambda: encoded("PNG", (1, 4000), "LA"), "image/png"),
+        (lambda: encoded("WEBP", (3000, 3000), "RGBA"), "image/png"),
+        (lambda: noise((1500, 1400)), "image/jpeg"),
     ],
 )
-def test_a_large_image_is_made_smaller(data: bytes, mime: str) -> None:
+def test_a_large_image_is_made_smaller(encode: Callable[[], bytes], mime: str) -> None:
+    data = encode()
     picture = draw_bounded("a", data, 1)
     assert picture.mime == mime
     assert max(picture.width, picture.height) <= LONGEST
@@ -87,19 +89,19 @@ def test_a_page_of_a_pdf_is_drawn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "why"),
+    ("encode", "why"),
     [
-        (b"", "no PNG, JPEG, WebP, GIF or PDF"),
-        (b"<svg/>", "no PNG, JPEG, WebP, GIF or PDF"),
-        (encoded("BMP", (9, 9)), "no PNG, JPEG, WebP, GIF or PDF"),
-        (encoded("PNG", (900, 900))[:20], "the image cannot be read"),
-        (b"%PDF-1.4 and nothing more", "this page cannot be drawn"),
-        (encoded("PNG", (8000, 8000), "1"), "more than 50,000,000; scale it down"),
+        (lambda: b"", "no PNG, JPEG, WebP, GIF or PDF"),
+        (lambda: b"<svg/>", "no PNG, JPEG, WebP, GIF or PDF"),
+        (lambda: encoded("BMP", (9, 9)), "no PNG, JPEG, WebP, GIF or PDF"),
+        (lambda: encoded("PNG", (900, 900))[:20], "the image cannot be read"),
+        (lambda: b"%PDF-1.4 and nothing more", "this page cannot be drawn"),
+        (lambda: encoded("PNG", (8000, 8000), "1"), "more than 50,000,000; scale it down"),
     ],
 )
-def test_what_cannot_be_looked_at_is_said(data: bytes, why: str) -> None:
+def test_what_cannot_be_looked_at_is_said(encode: Callable[[], bytes], why: str) -> None:
     with pytest.raises(DocumentError, match=why):
-        draw_bounded("a", data, 1)
+        draw_bounded("a", encode(), 1)
 
 
 @pytest.mark.parametrize("size", [(10_000, 6_000), (20_000, 10_000)])
