@@ -17,6 +17,7 @@ from temporalio.worker import (
 )
 
 from engine.connection import task_queue as default_task_queue
+from engine.deployment import unversioned_build_id
 from engine.sandbox import sandbox_runner
 from engine.slots import ResponsiveSlotSupplier
 
@@ -88,6 +89,7 @@ def build_worker(
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         default_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=grace,
+        build_id=None if deployment else unversioned_build_id(),
         deployment_config=deployment,
     )
 

@@ -137,6 +137,7 @@ async def _serve_connected_worker_process(
     # Loaded modules stay for good. Scanning them at every full collection would pause all jobs
     # for a good part of a second.
     gc.freeze()
+    gc.enable()
     stop = asyncio.Event()
     _handle_stop_signals(stop)
     ready = partial(health.readiness_problem, worker, client, workspaces_root(), stop)

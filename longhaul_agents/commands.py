@@ -43,6 +43,8 @@ def run_worker() -> NoReturn:
         help="worker processes under one supervisor, such as one for each core; default 1",
     )
     count = options.parse_args().processes
+    # Until all code is loaded, as above.
+    gc.disable()
     try:
         from engine.supervisor import run_supervisor_process  # noqa: PLC0415
         from engine.worker_process import exit_worker_process, run_worker_process  # noqa: PLC0415

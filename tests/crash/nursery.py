@@ -6,6 +6,8 @@ separate process that runs `engine.worker_process.run_worker_process` like any o
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import os
 import signal
@@ -14,15 +16,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from openai import AsyncOpenAI
-from temporalio.worker._worker import load_default_build_id
+from temporalio import workflow
 
 from activities import catalogue
 from activities.text import tokens
 from config.agent_files import load_agent
 from engine import worker_process
-from workflows import job
+from engine.sandbox import sandbox_runner
+from engine.service import job_workflows
 
-READY = (catalogue, job)
+READY = (catalogue,)
 """Modules that a worker loads late."""
 DEATHS = {signal.SIGCHLD}
 
@@ -32,12 +35,14 @@ born: dict[int, Path] = {}
 
 def main() -> None:
     """For each line of JSON, `{"environment": …, "log": …}`, fork a worker and print its id."""
-    # What is loaded or computed at first use: a hash of all code, an encoding, the expressions of
-    # an agent's configuration, certificates.
-    load_default_build_id()
+    # What is loaded or computed at first use: the sandbox's own modules, an encoding, the
+    # expressions of an agent's configuration, certificates.
+    asyncio.run(_load_workflows())
     tokens.count_tokens("tea")
     load_agent("generalist")
     AsyncOpenAI(base_url="http://localhost", api_key="none")
+    # A collection in a forked worker would copy all these objects.
+    gc.freeze()
     signal.signal(signal.SIGCHLD, _bury)
     for line in sys.stdin:
         asked = json.loads(line)
@@ -49,6 +54,12 @@ def main() -> None:
         born[pid] = Path(asked["log"])
         signal.pthread_sigmask(signal.SIG_UNBLOCK, DEATHS)
         print(pid, flush=True)
+
+
+async def _load_workflows() -> None:
+    """Import the workflows into the sandbox, which needs an event loop for it."""
+    for each in job_workflows():
+        sandbox_runner().prepare_workflow(workflow._Definition.must_from_class(each))
 
 
 def _bury(*_: object) -> None:
