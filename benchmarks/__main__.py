@@ -20,7 +20,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from benchmarks import calls
-from benchmarks.benchmark_jobs import APPENDS, JobRun, run_bare_engine, run_benchmark_job
+from benchmarks.benchmark_jobs import APPENDS, JobRun, run_bare_benchmark, run_benchmark_job
 from engine.development import FLAGS, development_server
 
 COUNTS = [25, 100, 400]
@@ -64,7 +64,7 @@ async def measure_bench(
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
         async with development_server(ui=False) as temporal:
-            await run_bare_engine(temporal.client, 10, local=False)  # warm-up
+            await run_bare_benchmark(temporal.client, 10, local=False)  # warm-up
             looked_at = await run_benchmark_job(temporal.client, root, 100, watched=True)
             figures["unpacked_store_bytes"] = looked_at.unpacked_bytes
             for count in counts:
@@ -87,10 +87,10 @@ async def _measure_bench_round(
 ) -> dict[str, float]:
     # The bare engine never continues as new, so its history limits it to some 4,000 steps.
     of_engine = min(count, LONG)
-    engine = await run_bare_engine(temporal, of_engine, local=False)
+    engine = await run_bare_benchmark(temporal, of_engine, local=False)
     ours = await run_benchmark_job(temporal, root, count, appends=appends)
-    cheapest = await run_bare_engine(temporal, of_engine, local=True)
-    again = await run_bare_engine(temporal, of_engine, local=False)
+    cheapest = await run_bare_benchmark(temporal, of_engine, local=True)
+    again = await run_bare_benchmark(temporal, of_engine, local=False)
     unit = (engine.mean + again.mean) / 2
     return {
         "bare_ms": unit,
@@ -169,7 +169,7 @@ def print_bench_table(figures: dict[str, Any]) -> None:
     if "files" in figures:
         ratios = ", ".join(f"{name} {value:.2f}" for name, value in figures["files"].items())
         console.print(f"A step among {FILES:,} files against one among 10 (limit 1.10): {ratios}")
-    console.print(calls.calls_table(figures["calls"]))
+    console.print(calls.benchmark_calls_table(figures["calls"]))
     unpacked = figures["unpacked_store_bytes"]
     console.print(f"Store bytes a step within a phase, before packing: {unpacked:,.0f}")
     console.print(f"Server: {figures['server']}")

@@ -61,7 +61,7 @@ class JobRun:
         return median(self.cpu[-max(1, len(self.cpu) // 10) :])
 
 
-async def run_bare_engine(temporal: Client, count: int, *, local: bool) -> HistorySteps:
+async def run_bare_benchmark(temporal: Client, count: int, *, local: bool) -> HistorySteps:
     """Run the engine alone."""
     queue = f"bare-{uuid.uuid4().hex[:8]}"
     async with Worker(

@@ -73,7 +73,7 @@ async def measure_calls(temporal: Client, root: Root) -> dict[str, Spent]:
     }
 
 
-def calls_table(spent: dict[str, Spent]) -> Table:
+def benchmark_calls_table(spent: dict[str, Spent]) -> Table:
     rendered = Table(title=f"{FILES} files in six phases (limit {LIMIT} calls for the first row)")
     for column in ("", "model calls", "prompt tokens"):
         rendered.add_column(column, justify="right" if column else "left")
@@ -90,4 +90,4 @@ async def _run_calls_benchmark() -> dict[str, Spent]:
 
 
 if __name__ == "__main__":
-    Console().print(calls_table(asyncio.run(_run_calls_benchmark())))
+    Console().print(benchmark_calls_table(asyncio.run(_run_calls_benchmark())))

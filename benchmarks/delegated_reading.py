@@ -65,7 +65,7 @@ class DelegatingReader:
         size = sum(MESSAGE_TOKENS + count_tokens(str(message)) for message in messages)
         self.sizes[is_helper].append(size + count_tokens(str(request.get("tools", ""))))
         if is_helper:
-            return _delegation_helper_reply(messages)
+            return _reading_helper_reply(messages)
         if not request.get("tools"):
             return Reply("todo 1: the facts go on in output/facts.md.")
         if "Close" in str(messages[-1]["content"]):
@@ -78,13 +78,12 @@ class DelegatingReader:
         )
 
     def _delegate_reading(self, messages: list[dict[str, Any]]) -> list[Call]:
-        if facts := _delegation_facts(messages):
+        if facts := _facts_from_reading(messages):
             return [("write_file", {"path": FACTS, "content": facts}), ("todo_complete", {})]
         task = "Which fact is in each of these files?"
         starts = range(0, self._files, PER_HELPER)
         parts = [
-            _delegation_document_paths(first, min(self._files, first + PER_HELPER))
-            for first in starts
+            _reading_document_paths(first, min(self._files, first + PER_HELPER)) for first in starts
         ]
         return [("delegate", {"task": task, "files": part}) for part in parts]
 
@@ -92,29 +91,29 @@ class DelegatingReader:
         calls: list[Call] = []
         if self._read:
             last = [message for message in messages if message["role"] == "tool"][-PER_REPLY:]
-            calls.append(("append_file", {"path": FACTS, "content": _delegation_facts(last)}))
-        paths = _delegation_document_paths(self._read, min(self._files, self._read + PER_REPLY))
+            calls.append(("append_file", {"path": FACTS, "content": _facts_from_reading(last)}))
+        paths = _reading_document_paths(self._read, min(self._files, self._read + PER_REPLY))
         self._read += len(paths)
         return calls + (
             [("read_file", {"path": path}) for path in paths] or [("todo_complete", {})]
         )
 
 
-def _delegation_helper_reply(messages: list[dict[str, Any]]) -> Reply:
+def _reading_helper_reply(messages: list[dict[str, Any]]) -> Reply:
     read = sum(message["role"] == "tool" for message in messages)
     paths = re.findall(r"^- (.*)$", str(messages[1]["content"]), re.MULTILINE)[read:][:PER_REPLY]
     if paths:
         return Reply(calls=[("read_file", {"path": path}) for path in paths])
-    return Reply(_delegation_facts(messages))
+    return Reply(_facts_from_reading(messages))
 
 
-def _delegation_facts(messages: list[dict[str, Any]]) -> str:
+def _facts_from_reading(messages: list[dict[str, Any]]) -> str:
     """Return the distinct facts in tool results, one per line."""
     text = "\n".join(str(each["content"]) for each in messages if each["role"] == "tool")
     return "".join(f"{fact}\n" for fact in dict.fromkeys(_FACT.findall(text)))
 
 
-def _delegation_document_paths(first: int, end: int) -> list[str]:
+def _reading_document_paths(first: int, end: int) -> list[str]:
     return [f"documents/file_{number:03d}.md" for number in range(first, end)]
 
 
@@ -156,7 +155,7 @@ async def run_delegation_job(temporal: Client, root: Root, files: int, *, delega
     return Spent(max(agent), max(helpers), model.calls, result["usage"]["prompt_tokens"])
 
 
-async def _run_delegation() -> Table:
+async def _compare_delegated_reading() -> Table:
     table = Table(title=f"{FILES} files of {WORDS} words, a fact from each")
     for column in ("", "largest request", "of a helper", "model calls", "prompt tokens"):
         table.add_column(column, justify="right" if column else "left")
@@ -171,4 +170,4 @@ async def _run_delegation() -> Table:
 
 
 if __name__ == "__main__":
-    Console().print(asyncio.run(_run_delegation()))
+    Console().print(asyncio.run(_compare_delegated_reading()))

@@ -52,7 +52,7 @@ async def measure_process_rate(processes: int) -> float:
                 )
 
 
-async def compare_processes() -> None:
+async def compare_worker_throughput() -> None:
     """Print the rates and their ratio, several times."""
     for _ in range(ROUNDS):
         single, two = await measure_process_rate(1), await measure_process_rate(2)
@@ -60,4 +60,4 @@ async def compare_processes() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(compare_processes())
+    asyncio.run(compare_worker_throughput())

@@ -39,7 +39,7 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, model: ZeroCost) -> None:
         self._model = model
-        self.prefixes = Prefixes()
+        self.prefixes = RequestPrefixes()
         self.cpu: list[float] = []
         """CPU seconds this process had used at each request."""
 
@@ -53,7 +53,7 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
 
 def zero_cost_answer_events(model: ZeroCost, body: bytes) -> bytes:
     """Return the reply to a request as stream events."""
-    incoming = wire.IncomingRequest(
+    incoming = wire.WireRequest(
         {"messages": [], "stream": True, "stream_options": {"include_usage": True}},
         hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
         len(body),
@@ -72,7 +72,7 @@ def zero_cost_request_tail(body: bytes) -> dict[str, Any]:
     return {"messages": messages, "tools": [True]}
 
 
-class Prefixes:
+class RequestPrefixes:
     """How many bytes of each prompt a provider's cache could have kept from the one before."""
 
     def __init__(self) -> None:

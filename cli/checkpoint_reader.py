@@ -25,7 +25,7 @@ from activities.checkpoints import (
 )
 from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
-from activities.phases.tags import phase_starts
+from activities.phases.tags import phase_tag_commits
 from cli.forgotten_jobs import forgotten_notice
 from cli.jobs import PROJECT, check_job_is_no_trial, view_job
 from cli.output import UserError, print_note
@@ -177,7 +177,7 @@ def checkpoint_commit_at(places: CheckpointPlaces, store: Checkpoints, phase: in
     Raises:
         UserError: There is no such phase, or no checkpoint yet.
     """
-    tagged = phase_starts(store)
+    tagged = phase_tag_commits(store)
     if places.starts:
         # A Temporal reset leaves tags of later phases behind.
         tagged = {phase: tagged[phase] for phase in tagged if phase <= max(places.starts)}
@@ -256,7 +256,7 @@ def read_checkpoint_path(files: Files, path: str) -> list[FileEntry] | bytes:
         raise UserError(str(error)) from None
 
 
-def file_content_data(content: bytes) -> dict[str, str]:
+def checkpoint_file_json(content: bytes) -> dict[str, str]:
     """Return a file's content for `--json`: as text if it is UTF-8, else as base64."""
     try:
         return {"content": content.decode()}

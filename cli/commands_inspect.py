@@ -116,7 +116,7 @@ def files(
     """
     from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
-    places = _job_places(job)
+    places = _fetch_checkpoint_places(job)
     if places.project is not None:
         return _print_project_files(job, path, at, state=state, json=json)
     if state:
@@ -141,7 +141,9 @@ def _print_content(content: bytes, path: str, commit: str, *, json: bool) -> Non
     from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
     if json:
-        print_json({"path": path, "commit": commit, **checkpoint_reader.file_content_data(content)})
+        print_json(
+            {"path": path, "commit": commit, **checkpoint_reader.checkpoint_file_json(content)}
+        )
     elif sys.stdout.isatty() and b"\0" in content:
         print_note(f"{path} is binary, {len(content):,} bytes; send it into a file to have it")
     elif sys.stdout.isatty():
@@ -210,7 +212,7 @@ def _print_phase_diff(
 
     for moment in (before, after):
         checkpoint_reader.parse_checkpoint_moment(moment)
-    if (places := _job_places(job)).project is not None:
+    if (places := _fetch_checkpoint_places(job)).project is not None:
         raise UserError(
             f"{job} is a project, whose files are a git repository: `starter.py diff {job}` shows "
             "what was made, and `starter.py log` its commits"
@@ -255,7 +257,7 @@ def _print_repository_diff(job: str, *, stat: bool, name_only: bool, json: bool)
     """Print what the work on a repository changed."""
     from cli import repository_diff  # noqa: PLC0415 - loads the activities
 
-    places = _job_places(job)
+    places = _fetch_checkpoint_places(job)
     if places.project is not None:
         changed = repository_diff.diff_project_repository(job)
     else:
@@ -282,7 +284,7 @@ def log(job: Job, json: Json = False) -> int:
     """
     from cli import checkpoint_reader, project_reader  # noqa: PLC0415 - takes a second
 
-    places = _job_places(job)
+    places = _fetch_checkpoint_places(job)
     steps: list[LogEntry] | list[project_reader.CommitLine]
     if places.project is not None:
         repository = project_reader.open_project_files(job)
@@ -340,7 +342,7 @@ def doctor(
     return OK if all(check.ok for check in results) else FAILED
 
 
-def _job_places(job: str) -> CheckpointPlaces:
+def _fetch_checkpoint_places(job: str) -> CheckpointPlaces:
     """Return what the job reports about its checkpoints."""
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 

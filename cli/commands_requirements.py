@@ -69,10 +69,10 @@ def requirements(
     """
     names = what or []
     if action == "show":
-        return _show_requirements(_require_name_arguments(action, names), json=json)
+        return _show_requirements(_require_requirement_names(action, names), json=json)
     if action in ("withdraw", "restore"):
-        change = _withdraw_requirements if action == "withdraw" else _restore_requirements
-        return change(_require_name_arguments(action, names), reason.strip(), json=json)
+        change = _run_requirements_withdraw if action == "withdraw" else _run_requirements_restore
+        return change(_require_requirement_names(action, names), reason.strip(), json=json)
     if action == "search" and not names:
         raise UserError('requirements search: give the words to look for, such as "kept for years"')
     if action != "search" and names:
@@ -113,7 +113,7 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
     return OK
 
 
-def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
+def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
@@ -126,7 +126,7 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
         try:
             was = store.run(
                 lambda c: [
-                    rows.withdraw_requirement(c, name, signal_sender_name(), reason)
+                    rows.withdraw_stored_requirement(c, name, signal_sender_name(), reason)
                     for name in names
                 ]
             )
@@ -146,7 +146,7 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
     return OK
 
 
-def _restore_requirements(names: list[str], reason: str, *, json: bool) -> int:
+def _run_requirements_restore(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
@@ -242,7 +242,7 @@ def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[Stor
     ]
 
 
-def _require_name_arguments(action: str, names: list[str]) -> list[str]:
+def _require_requirement_names(action: str, names: list[str]) -> list[str]:
     if not names:
         raise UserError(
             f"requirements {action}: name one or more, such as job-1/REQ-001; "
@@ -256,7 +256,7 @@ def _read_requirements(only: dict[str, Any]) -> list[StoredRequirement]:
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
 
     return _with_requirements_root(
-        lambda root: RelationalStore(root).read(lambda c: rows.search_requirements(c, **only))
+        lambda root: RelationalStore(root).read(lambda c: rows.search_requirement_store(c, **only))
     )
 
 

@@ -243,7 +243,7 @@ def bypass(
     )
 
 
-def _undone_by_rewind(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
+def _rewind_undo_advice(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
     """Describe what a rewind to a phase undid and how to undo the rewind; empty if it undid
     nothing.
 
@@ -287,7 +287,7 @@ async def _send_signal(
         status = job_rendering.status_line(view_after.status, view_after.waiting)
         print_result(f"{job} {past_tense}: {status}")
         if (
-            undone := _undone_by_rewind(job, payload, view_after.status)
+            undone := _rewind_undo_advice(job, payload, view_after.status)
             if signal == "rewind"
             else ""
         ):

@@ -12,7 +12,7 @@ from typing import Any
 from activities.checkpoints import PathRefused, parse_path
 from activities.commands.variables import missing_variables
 from activities.job.typed_result import check_result_schema
-from activities.model.prices import check_prices
+from activities.model.prices import check_prices_for_cost_limit
 from activities.requirements.text.indicators import Indicators
 from activities.starting.agent_resolution import (
     check_agent_context_windows,
@@ -100,7 +100,7 @@ def check_configuration(
         yield from _check_learned_guards(root)
 
 
-def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
+def resolve_agent_for_check(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
     """Resolve an agent as for a start, assuming the machine has everything it may need.
 
     Raises:
@@ -111,14 +111,14 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
     try:
         check_agent_server_names(config)
         check_result_schema(config)
-        check_prices(config)
+        check_prices_for_cost_limit(config)
         check_agent_context_windows(config)
-        _check_folders(config)
+        _check_agent_folders(config)
         _check_guards(config)
         if config.reviewer:
             _check_reviewer(config.reviewer, source)
-        tools, reviews = _agent_tools(config)
-        return ResolvedAgent(config, tools, _tool_routes(config, tools), reviews)
+        tools, reviews = _agent_tools_to_check(config)
+        return ResolvedAgent(config, tools, _tool_routes_to_check(config, tools), reviews)
     except ConfigError as problem:
         raise ConfigError(str(problem).replace(f"agent {name}: ", f"{source}: ", 1)) from None
 
@@ -133,13 +133,13 @@ def check_config_for_start(config: AgentConfig) -> None:
     """
     check_agent_server_names(config)
     check_result_schema(config)
-    _check_folders(config)
+    _check_agent_folders(config)
     if config.reviewer:
         reviewer_tools(config.reviewer)
-    _tool_routes(config, resolve_configured_tools(config))
+    _tool_routes_to_check(config, resolve_configured_tools(config))
 
 
-def _check_folders(config: AgentConfig) -> None:
+def _check_agent_folders(config: AgentConfig) -> None:
     for folder in config.folders:
         try:
             parse_path(folder)
@@ -183,7 +183,7 @@ def _check_reviewer(reviewer: AgentConfig, source: Path) -> None:
         raise ConfigError(f"{source}: review.agent: {problem}") from None
 
 
-def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
+def _agent_tools_to_check(config: AgentConfig) -> tuple[list[Tool], bool]:
     """Return the agent's tools, and whether it is a reviewer."""
     try:
         return resolve_configured_tools(config), False
@@ -193,7 +193,7 @@ def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
         return reviewer_tools(config), True
 
 
-def _tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+def _tool_routes_to_check(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     # Servers are not queried here, so the names of their tools are unknown.
     config.approve = [
         tool for tool in config.approve if not _is_configured_server_tool(tool, config)
@@ -207,7 +207,7 @@ def _is_configured_server_tool(tool: str, config: AgentConfig) -> bool:
 
 def _check_agent(name: str, folder: Path) -> ConfigFinding:
     try:
-        resolved, above = resolve_agent(name, folder), extended_agents(name, folder)
+        resolved, above = resolve_agent_for_check(name, folder), extended_agents(name, folder)
     except ConfigError as problem:
         return ConfigFinding(name, problem=str(problem))
     source = agent_file(name, folder)

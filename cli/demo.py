@@ -19,7 +19,7 @@ from engine import logs
 from engine.connection import describe_model_connection
 from engine.development import DevelopmentServer, development_server
 from engine.exit_codes import INTERRUPTED
-from engine.root import open_root, workspaces_root
+from engine.root import open_workspaces_root, workspaces_root
 from engine.service import build_worker
 from engine.web_ui import DEFAULT_UI, job_web_ui_link
 
@@ -62,7 +62,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     """
     # The demo's worker logs in this process, with redaction like any other worker.
     logs.set_up_logging("ERROR", force=True)
-    root = open_root(workspaces_root())
+    root = open_workspaces_root(workspaces_root())
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
     job_id = new_job_id(agent)
     database = root.path / ".longhaul" / "temporal.db"
@@ -93,7 +93,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
         goes_on = f"job {job_id} goes on with `starter.py demo --keep`"
         print_note(f"interrupted; {goes_on if progress.started else 'no job was started'}")
         showing.cancel()
-    await _wait_for_end(showing)
+    await _wait_for_demo_shutdown(showing)
     return INTERRUPTED if progress.code is None else progress.code
 
 
@@ -104,7 +104,7 @@ def _demo_interrupt_event() -> asyncio.Event:
     return interrupted
 
 
-async def _wait_for_end(showing: asyncio.Task[int]) -> None:
+async def _wait_for_demo_shutdown(showing: asyncio.Task[int]) -> None:
     """Wait a few seconds at most for server and worker to end, ignoring their errors.
 
     The server is in the terminal's process group, so the same Ctrl-C ends it, and a worker that has

@@ -26,7 +26,7 @@ from engine.connection import client_options, connect_client, describe_model_con
 from engine.development import find_temporal_binary
 from engine.errors import SetupError
 from engine.otel import exports
-from engine.root import open_root, workspaces_root
+from engine.root import open_workspaces_root, workspaces_root
 from protocol.git_address import git_address_without_user
 from protocol.short_text import one_line
 
@@ -47,13 +47,13 @@ async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
         "workspaces": _check_root,
         "store": _check_store,
         "configuration": _check_configuration,
-        "variables of commands": _check_variables,
+        "variables of commands": _check_command_variables,
         "graph": _check_graph,
         "token vocabulary": _check_token_vocabulary,
         "sandbox": _check_sandbox,
         "git": _check_git,
         "remote": _check_remote,
-        "log": _check_log,
+        "log": _check_log_settings,
         "traces and metrics": _check_collectors,
     }
     for name, look in looks.items():
@@ -121,7 +121,7 @@ def _check_root() -> Check:
     except OSError as error:
         why = f"{folder} cannot be looked at ({error.strerror})"
         return Check("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
-    root = open_root(folder)
+    root = open_workspaces_root(folder)
     return Check("workspaces", True, f"{root.path} (id {root.id})")
 
 
@@ -133,7 +133,7 @@ def _check_store() -> Check:
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
 
     try:
-        store = RelationalStore(open_root(folder))
+        store = RelationalStore(open_workspaces_root(folder))
         store.run(lambda connection: None, seconds=CHECK_TIMEOUT.total_seconds())
     except StoreUnavailableError as error:
         return Check("store", False, str(error))
@@ -154,7 +154,7 @@ def _check_configuration() -> Check:
     return Check("configuration", True, f"agents {', '.join(agent_names())}")
 
 
-def _check_variables() -> Check:
+def _check_command_variables() -> Check:
     from activities.commands.variables import missing_variables  # noqa: PLC0415 - loads the activities
 
     name, missing, count = "variables of commands", list[str](), 0
@@ -192,7 +192,10 @@ def _check_graph() -> Check:
     if not selected_graph_url() and not folder.exists():
         return Check("graph", True, f"{folder} is not there yet; the first use makes it")
     try:
-        root, schema = open_root(workspaces_root()), load_agent("generalist").graph_schema
+        root, schema = (
+            open_workspaces_root(workspaces_root()),
+            load_agent("generalist").graph_schema,
+        )
         seconds = CHECK_TIMEOUT.total_seconds()
         with open_graph(
             root, schema, limits=GraphLimits(wait_seconds=seconds, seconds=seconds)
@@ -225,12 +228,12 @@ def _check_sandbox() -> Check:
 def _check_project_needs(file: Path) -> Check:
     from activities.commands.variables import missing_variable  # noqa: PLC0415
     from activities.projects.required_commands import failing_required_command, required_commands  # noqa: PLC0415 - loads the activities
-    from cli.project_input import project_agents, read_project_file  # noqa: PLC0415
+    from cli.project_input import project_input_agents, read_project_file  # noqa: PLC0415
 
     name = "needs of the project"
     try:
         start = read_project_file(file)[0]
-        agents = project_agents(start)
+        agents = project_input_agents(start)
     except (UserError, ConfigError) as wrong:
         return Check(name, False, str(wrong), "correct the file")
     if why := failing_required_command(start, agents):
@@ -268,7 +271,7 @@ def _check_remote() -> Check:
     return Check("remote", True, git_address_without_user(url))
 
 
-def _check_log() -> Check:
+def _check_log_settings() -> Check:
     try:
         return Check("log", True, f"{logs.log_format()}, from {logs.log_level('WARNING')} on")
     except SetupError as error:
@@ -331,7 +334,7 @@ async def _check_model_endpoint() -> Check:
     where = describe_model_connection()
     try:
         model = load_agent("generalist").model
-        model = model.model_copy(update={"name": endpoint.chosen_model_name(model)})
+        model = model.model_copy(update={"name": endpoint.endpoint_model_name(model)})
         client = endpoint.connect_endpoint(model).with_options(
             timeout=CHECK_TIMEOUT.total_seconds()
         )

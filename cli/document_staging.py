@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from cli.output import UserError
-from engine.root import open_root
+from engine.root import open_workspaces_root
 from protocol.git_address import git_address_without_user
 
 _URL = re.compile(r"https?://\S+")
@@ -32,12 +32,12 @@ def stage_documents(
         SetupError: The root cannot be written.
     """
     local = {
-        text: _check_staged_document(text, limit) for text in documents if not _URL.fullmatch(text)
+        text: _check_local_document(text, limit) for text in documents if not _URL.fullmatch(text)
     }
     if not local:
         return list(documents)
     try:
-        folder = open_root(root).staged
+        folder = open_workspaces_root(root).staged
         staged = {text: _copy_document(path, folder) for text, path in local.items()}
         if remote:
             _store_documents(list(staged.values()), folder, remote)
@@ -46,7 +46,7 @@ def stage_documents(
         raise UserError(f"a document cannot be staged: {error}") from None
 
 
-def _check_staged_document(text: str, limit: int) -> Path:
+def _check_local_document(text: str, limit: int) -> Path:
     try:
         path = Path(text).expanduser()
         exists = path.exists()

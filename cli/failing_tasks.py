@@ -31,7 +31,7 @@ async def failing_jobs(client: Client) -> tuple[list[str], int]:
                 return None
         attempt = description.raw_description.pending_workflow_task.attempt
         return (
-            f"{job_id} (attempt {attempt}: {await _failure_reason(client, job_id)})"
+            f"{job_id} (attempt {attempt}: {await _task_failure_reason(client, job_id)})"
             if attempt > 1
             else None
         )
@@ -40,7 +40,7 @@ async def failing_jobs(client: Client) -> tuple[list[str], int]:
     return [text for text in texts if text], len(jobs)
 
 
-async def _failure_reason(client: Client, job_id: str) -> str:
+async def _task_failure_reason(client: Client, job_id: str) -> str:
     for event in await newest_events(client, job_id, 20):
         if event.HasField("workflow_task_failed_event_attributes"):
             failure = event.workflow_task_failed_event_attributes.failure

@@ -18,7 +18,7 @@ from cli.document_staging import stage_documents
 from cli.jobs import JOB, TRIAL, job_never_began, view_job
 from cli.output import UserError
 from cli.repository_input import stage_repository
-from config.agent_files import amend_config, load_agent
+from config.agent_files import amend_agent_config, load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from engine.connection import task_queue
@@ -95,7 +95,7 @@ def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> Non
         UserError: A setting is unknown or invalid.
     """
     try:
-        check_job_settings(amend_config(pinned, settings))
+        check_job_settings(amend_agent_config(pinned, settings))
     except ConfigError as problem:
         raise UserError(str(problem)) from None
 

@@ -30,7 +30,7 @@ Status = dict[str, Any]
 _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
 
-def todo_lines(status: Status) -> list[tuple[str, str]]:
+def render_job_todos(status: Status) -> list[tuple[str, str]]:
     """Return box and text of each todo."""
     if status.get("project"):
         return project_rendering.project_unit_lines(status)
@@ -50,7 +50,7 @@ def job_todo_progress(status: Status) -> tuple[int, int]:
     """Return the number of completed todos, and of all that are needed."""
     if status.get("trial"):
         return trial_rendering.run_progress(status)
-    boxes = [box for box, _ in todo_lines(status) if box != BOXES["not needed"]]
+    boxes = [box for box, _ in render_job_todos(status) if box != BOXES["not needed"]]
     return boxes.count(BOXES["completed"]), len(boxes)
 
 
@@ -127,7 +127,7 @@ def waiting_line(waiting: dict[str, str] | None) -> str:
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 
-def job_timer_line(status: Status) -> str:
+def agent_timer_line(status: Status) -> str:
     """Render `the agent waits until 2026-03-01T09:00:00Z`; empty if it does not wait."""
     until = status.get("waits_until")
     return f"the agent waits until {until}" if until else ""
@@ -141,7 +141,7 @@ def job_question_fields(status: Status) -> dict[str, str]:
 def status_line(status: Status, waiting: dict[str, str] | None) -> str:
     """Render the job on one line, which is printed when it differs from the previous one."""
     done, total = job_todo_progress(status)
-    current = next((text for box, text in todo_lines(status) if box == BOXES["current"]), "")
+    current = next((text for box, text in render_job_todos(status) if box == BOXES["current"]), "")
     parts = [
         str(status.get("status", "running")) if not waiting else waiting_line(waiting),
         phase_line(status),
@@ -171,40 +171,42 @@ def live_view(
         (word, f"bold {_COLOURS.get(word, 'white')}"),
         f"  {status.get('agent') or ''}  {status.get('model') or ''}  {running_for}",
     )
-    parts: list[RenderableType] = [head, _wrapped_text(phase_line(status), "bold")]
+    parts: list[RenderableType] = [head, _job_sheet_paragraph(phase_line(status), "bold")]
     # Before the todos: if the terminal has too few lines, the rest is cut.
     if waiting:
-        parts.append(_wrapped_text(waiting_line(waiting), "yellow"))
-    if job_timer_line(status):
-        parts.append(_wrapped_text(job_timer_line(status), "dim"))
+        parts.append(_job_sheet_paragraph(waiting_line(waiting), "yellow"))
+    if agent_timer_line(status):
+        parts.append(_job_sheet_paragraph(agent_timer_line(status), "dim"))
     if silence:
-        parts.append(_wrapped_text(f"{silence}: this is the last state on record", "yellow"))
+        parts.append(_job_sheet_paragraph(f"{silence}: this is the last state on record", "yellow"))
     done, total = job_todo_progress(status)
     if total:
         bar = Table.grid(padding=(0, 1))
         bar.add_row(ProgressBar(total=total, completed=done, width=40), f"{done}/{total}")
         parts.append(bar)
-    for box, text in todo_lines(status):
+    for box, text in render_job_todos(status):
         style = {BOXES["current"]: "bold", BOXES["completed"]: "dim"}.get(box, "")
-        parts.append(_cut_sheet_row(f"{box} {text}", style))
+        parts.append(_job_sheet_row(f"{box} {text}", style))
     parts += [
-        _wrapped_text(text, "dim") for text in (usage_line(status), limits_line(status)) if text
+        _job_sheet_paragraph(text, "dim")
+        for text in (usage_line(status), limits_line(status))
+        if text
     ]
-    parts += [_cut_sheet_row(f"retrying {text}", "yellow") for text in pending]
+    parts += [_job_sheet_row(f"retrying {text}", "yellow") for text in pending]
     parts += [
-        _cut_sheet_row(f"{time.astimezone():%H:%M:%S} {text}", "dim") for time, text in events
+        _job_sheet_row(f"{time.astimezone():%H:%M:%S} {text}", "dim") for time, text in events
     ]
     return Panel(
         Group(*parts), title=Text(escape_controls(_job_title_line(status))), title_align="left"
     )
 
 
-def _wrapped_text(text: str, style: str) -> Text:
+def _job_sheet_paragraph(text: str, style: str) -> Text:
     """Wrap a text over several lines; the console itself does not wrap."""
     return Text(escape_controls(text), style, no_wrap=False, overflow="fold")
 
 
-def _cut_sheet_row(text: str, style: str) -> Text:
+def _job_sheet_row(text: str, style: str) -> Text:
     return Text(escape_controls(f"  {text}"), style, no_wrap=True, overflow="ellipsis")
 
 
@@ -273,13 +275,13 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
         *(
             project_rendering.render_project_units(status)
             if status.get("project")
-            else trial_rendering.trial_sheet(status)
+            else trial_rendering.render_trial_sheet(status)
             if status.get("trial")
-            else [f"  {box} {text}" for box, text in todo_lines(status)]
+            else [f"  {box} {text}" for box, text in render_job_todos(status)]
         ),
         waiting_line(waiting),
         PAUSING if status.get("pausing") else "",
-        job_timer_line(status),
+        agent_timer_line(status),
         *(f"  {name}: {value}" for name, value in job_question_fields(status).items()),
         *project_rendering.project_job_lines(status),
         *project_rendering.render_project_waits(status),

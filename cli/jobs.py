@@ -132,7 +132,7 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
         UserError: There is no such job.
     """
     description = await describe_workflow(client, job_id)
-    memo, status = await readable_memo(description), await query_status(client, job_id, seconds)
+    memo, status = await read_job_memo(description), await query_status(client, job_id, seconds)
     live = status is not None
     if status is None:
         status = status_from_memo(memo)
@@ -182,7 +182,7 @@ async def query_status(client: Client, job_id: str, seconds: float) -> dict[str,
     return None
 
 
-async def readable_memo(execution: WorkflowExecution) -> dict[str, Any]:
+async def read_job_memo(execution: WorkflowExecution) -> dict[str, Any]:
     """Return a job's memo. Raises EncryptedPayloadError if it is encrypted without a key here."""
     memo = dict(await execution.memo())
     check_payload_is_decrypted(tuple(memo.values()))
@@ -272,7 +272,7 @@ async def job_never_began(client: Client, job_id: str) -> bool:
     description = await describe_workflow(client, job_id)
     if description.status != WorkflowExecutionStatus.CANCELED:
         return False
-    memo = await readable_memo(description)
+    memo = await read_job_memo(description)
     return str(memo.get("state") or "").startswith(NEVER_BEGAN)
 
 
@@ -315,7 +315,7 @@ async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
             break
         known.add(execution.id)
         try:
-            memo = await readable_memo(execution)
+            memo = await read_job_memo(execution)
         except EncryptedPayloadError as error:
             memo = {"title": f"cannot be read: {error}"}
         outcome = _CLOSED.get(execution.status or WorkflowExecutionStatus.RUNNING)

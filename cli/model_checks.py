@@ -14,7 +14,7 @@ from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation, conversation_tool_result
 from activities.model.client import call_endpoint
 from activities.model.dialect import REASONING, Dialect
-from activities.model.endpoint import REHEARSAL, chosen_model_name, connect_endpoint
+from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_model_name
 from activities.model.endpoint_errors import endpoint_refusal_text
 from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
@@ -95,7 +95,7 @@ class ModelCheckExchange:
 def configured_models(config: AgentConfig) -> list[ModelConfig]:
     """Return the distinct models that an agent's jobs use, with their effective names."""
     named = [
-        model.model_copy(update={"name": chosen_model_name(model)})
+        model.model_copy(update={"name": endpoint_model_name(model)})
         for model in (config.model, *config.phase_models.values(), *config.fallbacks)
     ]
     return list({model.model_dump_json(): model for model in named}.values())
@@ -118,7 +118,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
                 "first turn", False, error.message, "see docs/operations.md, Model endpoints"
             )
             return
-        yield _check_request(exchange)
+        yield _check_model_request(exchange)
         for check in _check_model_calls(first):
             yield check
         exchange.add_results(first)
@@ -136,7 +136,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
     yield _check_finish_reasons(first, second)
 
 
-def _check_request(exchange: ModelCheckExchange) -> Check:
+def _check_model_request(exchange: ModelCheckExchange) -> Check:
     model, dialect = exchange.dialect.adapt_settings(exchange.model), exchange.dialect
     effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
     api = "Responses API" if model.api == "responses" else "Chat Completions"

@@ -33,7 +33,7 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
     """
     start, data = read_project_file(file)
     try:
-        agents = project_agents(start)
+        agents = project_input_agents(start)
     except ConfigError as wrong:
         raise UserError(_name_project_input_file(file, wrong)) from None
     check_job_input_size(data)
@@ -63,7 +63,7 @@ def read_project_file(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
         raise UserError(_name_project_input_file(file, wrong)) from None
 
 
-def project_agents(start: ProjectStart) -> list[AgentConfig]:
+def project_input_agents(start: ProjectStart) -> list[AgentConfig]:
     """Load the agents of a project with their settings. Raises ConfigError."""
     agents = []
     for agent, settings in _project_agent_settings(start):

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from protocol.proof import Proof
-from protocol.short_text import as_list_entry, one_line, shorten_to_both_ends
+from protocol.short_text import indent_list_entry, one_line, shorten_to_both_ends
 
 MAX_SAID = 200
 """Characters shown of a job's final statement."""
@@ -25,7 +25,7 @@ def project_unit_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         text = f"{unit['id']}: {unit['title']}"
         if (why := " ".join(unit.get("reasons") or [])) and unit["status"] != "completed":
             settled = "blocked" if unit["status"] == "blocked" else "sent back"
-            text += f" ({settled}: {_fold_text(why, MOST_REASONS)})"
+            text += f" ({settled}: {_fold_unit_reason(why, MOST_REASONS)})"
         lines.append((MARKS[unit["status"]], text))
     return lines
 
@@ -47,7 +47,7 @@ def render_project_unit_story(unit: dict[str, Any]) -> list[str]:
     ]
     for run in unit.get("evidence") or []:
         end = [line for line in str(run.get("end") or "").splitlines() if line.strip()]
-        lines.append(f"{'proof' if run.get('passed') else 'failed'}: {project_proof_line(run)}")
+        lines.append(f"{'proof' if run.get('passed') else 'failed'}: {render_project_proof(run)}")
         lines += [f"  | {line}" for line in (["…"] if end[MOST_LINES:] else []) + end[-MOST_LINES:]]
     if unit.get("commit"):
         lines.append(f"commit {unit['commit'][:12]}")
@@ -71,16 +71,16 @@ def _render_unit_attempt(attempt: dict[str, Any]) -> list[str]:
     ]
     return [
         heading,
-        *(f"  {line}" for text in reasons for line in f"- {as_list_entry(text)}".splitlines()),
+        *(f"  {line}" for text in reasons for line in f"- {indent_list_entry(text)}".splitlines()),
     ]
 
 
-def _fold_text(text: str, most: int) -> str:
+def _fold_unit_reason(text: str, most: int) -> str:
     """Put text on one line, keeping its end, where the reason usually is."""
     return " ".join(shorten_to_both_ends(" ".join(text.split()), most).split())
 
 
-def project_proof_line(run: dict[str, Any]) -> str:
+def render_project_proof(run: dict[str, Any]) -> str:
     """Render a proof: `unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on
     1a2b…)`.
     """
@@ -109,20 +109,21 @@ def project_job_lines(status: dict[str, Any]) -> list[str]:
         + (f" · {one_line(job['summary'], MAX_SAID)}" if job.get("summary") else "")
         for job in status.get("jobs") or []
     ]
-    work = [line for each in status.get("running") or [] for line in _render_running_job(each)]
+    work = [line for each in status.get("running") or [] for line in _render_project_job(each)]
     return [*ended, *work]
 
 
-def _render_running_job(job: dict[str, Any]) -> list[str]:
+def _render_project_job(job: dict[str, Any]) -> list[str]:
     """Render a running job, and below it its claims that proofs refuted."""
     state = f"waiting: {job['waiting']}" if job.get("waiting") else "at work"
     return [
-        f"  {job['job']}: {state} · {job['phase'] or 'starting'}{_render_job_deadline(job)}",
+        f"  {job['job']}: {state} · {job['phase'] or 'starting'}"
+        f"{_render_project_job_deadline(job)}",
         *(f"    {DISPROVED}{text}" for text in job.get("disproved") or []),
     ]
 
 
-def _render_job_deadline(job: dict[str, Any]) -> str:
+def _render_project_job_deadline(job: dict[str, Any]) -> str:
     """Render a running job's deadline, noting that time spent waiting for people counts."""
     if not job.get("deadline"):
         return ""

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from cli.output import UserError
 from config.schema.agent import AgentConfig, ConfigError
-from engine.root import open_root, workspaces_root
+from engine.root import open_workspaces_root, workspaces_root
 from protocol.git_address import git_address_without_user
 from protocol.repository import STAGED, Publish, RepositoryStart
 from protocol.validation_errors import first_validation_errors
@@ -126,7 +126,9 @@ def stage_repository(
     try:
         path = (beside or Path()).joinpath(Path(folder).expanduser()).resolve()
         staged = stage_folder(
-            path, open_root(workspaces_root()).staged, RepositoryBounds.of_agents(*agents)
+            path,
+            open_workspaces_root(workspaces_root()).staged,
+            RepositoryBounds.of_agents(*agents),
         )
         for remote in {config.workspace.remote for config in agents if config.workspace.remote}:
             _store_input_repository(path, staged, remote)
@@ -151,7 +153,9 @@ def _store_input_repository(path: Path, staged: str, remote: str) -> None:
     name = staged.removeprefix(STAGED).partition("/")[0]
     try:
         store_remote_folder(
-            remote, open_root(workspaces_root()).staged / name, staged_folder_commit(name)
+            remote,
+            open_workspaces_root(workspaces_root()).staged / name,
+            staged_folder_commit(name),
         )
     except (GitNotInstalled, RemoteUnavailable) as away:
         raise UserError(

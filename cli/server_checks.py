@@ -33,13 +33,13 @@ FORGOTTEN_SECONDS = 600
 """The server deletes entries after 5 minutes: one that seems older shows a clock difference."""
 
 
-async def check_namespace(client: Client) -> Check:
+async def check_server_namespace(client: Client) -> Check:
     request = DescribeNamespaceRequest(namespace=client.namespace)
     await client.workflow_service.describe_namespace(request, timeout=CHECK_TIMEOUT)
     return Check("namespace", True, client.namespace)
 
 
-async def check_attributes(client: Client) -> Check:
+async def check_search_attributes(client: Client) -> Check:
     name = "search attributes"
     request = ListSearchAttributesRequest(namespace=client.namespace)
     try:
@@ -181,8 +181,8 @@ async def check_workflow_tasks(client: Client) -> Check:
 
 
 SERVER_CHECKS = (
-    check_namespace,
-    check_attributes,
+    check_server_namespace,
+    check_search_attributes,
     check_worker,
     check_pinned_jobs,
     check_workflow_tasks,

@@ -69,7 +69,7 @@ async def send_and_wait(
     while True:
         current = await view_job(client, job_id, seconds=2)
         for_one_job = current.status.get("project") and SIGNALS[signal].for_one_job
-        if for_one_job and (to := _handed_on_to(signal, before, current)):
+        if for_one_job and (to := _signal_recipient(signal, before, current)):
             return True, current, to
         # A question of the project itself is answered by the project.
         if effect(before, current):
@@ -98,7 +98,7 @@ def notices_after_signal(before: JobView, after: JobView) -> list[str]:
     return list((Counter(after.notices) - Counter(before.notices)).elements())
 
 
-def _handed_on_to(signal: str, before: JobView, after: JobView) -> str:
+def _signal_recipient(signal: str, before: JobView, after: JobView) -> str:
     start = HANDED_ON.format(signal=signal)
     notices = [text for text in notices_after_signal(before, after) if text.startswith(start)]
     return notices[-1].removeprefix(start) if notices else ""

@@ -13,7 +13,7 @@ from activities.starting.agent_resolution import KINDS
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
-from cli.config_checks import resolve_agent
+from cli.config_checks import resolve_agent_for_check
 from config.agent_files import agent_file, agent_guard_files
 from config.schema.agent import AgentConfig
 from config.schema.guards import Guard, HookEvent
@@ -80,11 +80,11 @@ def full_tool_listing() -> list[ToolListing]:
 
 def agent_tool_listing(name: str) -> AgentTools:
     """Return the tools an agent is offered. Raises ConfigError."""
-    resolved = resolve_agent(name)
+    resolved = resolve_agent_for_check(name)
     routes = {route.name: route for route in resolved.routes}
 
     def describe_tool(entry: Tool, *, deferred: bool = False) -> ToolListing:
-        guards = list(dict.fromkeys(_guard_names(resolved.config, entry)))
+        guards = list(dict.fromkeys(_tool_guard_names(resolved.config, entry)))
         asks = entry.name in tools_routed_to_approval(resolved.config)
         return _tool_listing(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
 
@@ -122,7 +122,7 @@ def _tool_listing(entry: Tool, route: ToolRoute, **of_agent: Any) -> ToolListing
     )
 
 
-def _guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
+def _tool_guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
     points = {"before_tool", "after_tool", *WORKFLOW_POINTS.get(entry.name, ())}
     acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
     for guard in acting:

@@ -9,7 +9,7 @@ from cli.trial_summary import (
     TrialConfigurationSummary,
     TrialSpread,
     compare_summaries,
-    summarise_runs,
+    summarise_trial_runs,
     trial_tokens,
 )
 from protocol.requests import Usage
@@ -48,16 +48,16 @@ def trial_line(status: Status) -> str:
 def trial_configuration_lines(status: Status) -> list[tuple[str, str]]:
     """Return box and text of each configuration: how many of its runs ended, and how."""
     lines = []
-    for summary in summarise_runs(read_trial_runs(status)):
+    for summary in summarise_trial_runs(read_trial_runs(status)):
         open_runs = sum(summary.by_status.get(word, 0) for word in ("pending", "running"))
         box = "☑" if not open_runs else "▶" if open_runs < summary.runs else "☐"
         if summary.by_status.get("running"):
             box = "▶"
-        lines.append((box, f"{summary.name}: {trial_run_counts(summary.by_status)}"))
+        lines.append((box, f"{summary.name}: {render_trial_run_counts(summary.by_status)}"))
     return lines
 
 
-def trial_run_counts(by_status: dict[str, int]) -> str:
+def render_trial_run_counts(by_status: dict[str, int]) -> str:
     """`2 completed, 1 failed, 1 running`."""
     return ", ".join(
         f"{by_status[status]} {word}" for status, word in WORDS.items() if by_status.get(status)
@@ -88,7 +88,7 @@ def _wait_text(waiting: str) -> str:
     return "paused" if waiting == "paused" else f"waits for a person ({waiting})"
 
 
-def trial_sheet(status: Status) -> list[str]:
+def render_trial_sheet(status: Status) -> list[str]:
     """Render a trial: its configurations, its runs, and what they show so far."""
     if not (runs := read_trial_runs(status)):
         return []
@@ -137,7 +137,7 @@ def trial_limit_lines(status: Status) -> list[str]:
 
 def trial_table_lines(runs: list[TrialRun]) -> list[str]:
     """Return lines on each configuration, and what their difference shows."""
-    summaries = summarise_runs(runs)
+    summaries = summarise_trial_runs(runs)
     lines = [line for summary in summaries for line in _trial_summary_lines(summary)]
     return [*lines, *compare_summaries(summaries)]
 
@@ -149,7 +149,7 @@ def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
     ]
     others = {status: count for status, count in summary.by_status.items() if status != "completed"}
     if others:
-        lines[0] += f"; {trial_run_counts(others)}"
+        lines[0] += f"; {render_trial_run_counts(others)}"
     if summary.waited:
         reasons = ", ".join(f"{why} {count}" for why, count in summary.waited.items())
         lines.append(f"  waiting for a person when ended: {reasons}")

@@ -72,12 +72,12 @@ class TrialConfigurationSummary(Data):
         return Share(self.completed, self.ended)
 
 
-def summarise_runs(runs: list[TrialRun]) -> list[TrialConfigurationSummary]:
+def summarise_trial_runs(runs: list[TrialRun]) -> list[TrialConfigurationSummary]:
     """Return a summary of each configuration, in the order of the trial's file."""
     groups: dict[str, list[TrialRun]] = {}
     for run in runs:
         groups.setdefault(run.configuration, []).append(run)
-    return [_summarise_configuration(name, members) for name, members in groups.items()]
+    return [_summarise_trial_configuration(name, members) for name, members in groups.items()]
 
 
 def compare_summaries(summaries: list[TrialConfigurationSummary]) -> list[str]:
@@ -90,7 +90,7 @@ def trial_tokens(usage: Usage) -> int:
     return usage.prompt_tokens + usage.completion_tokens
 
 
-def _summarise_configuration(name: str, members: list[TrialRun]) -> TrialConfigurationSummary:
+def _summarise_trial_configuration(name: str, members: list[TrialRun]) -> TrialConfigurationSummary:
     ended = [run for run in members if run.status in OVER]
     completed = [run for run in ended if run.status == "completed"]
     low, high = wilson_interval(Share(len(completed), len(ended)))

@@ -116,7 +116,8 @@ def load_agent(
         _check_reviewer_agent(name, checked, source)
     if checked.review and checked.review.agent not in agent_names(folder):
         raise ConfigError(
-            f"{source}: review.agent: {_unknown_agent(checked.review.agent, agent_names(folder))}"
+            f"{source}: review.agent: "
+            f"{_unknown_agent_message(checked.review.agent, agent_names(folder))}"
         )
     roles = checked.prompt_files
     return AgentConfig(
@@ -194,7 +195,7 @@ def _parse_agent_override(text: str) -> int | str:
     return int(text) if text.isdecimal() and len(text) < 20 else text
 
 
-def amend_config(
+def amend_agent_config(
     config: AgentConfig, overrides: dict[str, object], folder: Path = SHIPPED
 ) -> AgentConfig:
     """A pinned configuration with some keys overridden; the others stay as pinned.
@@ -261,7 +262,7 @@ def _validate_agent_file(
         origins: list[object] = [
             name
             for key, (name, _) in settings.items()
-            if _is_agent_key_above(key, wrong) or _is_agent_key_above(wrong, key)
+            if _is_parent_agent_key(key, wrong) or _is_parent_agent_key(wrong, key)
         ]
         where = origins[0] if origins else merged.find_file_with_key(location)
         raise ConfigError(f"{where}: {explain_yaml_error(error, AgentFile)}") from None
@@ -276,7 +277,7 @@ def _has_agent_key(content: Any, place: tuple[str | int, ...]) -> bool:
     return True
 
 
-def _is_agent_key_above(key: str, other: str) -> bool:
+def _is_parent_agent_key(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
 
 
@@ -303,7 +304,7 @@ def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedAgen
     elif parent in known:
         above = _merge_agent(parent, layers, [*extending, name])
     else:
-        raise ConfigError(f"{path}: extends: {_unknown_agent(parent, known)}")
+        raise ConfigError(f"{path}: extends: {_unknown_agent_message(parent, known)}")
     content = _merge_mappings(above.content, agent_content)
     return _MergedAgentFile(content, [(path, agent_content), *above.files], [name, *above.agents])
 
@@ -318,7 +319,7 @@ def _merge_defaults(layers: Layers) -> _MergedAgentFile:
     return _MergedAgentFile(content, files, [])
 
 
-def _unknown_agent(value: object, known: list[str]) -> str:
+def _unknown_agent_message(value: object, known: list[str]) -> str:
     return (
         f"expected the name of an agent, found {short_error_value(value)}; the agents are "
         f"{', '.join(known)}"

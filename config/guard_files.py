@@ -84,7 +84,7 @@ def read_guards(path: Path) -> list[tuple[int, Guard]]:
     if not isinstance(node, yaml.SequenceNode):
         raise ConfigError(
             f"{path}:{_guard_file_line(node)}: expected a list of guards, found "
-            f"{_describe_guard_file_node(node)}"
+            f"{_describe_yaml_node(node)}"
         )
     return [(_guard_file_line(item), _parse_guard(path, item)) for item in node.value]
 
@@ -93,7 +93,7 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError(
             f"{path}:{_guard_file_line(node)}: expected a guard with name, point and decision, "
-            f"found {_describe_guard_file_node(node)}"
+            f"found {_describe_yaml_node(node)}"
         )
     read = _GuardReader(path)
     try:
@@ -117,7 +117,7 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
                 f"{path}:{read.line_at(('match', key))}: match.{key}: holds at no {guard.point}, "
                 f"expected the point {' or '.join(points)}"
             )
-    for where, text in _guard_file_template_texts(guard.rewrite, ("rewrite",)):
+    for where, text in _guard_template_texts(guard.rewrite, ("rewrite",)):
         try:
             _templates.from_string(text)
         except TemplateError as error:
@@ -148,12 +148,12 @@ def render_guard_argument(template: object, names: dict[str, Any]) -> object:
         raise ConfigError(f"the template {template!r} cannot be filled: {error}") from None
 
 
-def _guard_file_template_texts(value: object, place: Place) -> Iterator[tuple[Place, str]]:
+def _guard_template_texts(value: object, place: Place) -> Iterator[tuple[Place, str]]:
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _guard_file_template_texts(inner, (*place, key))
+            yield from _guard_template_texts(inner, (*place, key))
 
 
 @dataclass
@@ -228,7 +228,7 @@ def _guard_file_line(node: yaml.Node) -> int:
     return line + 1
 
 
-def _describe_guard_file_node(node: yaml.Node) -> str:
+def _describe_yaml_node(node: yaml.Node) -> str:
     if isinstance(node, yaml.MappingNode):
         return "keys and values"
     return "a list" if isinstance(node, yaml.SequenceNode) else repr(str(node.value)[:60])

@@ -110,7 +110,7 @@ class LearnedGuards:
         )  # fmt: skip
         draft = folder / f".{secrets.token_hex(6)}"
         draft.write_text(content, encoding="utf-8")
-        path = _revision_path(folder, number)
+        path = _guard_revision_path(folder, number)
         try:
             os.link(draft, path)
         finally:
@@ -120,7 +120,7 @@ class LearnedGuards:
     def newest_number(self, name: str) -> int:
         """Number of a guard's newest revision; 0 without one."""
         files = self._revision_files(name)
-        return _learned_revision_number(files[-1]) if files else 0
+        return _revision_number_in_path(files[-1]) if files else 0
 
     def rules_for(self, agent: str, project: str, agent_guards: Sequence[Guard]) -> list[Guard]:
         """The guards of a new job: the agent's own, and learned ones that are active or on trial.
@@ -157,7 +157,9 @@ class LearnedGuards:
             return newest
         number = self.number_acting(newest)
         return (
-            read_yaml_model(_revision_path(self._folder / newest.name, number), LearnedRevision)
+            read_yaml_model(
+                _guard_revision_path(self._folder / newest.name, number), LearnedRevision
+            )
             if number
             else None
         )
@@ -165,13 +167,13 @@ class LearnedGuards:
     def number_acting(self, newest: LearnedRevision) -> int:
         """Number of the acting revision; 0 when none acts."""
         if newest.stage == "active":
-            return _learned_revision_number(self.newest_path(newest.name))
+            return _revision_number_in_path(self.newest_path(newest.name))
         return newest.stricter_than if newest.stage == "experiment" else 0
 
 
-def _revision_path(folder: Path, number: int) -> Path:
+def _guard_revision_path(folder: Path, number: int) -> Path:
     return folder / f"{number:04d}.yaml"
 
 
-def _learned_revision_number(path: Path) -> int:
+def _revision_number_in_path(path: Path) -> int:
     return int(path.stem)

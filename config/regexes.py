@@ -20,10 +20,10 @@ def compile_pattern(pattern: str, *, any_case: bool = False, memory: int | None 
         any_case: Whether to ignore case.
         memory: Most bytes of the compiled pattern; None for the engine's own limit.
     """
-    return re2.compile(pattern, options=_pattern_options(any_case=any_case, memory=memory))
+    return re2.compile(pattern, options=_regex_options(any_case=any_case, memory=memory))
 
 
-def _pattern_options(*, any_case: bool = False, memory: int | None = None) -> re2.Options:
+def _regex_options(*, any_case: bool = False, memory: int | None = None) -> re2.Options:
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not any_case
@@ -62,7 +62,7 @@ def regexes_that_may_match(patterns: tuple[str, ...], text: str) -> list[str]:
 @lru_cache(maxsize=256)
 def _compile_pattern_set(patterns: tuple[str, ...]) -> Any:
     """One matcher for all patterns; None when they are too large together."""
-    pattern_set = re2.Set.SearchSet(_pattern_options(memory=64 << 20))
+    pattern_set = re2.Set.SearchSet(_regex_options(memory=64 << 20))
     try:
         for pattern in patterns:
             pattern_set.Add(pattern)

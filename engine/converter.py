@@ -101,7 +101,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         except Exception as error:
             return {
                 UNDECODABLE: f"{encoding[:60].decode('utf-8', 'replace')}: "
-                f"{_conversion_error_reason(error)}"
+                f"{_undecodable_payload_reason(error)}"
             }
 
 
@@ -118,7 +118,7 @@ def _is_payload_nested_deeper(value: Any, levels: int) -> bool:
     return any(levels == 0 or _is_payload_nested_deeper(item, levels - 1) for item in below)
 
 
-def _conversion_error_reason(error: Exception) -> str:
+def _undecodable_payload_reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return error.errors(include_url=False, include_input=False)[0]["msg"]
     return one_line(str(error), 200) or type(error).__name__

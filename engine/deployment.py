@@ -32,12 +32,12 @@ def worker_deployment() -> WorkerDeploymentConfig | None:
     Raises:
         SetupError: One of the two variables is missing, or is not a valid name.
     """
-    return _read_version((NAME, BUILD), _NAME, "letters, digits, _ and -") or _read_version(
-        INJECTED, _INJECTED_NAME, "letters, digits and / _ -"
-    )
+    return _read_deployment_version(
+        (NAME, BUILD), _NAME, "letters, digits, _ and -"
+    ) or _read_deployment_version(INJECTED, _INJECTED_NAME, "letters, digits and / _ -")
 
 
-def _read_version(
+def _read_deployment_version(
     variables: tuple[str, str], form: re.Pattern[str], expected: str
 ) -> WorkerDeploymentConfig | None:
     name, build = (os.environ.get(variable, "").strip() for variable in variables)

@@ -26,7 +26,7 @@ async def serve_http(variable: str, address: str, respond: Respond) -> AsyncIter
     host, _, port = address.rpartition(":")
     try:
         server = await asyncio.start_server(
-            _minimal_http_handler(respond), host.strip("[]"), int(port)
+            _http_connection_handler(respond), host.strip("[]"), int(port)
         )
     except (OSError, ValueError, OverflowError) as error:
         raise SetupError(
@@ -62,7 +62,7 @@ async def fetch_http_text(address: str, path: str) -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
-def _minimal_http_handler(
+def _http_connection_handler(
     respond: Respond,
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     async def answer_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

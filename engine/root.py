@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from activities.checkpoints import Root
 
 
-def open_root(folder: Path) -> Root:
+def open_workspaces_root(folder: Path) -> Root:
     """Open the root at this folder, and create it if it is missing.
 
     Raises:

@@ -153,14 +153,17 @@ class Supervisor:
             delay = (
                 min(LONGEST_DELAY, 2.0 ** (worker.quick_deaths - 1)) if worker.quick_deaths else 0
             )
-            _warn_supervised(
-                f"process {worker.number} ended with {describe_exit(code)}; another one begins in "
-                f"{delay:g} s"
+            _warn_of_supervised_worker(
+                f"process {worker.number} ended with {describe_worker_exit(code)}; "
+                f"another one begins in {delay:g} s"
             )
             await self._wait_or_stop(delay)
 
     async def _run_once(self, worker: WorkerProcess) -> int:
-        worker.health_address, worker.metrics_address = _free_child_address(), _free_child_address()
+        worker.health_address, worker.metrics_address = (
+            _free_worker_address(),
+            _free_worker_address(),
+        )
         environment = {**os.environ, SUPERVISED: str(worker.number)}
         for variable, address in (
             (health.VARIABLE, worker.health_address),
@@ -183,8 +186,8 @@ class Supervisor:
 
     def _give_up(self, worker: WorkerProcess, code: int) -> None:
         self.exit_code = CANNOT_START if code == CANNOT_START else FAILED
-        _warn_supervised(
-            f"process {worker.number} ended with {describe_exit(code)} "
+        _warn_of_supervised_worker(
+            f"process {worker.number} ended with {describe_worker_exit(code)} "
             + ("at its start" if code == CANNOT_START else f"{worker.quick_deaths} times in a row")
             + "; its own last lines say why. The others drain"
         )
@@ -196,7 +199,7 @@ class Supervisor:
             await asyncio.wait_for(self._stop.wait(), seconds)
 
 
-def describe_exit(code: int) -> str:
+def describe_worker_exit(code: int) -> str:
     """Describe an exit code as `code 1` or `SIGKILL`."""
     if code >= 0:
         return f"code {code}"
@@ -221,11 +224,11 @@ async def _run_supervisor(count: int) -> int:
     return await Supervisor([sys.executable, sys.argv[0]], count).run()
 
 
-def _free_child_address() -> str:
+def _free_worker_address() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
-def _warn_supervised(text: str) -> None:
+def _warn_of_supervised_worker(text: str) -> None:
     print(logs.log_line(f"supervisor: {text}", "WARNING"), file=sys.stderr, flush=True)

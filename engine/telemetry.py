@@ -27,7 +27,7 @@ async def metrics_runtime() -> AsyncIterator[Runtime | None]:
     if prometheus or not exports.exports_metrics():
         yield prometheus
         return
-    async with exports.load_export_pipeline().pipeline_metrics_runtime() as runtime:
+    async with exports.load_export_pipeline().otlp_metrics_runtime() as runtime:
         yield runtime
 
 

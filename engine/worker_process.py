@@ -27,7 +27,7 @@ from engine.deployment import version_label, worker_deployment
 from engine.errors import SetupError
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.otel import exports
-from engine.root import check_root_writable, open_root, workspaces_root
+from engine.root import check_root_writable, open_workspaces_root, workspaces_root
 from engine.service import build_worker
 from engine.supervisor import SUPERVISED
 
@@ -84,13 +84,13 @@ async def serve_worker_process() -> None:
     _raise_file_limit()
     configuration_layers()
     check_root_writable(workspaces_root())
-    _check_worker_process_addresses()
+    _check_database_addresses()
     async with telemetry.metrics_runtime() as runtime:
         meter = runtime.metric_meter if runtime else None
-        await _serve_connected_worker_process(await connect_client(runtime=runtime), version, meter)
+        await _serve_until_stopped(await connect_client(runtime=runtime), version, meter)
 
 
-def _check_worker_process_addresses() -> None:
+def _check_database_addresses() -> None:
     """Check addresses only: waiting cannot fix a wrong address, but a server may come up later.
 
     Raises:
@@ -100,14 +100,14 @@ def _check_worker_process_addresses() -> None:
         from activities.stores import errors, relational_store  # noqa: PLC0415 - loads the database library
 
         try:
-            relational_store.check_store_address()
+            relational_store.check_relational_store_address()
         except errors.StoreUnavailableError as error:
             raise ConfigError(str(error)) from None
     if os.environ.get("LONGHAUL_GRAPH_URL"):
         from activities.requirements import graph  # noqa: PLC0415 - loads what only activities need
 
         try:
-            graph.check_graph_address()
+            graph.check_selected_graph_url()
         except graph.GraphUnavailableError as error:
             raise ConfigError(str(error)) from None
 
@@ -127,12 +127,12 @@ async def _check_worker_namespace(client: Client) -> None:
         ) from None
 
 
-async def _serve_connected_worker_process(
+async def _serve_until_stopped(
     client: Client, version: WorkerDeploymentConfig | None, meter: MetricMeter | None
 ) -> None:
     await _check_worker_namespace(client)
     # Import late: loading all activities takes seconds, wasted if the server is missing.
-    root = open_root(workspaces_root())
+    root = open_workspaces_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)
     # Loaded modules stay for good. Scanning them at every full collection would pause all jobs
     # for a good part of a second.

@@ -46,13 +46,13 @@ def codec_application(codec: EncryptionCodec, origin: str) -> Starlette:
         allow_credentials=True,
     )
     routes = [
-        Route("/decode", _convert_payloads(codec.decode), methods=["POST"]),
-        Route("/encode", _convert_payloads(codec.encode), methods=["POST"]),
+        Route("/decode", _payload_handler(codec.decode), methods=["POST"]),
+        Route("/encode", _payload_handler(codec.encode), methods=["POST"]),
     ]
     return Starlette(routes=routes, middleware=[middleware])
 
 
-def _convert_payloads(turn: Turn) -> Callable[[Request], Awaitable[JSONResponse]]:
+def _payload_handler(turn: Turn) -> Callable[[Request], Awaitable[JSONResponse]]:
     async def answer(request: Request) -> JSONResponse:
         try:
             payloads = json_format.Parse(await request.body(), Payloads())

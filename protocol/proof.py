@@ -31,7 +31,7 @@ class CheckCommand(Data):
     """Path of the JUnit XML file that it writes. Without one, pytest gets an option to write it."""
 
 
-def proof_command_in_repository(command: str, folder: str) -> str:
+def proof_command_without_cd(command: str, folder: str) -> str:
     """Drop a leading `cd <folder> &&`: agents see the repository's top as a folder."""
     first, joined, rest = command.strip().partition("&&")
     words = first.split()

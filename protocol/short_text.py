@@ -34,7 +34,7 @@ def shorten_to_start(text: str, most: int) -> str:
     return f"{(cut[:space] if space > most // 2 else cut).rstrip()}…"
 
 
-def as_list_entry(text: str) -> str:
+def indent_list_entry(text: str) -> str:
     """A text as a list entry; line breaks are kept."""
     return text.strip().replace("\n", "\n  ")
 

@@ -10,10 +10,10 @@ from rehearsal.plans import Plan, PlanPhase
 from rehearsal.procedure_replay import (
     Call,
     Steps,
-    call_tool_in_procedure,
-    close_todo_in_procedure,
-    retry_call_in_procedure,
-    run_procedures_together,
+    call_procedure_tool,
+    call_tool_with_retry,
+    close_procedure_todo,
+    interleave_procedures,
 )
 from rehearsal.request_view import RequestView
 from rehearsal.requirement_validation import is_validation_job
@@ -50,7 +50,7 @@ BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
-def plan_rehearsed_extraction(documents: list[str]) -> Plan:
+def plan_extraction_job(documents: list[str]) -> Plan:
     """Plan to identify, formulate and output; formulating is divided when candidates are known."""
     groups = [
         documents[start : start + DOCUMENTS_PER_PHASE]
@@ -105,7 +105,7 @@ def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
     """Divide the formulating phase into batches of the identified candidates."""
     sections = yield from read_sections_for_extraction()
     place = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
-    steps = rehearsed_extraction_todos(sections)
+    steps = formulation_todos(sections)
     count = -(-len(steps) // BATCHES_PER_PHASE)
     share = -(-len(steps) // count) if count else 0
     plan.phases[place : place + 1] = [
@@ -123,7 +123,7 @@ def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
     return True
 
 
-def rehearsed_extraction_todos(sections: list[Section]) -> list[str]:
+def formulation_todos(sections: list[Section]) -> list[str]:
     """Return one todo per `BATCH` candidates of a document, by their lines in the list."""
     return [
         f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
@@ -135,8 +135,8 @@ def rehearsed_extraction_todos(sections: list[Section]) -> list[str]:
 
 def write_extraction_report() -> Steps:
     """Write `output/summary.md` of an extraction."""
-    collected, dropped, paths = yield from run_procedures_together(
-        retry_call_in_procedure(COLLECT),
+    collected, dropped, paths = yield from interleave_procedures(
+        call_tool_with_retry(COLLECT),
         read_file_from_tool_answers(LEFT_OUT, limit=60),
         list_paths_from_tool_answer("documents"),
     )
@@ -164,7 +164,7 @@ def write_extraction_report() -> Steps:
     lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
     lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
     return (
-        yield from close_todo_in_procedure(
+        yield from close_procedure_todo(
             finished, "write_file", path="output/summary.md", content="\n".join(lines)
         )
     )
@@ -176,9 +176,9 @@ def _parse_extraction_number(text: str) -> int:
 
 def read_sections_for_extraction() -> Generator[list[Call], list[str], list[Section]]:
     """Return a section of the list for each document's candidates, without weak ones."""
-    page, search_result = yield from run_procedures_together(
+    page, search_result = yield from interleave_procedures(
         read_page_from_tool_answer(LIST, 1, 1),
-        call_tool_in_procedure("search_files", query="^###? ", path=LIST, mode="regex"),
+        call_procedure_tool("search_files", query="^###? ", path=LIST, mode="regex"),
     )
     headings = [(int(number), line) for number, line in _HEADING.findall(search_result)]
     ends = [number - 1 for number, _ in headings[1:]] + [page.total]

@@ -18,8 +18,8 @@ from rehearsal.extraction import (
     UNCOVERED,
     write_extraction_report,
 )
-from rehearsal.procedure_replay import Call, Steps, close_todo_in_procedure, retry_call_in_procedure
-from rehearsal.request_view import is_error
+from rehearsal.procedure_replay import Call, Steps, call_tool_with_retry, close_procedure_todo
+from rehearsal.request_view import is_error_result
 from rehearsal.tool_answers import read_file_from_tool_answers, read_page_from_tool_answer
 
 _BATCH = re.compile(r"^Formulate the candidates in lines (\d+)-(\d+) of `[^`]+` from `([^`]+)`")
@@ -44,11 +44,11 @@ def choose_formulation_procedure(text: str) -> Steps | None:
     if text.startswith(f"Write `{RESULT}`"):
         return collect_rehearsed_results(COLLECT)
     if text.startswith(f"Check `{RESULT}`"):
-        return settle_after_formulation()
+        return set_aside_uncited_sentences()
     if text.startswith("Write the report `output/summary.md`"):
         return write_extraction_report()
     if text.startswith("Note in `notes/open_questions.md`"):
-        return write_open_questions()
+        return note_unformulated_candidates()
     return None
 
 
@@ -58,21 +58,21 @@ def extract_text_for_formulation(document: str) -> Steps:
         ("extract_entity_mentions", {"path": document}),
     ]
     lines = [f"# {document}", "", *_formulation_quote_lines(result, 6)]
-    if not is_error(mentions):
+    if not is_error_result(mentions):
         lines += ["", "Terms:", "", *_formulation_quote_lines(mentions, 12)]
     path = f"notes/{re.sub(r'[^a-z0-9]+', '_', document.lower())}.md"
     note = f"Read {document}; its terms are in {path}."
-    if is_error(result):
+    if is_error_result(result):
         note = f"{document} could not be read: {result[:200]}"
     return (
-        yield from close_todo_in_procedure(
+        yield from close_procedure_todo(
             note, "write_file", path=path, content="\n".join(lines) + "\n"
         )
     )
 
 
 def identify_for_formulation(document: str) -> Steps:
-    result = yield from retry_call_in_procedure("identify_requirement_candidates", path=document)
+    result = yield from call_tool_with_retry("identify_requirement_candidates", path=document)
     return result.partition("\n")[0]
 
 
@@ -95,21 +95,21 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
     ]
     left_out = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
-    left_out += yield from _add_formulated_requirements(document, accepted)
+    left_out += yield from _add_quoted_requirements(document, accepted)
     added = len(candidates) - len(left_out)
     note = f"{count_noun(added, 'requirement')} from {count_noun(len(candidates), 'candidate')}."
     if not left_out:
         return note
     return (
-        yield from close_todo_in_procedure(
+        yield from close_procedure_todo(
             note, "append_file", path=LEFT_OUT, content="\n".join(left_out) + "\n"
         )
     )
 
 
-def settle_after_formulation() -> Steps:
+def set_aside_uncited_sentences() -> Steps:
     """Set aside sentences that no requirement cites, with reasons; then check the result."""
-    collected = yield from retry_call_in_procedure(COLLECT)
+    collected = yield from call_tool_with_retry(COLLECT)
     if not collected.startswith("Error") and "Not covered: " in collected:
         listed = yield from read_file_from_tool_answers(UNCOVERED, LINES)
         yield _formulation_set_aside_calls(
@@ -131,16 +131,16 @@ def _formulation_set_aside_calls(uncovered: list[CandidateLine], left_out: list[
     ]
 
 
-def write_open_questions() -> Steps:
+def note_unformulated_candidates() -> Steps:
     left_out = [f"- {line}" for line in (yield from read_file_from_tool_answers(LEFT_OUT, LINES))]
     lines = ["# Open questions", "", *(left_out or ["Every candidate found was formulated."]), ""]
     note, path = f"Left out: {count_noun(len(left_out), 'candidate')}.", "notes/open_questions.md"
     return (
-        yield from close_todo_in_procedure(note, "write_file", path=path, content="\n".join(lines))
+        yield from close_procedure_todo(note, "write_file", path=path, content="\n".join(lines))
     )
 
 
-def _add_formulated_requirements(
+def _add_quoted_requirements(
     document: str, candidates: list[CandidateLine]
 ) -> Generator[list[Call], list[str], list[str]]:
     """Add requirements with their quotes; retry a refused one once with a shorter quote.
@@ -150,7 +150,9 @@ def _add_formulated_requirements(
     results = yield [
         _formulated_requirement_call(document, item, item.quotes) for item in candidates
     ]
-    again = [item for item, answer in zip(candidates, results, strict=True) if is_error(answer)]
+    again = [
+        item for item, answer in zip(candidates, results, strict=True) if is_error_result(answer)
+    ]
     if not again:
         return []
     results = yield [
@@ -160,7 +162,7 @@ def _add_formulated_requirements(
     return [
         f"{item.id} · {document} · {answer[:200].splitlines()[0]}"
         for item, answer in zip(again, results, strict=True)
-        if is_error(answer)
+        if is_error_result(answer)
     ]
 
 

@@ -10,12 +10,12 @@ from protocol.short_text import count_noun
 from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import (
     Steps,
-    call_tool_in_procedure,
-    close_todo_in_procedure,
-    retry_call_in_procedure,
-    run_procedures_together,
+    call_procedure_tool,
+    call_tool_with_retry,
+    close_procedure_todo,
+    interleave_procedures,
 )
-from rehearsal.request_view import RequestView, is_error
+from rehearsal.request_view import RequestView, is_error_result
 from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
 
 MAX_STEPS = 9
@@ -109,7 +109,7 @@ def work_on_general_todo(view: RequestView, todo_id: int, text: str) -> Steps:
 
 def write_general_report() -> Steps:
     """Write `output/summary.md` of a general job."""
-    paths, notes = yield from run_procedures_together(
+    paths, notes = yield from interleave_procedures(
         list_paths_from_tool_answer("output"), list_paths_from_tool_answer("notes")
     )
     outputs = [path for path in paths if "summary" not in path]
@@ -132,7 +132,7 @@ def write_general_report() -> Steps:
     ]
     note = f"Wrote output/summary.md over {count_noun(len(outputs), 'result')}."
     return (
-        yield from close_todo_in_procedure(
+        yield from close_procedure_todo(
             note, "write_file", path="output/summary.md", content="\n".join(lines)
         )
     )
@@ -147,15 +147,15 @@ def write_generalist_result(path: str, text: str) -> Steps:
         facts = [f"- {line.strip()[:300]}" for line in lines if re.search(r"\w{3}", line)][:15]
     else:
         query = _generalist_search_keyword(text)
-        result = yield from call_tool_in_procedure("search_files", query=query, path="")
-        if not is_error(result) and not result.startswith("Nothing"):
+        result = yield from call_procedure_tool("search_files", query=query, path="")
+        if not is_error_result(result) and not result.startswith("Nothing"):
             # Ignore hits in plans and reviews, which only repeat the step.
             sources = ("documents/", "instructions.md", "notes/step_", "notes/source_")
             hits = [hit for hit in result.splitlines() if hit.startswith(sources)]
             facts = [f"- {hit[:300]}" for hit in hits[:8]]
     note = f"Wrote {path} from {count_noun(len(facts), 'passage')} found."
     content = _generalist_file_content(path, text, facts)
-    return (yield from close_todo_in_procedure(note, "write_file", path=path, content=content))
+    return (yield from close_procedure_todo(note, "write_file", path=path, content=content))
 
 
 def _generalist_file_content(path: str, text: str, facts: list[str]) -> str:
@@ -190,13 +190,11 @@ def _check_generalist_file(path: str) -> Steps:
     verdict = f"has {len(lines)} lines and answers its step" if lines else "is missing or empty"
     if not lines and path.startswith(("output/", "notes/")):
         content = _generalist_file_content(path, f"Make up for what was missing: {path}", [])
-        yield from retry_call_in_procedure("write_file", path=path, content=content)
+        yield from call_tool_with_retry("write_file", path=path, content=content)
     line = f"- `{path}` {verdict}\n"
     note = f"{path} {verdict}."
     return (
-        yield from close_todo_in_procedure(
-            note, "append_file", path="notes/review.md", content=line
-        )
+        yield from close_procedure_todo(note, "append_file", path="notes/review.md", content=line)
     )
 
 

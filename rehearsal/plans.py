@@ -65,7 +65,7 @@ def parse_plan(lines: list[str]) -> Plan:
     return plan
 
 
-def fit_rehearsed_plan_todos(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
+def fit_steps_to_todo_limits(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
     """Fit steps into a todo list's limits: join neighbours if too many, else add fillers."""
     todos = list(steps)
     while len(todos) > most:

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from typing import Any
 
 from protocol.requests import MAX_CALLS
-from rehearsal.request_view import RequestView, canonical_arguments, is_error
+from rehearsal.request_view import RequestView, canonical_arguments, is_error_result
 from rehearsal.wire import Reply
 
 Call = tuple[str, dict[str, Any]]
@@ -30,7 +30,7 @@ READING = ("read_file", "list_files", "search_files", "extract_document_text")
 def replay_next_reply(view: RequestView, steps: Steps) -> Reply:
     """Return the reply that advances the procedure by one step."""
     if view.replies >= MAX_REPLIES:
-        return complete_replayed_todo(view, "Completed as far as it went; the rest was left out.")
+        return complete_procedure_todo(view, "Completed as far as it went; the rest was left out.")
     answers = _ReplayedResults(view)
     try:
         batch = next(steps)
@@ -44,24 +44,24 @@ def replay_next_reply(view: RequestView, steps: Steps) -> Reply:
                 call for call, result in zip(batch, results, strict=True) if result is None
             ]
             if missing:
-                return Reply(content=_announce_replayed_todo(view), calls=missing[:MAX_CALLS])
+                return Reply(content=_announce_current_todo(view), calls=missing[:MAX_CALLS])
             batch = steps.send([result or "" for result in results])
     except StopIteration as end:
-        return complete_replayed_todo(view, end.value)
+        return complete_procedure_todo(view, end.value)
 
 
-def complete_replayed_todo(view: RequestView, note: str) -> Reply:
+def complete_procedure_todo(view: RequestView, note: str) -> Reply:
     """Complete the todo; reply with the note as text if todo_complete is not offered."""
     if "todo_complete" not in view.tools:
         return Reply(content=note)
-    return Reply(calls=[_procedure_completion_call(note)])
+    return Reply(calls=[_todo_completion_call(note)])
 
 
-def _procedure_completion_call(note: str) -> Call:
+def _todo_completion_call(note: str) -> Call:
     return ("todo_complete", {"notes": note[:1000]})
 
 
-def _announce_replayed_todo(view: RequestView) -> str | None:
+def _announce_current_todo(view: RequestView) -> str | None:
     if view.calls or view.current_todo is None:
         return None
     return f"Todo {view.current_todo.id}: {view.current_todo.text[:120]}"
@@ -94,22 +94,22 @@ class _ReplayedResults:
         return results[place]
 
 
-def call_tool_in_procedure(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
+def call_procedure_tool(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
     """Make one call and return its result."""
     results = yield [(tool, arguments)]
     return results[0]
 
 
-def close_todo_in_procedure(note: str, tool: str, /, *before: Call, **arguments: Any) -> Steps:
+def close_procedure_todo(note: str, tool: str, /, *before: Call, **arguments: Any) -> Steps:
     """Make the last calls of a todo and complete it in the same reply.
 
     No result of these calls is needed. If the completion is refused, the procedure runs again.
     """
-    yield [*before, (tool, arguments), _procedure_completion_call(note)]
+    yield [*before, (tool, arguments), _todo_completion_call(note)]
     return note
 
 
-def run_procedures_together(
+def interleave_procedures(
     *procedures: Generator[list[Call], list[str], Any],
 ) -> Generator[list[Call], list[str], list[Any]]:
     """Run procedures side by side, with the calls of all in one reply; return their values."""
@@ -131,9 +131,9 @@ def run_procedures_together(
         going = list(batches)
 
 
-def retry_call_in_procedure(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
+def call_tool_with_retry(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
     """Make one call that later steps depend on; repeat it once if it fails."""
-    result = yield from call_tool_in_procedure(tool, **arguments)
-    if is_error(result):
-        result = yield from call_tool_in_procedure(tool, **arguments)
+    result = yield from call_procedure_tool(tool, **arguments)
+    if is_error_result(result):
+        result = yield from call_procedure_tool(tool, **arguments)
     return result

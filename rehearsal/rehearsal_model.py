@@ -8,8 +8,13 @@ from typing import Any
 
 from protocol.short_text import first_few
 from rehearsal import formulation, generalist, requirement_validation, strategic, team
-from rehearsal.procedure_replay import Steps, complete_replayed_todo, replay_next_reply
-from rehearsal.request_view import RequestView, is_judge_request, message_text, parse_request
+from rehearsal.procedure_replay import Steps, complete_procedure_todo, replay_next_reply
+from rehearsal.request_view import (
+    RequestView,
+    is_judge_request,
+    parse_request_view,
+    request_message_text,
+)
 from rehearsal.wire import Reply, Request
 
 MAX_NAMED = 15
@@ -26,19 +31,19 @@ def rehearse(request: Request) -> Reply:
         return Reply(
             content="PASS" if is_judge_request(request) else rehearse_phase_summary(request)
         )
-    view = parse_request(request)
+    view = parse_request_view(request)
     if "send_back" in view.tools:
         return _review_reply(request["messages"])
     if view.current_todo is None:
-        return complete_replayed_todo(view, "Every todo of the list is done.")
-    return replay_next_reply(view, _choose_procedure(view, view.current_todo.text))
+        return complete_procedure_todo(view, "Every todo of the list is done.")
+    return replay_next_reply(view, _choose_rehearsal_procedure(view, view.current_todo.text))
 
 
 def _review_reply(messages: list[dict[str, Any]]) -> Reply:
     """Reply as the reviewer: read the deliverables, then accept them."""
     if messages[-1].get("role") != "tool":
         return Reply(calls=[("list_files", {"path": "output"})])
-    count = len(message_text(messages[-1]).splitlines())
+    count = len(request_message_text(messages[-1]).splitlines())
     return Reply(calls=[("accept", {"findings": f"Saw {count} entries in output/."})])
 
 
@@ -47,10 +52,10 @@ def rehearse_phase_summary(request: Request) -> str:
 
     The conversation is a list of messages, or a transcript in the text of one message.
     """
-    transcript = "\n".join(map(_rehearsed_message_text, request["messages"][1:]))
+    transcript = "\n".join(map(_rehearsal_transcript_entry, request["messages"][1:]))
     calls = len(_CALL.findall(transcript))
     changed = list(dict.fromkeys(_CHANGED.findall(transcript)))
-    notes = [_unescape_rehearsed_note(note)[:200] for note in _NOTES.findall(transcript)]
+    notes = [_unescape_transcript_note(note)[:200] for note in _NOTES.findall(transcript)]
     errors = len(_REFUSED.findall(transcript))
     named = first_few([f"`{path}`" for path in changed], MAX_NAMED) or "none"
     lines = [f"Tool calls made: {calls}. Files changed: {named}."]
@@ -60,15 +65,15 @@ def rehearse_phase_summary(request: Request) -> str:
     return "\n".join(lines)
 
 
-def _rehearsed_message_text(message: dict[str, Any]) -> str:
+def _rehearsal_transcript_entry(message: dict[str, Any]) -> str:
     calls = [
         f"{entry['function']['name']}({entry['function']['arguments']})"
         for entry in message.get("tool_calls") or []
     ]
-    return f"{message.get('role')}: " + " ".join([message_text(message), *calls]).strip()
+    return f"{message.get('role')}: " + " ".join([request_message_text(message), *calls]).strip()
 
 
-def _unescape_rehearsed_note(text: str) -> str:
+def _unescape_transcript_note(text: str) -> str:
     """Decode the inside of a JSON string, which may end in the middle of an escape."""
     try:
         return str(json.loads(f'"{text}"'))
@@ -76,7 +81,7 @@ def _unescape_rehearsed_note(text: str) -> str:
         return text
 
 
-def _choose_procedure(view: RequestView, text: str) -> Steps:
+def _choose_rehearsal_procedure(view: RequestView, text: str) -> Steps:
     if view.kind == "strategic":
         return strategic.choose_strategic_procedure(view, text)
     todo_id = view.current_todo.id if view.current_todo else 0

@@ -39,10 +39,10 @@ class RehearsalTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(200, headers=JSON, content=MODELS)
         if not path.endswith("/chat/completions"):
             return _rehearsal_failure_response(wire.Failure(404, f"There is nothing at {path}."))
-        incoming = wire.parse_request_body(await request.aread())
+        incoming = wire.parse_wire_request(await request.aread())
         if isinstance(incoming, wire.Failure):
             return _rehearsal_failure_response(incoming)
-        answer = wire.ask_model_on_wire(self.model, incoming.request)
+        answer = wire.answer_wire_request(self.model, incoming.request)
         if self.delay:
             await asyncio.sleep(self.delay)
         if isinstance(answer, wire.Failure):
@@ -64,7 +64,7 @@ class _BrokenRehearsalStream(httpx2.AsyncByteStream):
     def __init__(
         self,
         request: httpx2.Request,
-        incoming: wire.IncomingRequest,
+        incoming: wire.WireRequest,
         answer: wire.Hang | wire.Cut | wire.Stall,
     ) -> None:
         self._request = request
@@ -98,10 +98,10 @@ class _BrokenRehearsalStream(httpx2.AsyncByteStream):
             raise httpx2.ReadTimeout("the rehearsal model is silent", request=self._request)
 
 
-def _rehearsal_response_content(incoming: wire.IncomingRequest, reply: wire.Reply) -> bytes:
+def _rehearsal_response_content(incoming: wire.WireRequest, reply: wire.Reply) -> bytes:
     if incoming.streams:
         return b"".join(wire.reply_as_events(incoming, reply))
-    return wire.reply_as_json(incoming, reply)
+    return wire.encode_wire_reply(incoming, reply)
 
 
 def _rehearsal_failure_response(failure: wire.Failure) -> httpx2.Response:

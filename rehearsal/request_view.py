@@ -126,26 +126,26 @@ class RequestView:
         return (int(match.group(1)), int(match.group(2))) if match else (5, 20)
 
 
-def parse_request(request: Request) -> RequestView:
+def parse_request_view(request: Request) -> RequestView:
     """Parse a request."""
     messages = request["messages"]
-    last = message_text(messages[-1])
+    last = request_message_text(messages[-1])
     header = _HEADER.search(last)
     view = RequestView(
         kind=header.group(1) if header else "strategic",
         number=int(header.group(2)) if header else 0,
         phase=(header.group(3) or "") if header else "",
-        todos=_parse_todos(last),
-        system=message_text(messages[0]),
-        opening=message_text(messages[1]) if len(messages) > 2 else "",
+        todos=_parse_request_todos(last),
+        system=request_message_text(messages[0]),
+        opening=request_message_text(messages[1]) if len(messages) > 2 else "",
         last_message=last,
         tools=frozenset(tool["function"]["name"] for tool in request.get("tools") or []),
     )
-    _collect_calls(view, messages)
+    _collect_request_calls(view, messages)
     return view
 
 
-def message_text(message: dict[str, Any]) -> str:
+def request_message_text(message: dict[str, Any]) -> str:
     content = message.get("content")
     return content if isinstance(content, str) else ""
 
@@ -160,11 +160,11 @@ def canonical_arguments(arguments: dict[str, Any] | str) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
-def is_error(result: str) -> bool:
+def is_error_result(result: str) -> bool:
     return result.startswith("Error")
 
 
-def _parse_todos(text: str) -> list[Todo]:
+def _parse_request_todos(text: str) -> list[Todo]:
     return [
         Todo(int(match.group(2)), match.group(3), match.group(1))
         for line in text.splitlines()
@@ -172,10 +172,10 @@ def _parse_todos(text: str) -> list[Todo]:
     ]
 
 
-def _collect_calls(view: RequestView, messages: list[dict[str, Any]]) -> None:
+def _collect_request_calls(view: RequestView, messages: list[dict[str, Any]]) -> None:
     """Collect calls back to the last `todo_complete`, since only these belong to this todo."""
     results = {
-        message.get("tool_call_id", ""): message_text(message)
+        message.get("tool_call_id", ""): request_message_text(message)
         for message in messages
         if message.get("role") == "tool"
     }
@@ -194,7 +194,7 @@ def _collect_calls(view: RequestView, messages: list[dict[str, Any]]) -> None:
         for entry in reversed(calls):
             function, result = entry["function"], results.get(entry["id"], "")
             if function["name"] == "todo_complete":
-                view.refusal = result if is_error(result) else ""
+                view.refusal = result if is_error_result(result) else ""
                 view.calls.reverse()
                 return
             view.calls.append(
@@ -206,4 +206,4 @@ def _collect_calls(view: RequestView, messages: list[dict[str, Any]]) -> None:
 
 def is_judge_request(request: Request) -> bool:
     """Return whether the request is for the judge of a phase."""
-    return message_text(request["messages"][-1]).startswith(_JUDGED)
+    return request_message_text(request["messages"][-1]).startswith(_JUDGED)

@@ -16,11 +16,11 @@ from rehearsal.procedure_replay import (
     CLEARED,
     Call,
     Steps,
-    call_tool_in_procedure,
-    close_todo_in_procedure,
-    retry_call_in_procedure,
+    call_procedure_tool,
+    call_tool_with_retry,
+    close_procedure_todo,
 )
-from rehearsal.request_view import RequestView, is_error
+from rehearsal.request_view import RequestView, is_error_result
 from rehearsal.tool_answers import (
     list_paths_from_tool_answer,
     read_file_from_tool_answers,
@@ -54,7 +54,7 @@ _COMMON_WORDS = {
 
 
 @dataclass(frozen=True)
-class TakenRequirement:
+class RequirementToValidate:
     """A requirement as `take_requirement` shows it."""
 
     ref: str
@@ -81,13 +81,13 @@ class Decision:
     """Calls to make before the decision."""
 
 
-def parse_requirement_to_validate(result: str) -> TakenRequirement | None:
+def parse_requirement_to_validate(result: str) -> RequirementToValidate | None:
     """Parse the requirement in a result of `take_requirement`; None if there is none."""
     head, text = _TAKEN.search(result), _TEXT.search(result)
     if not head or not text:
         return None
     cited = _CITED.search(result)
-    return TakenRequirement(
+    return RequirementToValidate(
         head[1], head[2], float(head[3].rstrip(".")), head[4], text[1].rstrip("\n"),
         (cited[1], int(cited[2]), cited[3].rstrip("\n")) if cited else None,
     )  # fmt: skip
@@ -116,9 +116,9 @@ def add_validation_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
     done = [phase for phase in plan.phases if phase.done]
     if not done or not done[-1].name.startswith("Validate"):
         return False
-    collected = yield from retry_call_in_procedure(COLLECT)
+    collected = yield from call_tool_with_retry(COLLECT)
     # The store would return an undecidable requirement again and again.
-    if is_error(collected) or _UNDECIDED in collected or _NONE_LEFT in collected:
+    if is_error_result(collected) or _UNDECIDED in collected or _NONE_LEFT in collected:
         return False
     plan.phases.insert(len(done), _validation_rounds_phase(len(done) + 1))
     return True
@@ -133,26 +133,26 @@ def _validation_rounds_phase(number: int) -> PlanPhase:
 def choose_validation_procedure(text: str) -> Steps | None:
     """Return the procedure for a tactical todo; None if it is not about validation."""
     if text.startswith("Validate the next requirements"):
-        return validate_drafts()
+        return validate_draft_requirements()
     if text.startswith(f"Write `{RESULT}`"):
         return collect_rehearsed_results(COLLECT)
     if text.startswith(f"Check `{RESULT}`"):
         return check_collected_results(COLLECT)
     if text.startswith("Note in `notes/rejected.md`"):
-        return note_rejected_in_validation()
+        return note_rejected_requirements()
     if text.startswith(f"Write the report `{REPORT}`"):
         return write_validation_report()
     return None
 
 
-def validate_drafts() -> Steps:
+def validate_draft_requirements() -> Steps:
     """Take a few drafts and decide on them."""
     documents = yield from list_paths_from_tool_answer("documents")
     count = 0
-    result = yield from call_tool_in_procedure("take_requirement")
+    result = yield from call_procedure_tool("take_requirement")
     while count < REQUIREMENTS_PER_ROUND:
         if CLEARED in result:
-            result = yield from call_tool_in_procedure("take_requirement")
+            result = yield from call_procedure_tool("take_requirement")
             continue  # of a requirement that was decided since
         requirement = parse_requirement_to_validate(result)
         if requirement is None:
@@ -164,16 +164,16 @@ def validate_drafts() -> Steps:
         calls: list[Call] = [*decision.before, ("decide_requirement", arguments)]
         more: list[Call] = [("take_requirement", {})] if count + 1 < REQUIREMENTS_PER_ROUND else []
         *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
-        if is_error(answer):
+        if is_error_result(answer):
             *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
-        if is_error(answer):
-            return f"{requirement.ref} could not be decided: {_shorten_validation_text(answer)}"
+        if is_error_result(answer):
+            return f"{requirement.ref} could not be decided: {_shorten_decision_reason(answer)}"
         count += 1
     return f"Decided on {count_noun(count, 'requirement')}."
 
 
 def _judge_requirement(
-    requirement: TakenRequirement, documents: list[str]
+    requirement: RequirementToValidate, documents: list[str]
 ) -> Generator[list[Call], list[str], Decision]:
     calls: list[Call] = [
         ("assess_relevance", {"text": requirement.text}),
@@ -183,24 +183,24 @@ def _judge_requirement(
         path, page, quote = requirement.cited
         calls.append(("cite_document", {"path": path, "page": page, "quote": quote}))
     relevance, similar, *cited = yield calls
-    if cited and is_error(cited[0]):
+    if cited and is_error_result(cited[0]):
         return Decision(
-            "rejected", f"Its source does not bear it out: {_shorten_validation_text(cited[0])}"
+            "rejected", f"Its source does not bear it out: {_shorten_decision_reason(cited[0])}"
         )
     if ", not relevant (" in relevance:
-        return Decision("rejected", _shorten_validation_text(relevance))
+        return Decision("rejected", _shorten_decision_reason(relevance))
     for match in _ALIKE.finditer(similar):
         likeness, other, status = match.groups()
         if status == "accepted" or other < requirement.ref:
             reasons = f"{other} says the same, likeness {likeness}."
             return Decision("duplicate", reasons, other)
-    return (yield from _integrate_requirement(requirement, _shorten_validation_text(relevance)))
+    return (yield from _integrate_requirement(requirement, _shorten_decision_reason(relevance)))
 
 
 def _integrate_requirement(
-    requirement: TakenRequirement, why: str
+    requirement: RequirementToValidate, why: str
 ) -> Generator[list[Call], list[str], Decision]:
-    entities = yield from call_tool_in_procedure(
+    entities = yield from call_procedure_tool(
         "resolve_entity", text=requirement.business_object, kind="BusinessObject"
     )
     entity = _ENTITY.search(entities)
@@ -232,7 +232,7 @@ def _integrate_requirement(
     return Decision("accepted", why, before=before)
 
 
-def note_rejected_in_validation() -> Steps:
+def note_rejected_requirements() -> Steps:
     lines = [
         f"- {each['id']}: {each['reasons']}"
         for each in (yield from _read_validation_decisions())
@@ -241,7 +241,7 @@ def note_rejected_in_validation() -> Steps:
     content = "\n".join(["# Rejected", "", *(lines or ["Nothing."]), ""])
     note = f"Rejected: {count_noun(len(lines), 'requirement')}."
     return (
-        yield from close_todo_in_procedure(
+        yield from close_procedure_todo(
             note, "write_file", path="notes/rejected.md", content=content
         )
     )
@@ -249,7 +249,7 @@ def note_rejected_in_validation() -> Steps:
 
 def write_validation_report() -> Steps:
     """Write `output/decisions.md`."""
-    collected = yield from retry_call_in_procedure(COLLECT)
+    collected = yield from call_tool_with_retry(COLLECT)
     decisions = yield from _read_validation_decisions()
     counts = Counter(each["decision"] for each in decisions)
     done = (
@@ -268,9 +268,7 @@ def write_validation_report() -> Steps:
     lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
     lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
     return (
-        yield from close_todo_in_procedure(
-            done, "write_file", path=REPORT, content="\n".join(lines)
-        )
+        yield from close_procedure_todo(done, "write_file", path=REPORT, content="\n".join(lines))
     )
 
 
@@ -283,7 +281,7 @@ def _read_validation_decisions() -> Generator[list[Call], list[str], list[dict[s
     return decisions
 
 
-def _shorten_validation_text(text: str) -> str:
+def _shorten_decision_reason(text: str) -> str:
     return " ".join(text.split())[:600]
 
 

@@ -54,7 +54,7 @@ class ModelServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def on_request(self, incoming: wire.IncomingRequest) -> None:
+    def on_request(self, incoming: wire.WireRequest) -> None:
         """Called with each request before its answer, also for clients that are then killed."""
 
     def __enter__(self) -> ModelServer:
@@ -98,7 +98,7 @@ class _ModelServerHandler(BaseHTTPRequestHandler):
         if not self.path.endswith("/chat/completions"):
             self._send_failure(wire.Failure(404, f"There is nothing at {self.path}."))
             return
-        incoming = wire.parse_request_body(body)
+        incoming = wire.parse_wire_request(body)
         if isinstance(incoming, wire.Failure):
             self._send_failure(incoming)
             return
@@ -107,17 +107,17 @@ class _ModelServerHandler(BaseHTTPRequestHandler):
             self._send_failure(wire.Failure(401, "Incorrect API key provided."))
             return
         owner.on_request(incoming)
-        answer = wire.ask_model_on_wire(owner.model, incoming.request)
+        answer = wire.answer_wire_request(owner.model, incoming.request)
         if owner.delay and owner.closing.wait(owner.delay):
             return
         if isinstance(answer, wire.Failure):
             self._send_failure(answer)
         elif isinstance(answer, wire.Reply) and not incoming.streams:
-            self._send_model_answer(200, JSON, wire.reply_as_json(incoming, answer))
+            self._send_model_answer(200, JSON, wire.encode_wire_reply(incoming, answer))
         else:
             self._stream_answer(incoming, answer)
 
-    def _stream_answer(self, incoming: wire.IncomingRequest, answer: wire.Answer) -> None:
+    def _stream_answer(self, incoming: wire.WireRequest, answer: wire.Answer) -> None:
         self.send_response(200)
         for name, value in (EVENTS if incoming.streams else JSON).items():
             self.send_header(name, value)
@@ -132,7 +132,7 @@ class _ModelServerHandler(BaseHTTPRequestHandler):
         reply = answer if isinstance(answer, wire.Reply) else answer.reply
         is_single = not incoming.streams
         pieces = (
-            [wire.reply_as_json(incoming, reply)]
+            [wire.encode_wire_reply(incoming, reply)]
             if is_single
             else wire.reply_as_events(incoming, reply)
         )

@@ -14,12 +14,12 @@ from rehearsal import extraction, generalist, plans, requirement_validation, tea
 from rehearsal.extraction import is_extraction_job
 from rehearsal.procedure_replay import (
     Steps,
-    call_tool_in_procedure,
-    close_todo_in_procedure,
-    retry_call_in_procedure,
-    run_procedures_together,
+    call_procedure_tool,
+    call_tool_with_retry,
+    close_procedure_todo,
+    interleave_procedures,
 )
-from rehearsal.request_view import RequestView, is_error
+from rehearsal.request_view import RequestView, is_error_result
 from rehearsal.requirement_validation import is_validation_job
 from rehearsal.tool_answers import (
     documents_in_tool_answer,
@@ -40,11 +40,19 @@ def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
     if "todo_write" in lowered:
         return hand_over_phase(view)
     if "job_complete" in lowered:
-        return team.finish_team_role(view) if view.agent in team.ROLES else finish_job(view)
+        return (
+            team.finish_team_role(view)
+            if view.agent in team.ROLES
+            else rehearse_job_completion(view)
+        )
     if "output/summary.md" in lowered or requirement_validation.REPORT in lowered:
         return _write_strategic_report(view)
     if "workspace.md" in lowered:
-        return survey_workspace(view) if view.is_bootstrap else update_workspace(view)
+        return (
+            rehearse_workspace_survey(view)
+            if view.is_bootstrap
+            else rehearse_workspace_update(view)
+        )
     if "plan.md" in lowered and view.is_bootstrap:
         return check_strategic_plan() if lowered.startswith("check") else write_strategic_plan(view)
     if "plan.md" in lowered:
@@ -54,7 +62,7 @@ def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
             else mark_strategic_progress(view)
         )
     if lowered.startswith("verify"):
-        return verify_job_output()
+        return rehearse_output_check()
     return take_strategic_notes(view, text)
 
 
@@ -68,16 +76,16 @@ def _write_strategic_report(view: RequestView) -> Steps:
     )
 
 
-def survey_workspace(view: RequestView) -> Steps:
-    _, instructions, paths = yield from run_procedures_together(
-        call_tool_in_procedure("list_files"),
+def rehearse_workspace_survey(view: RequestView) -> Steps:
+    _, instructions, paths = yield from interleave_procedures(
+        call_procedure_tool("list_files"),
         read_file_from_tool_answers("instructions.md"),
         list_paths_from_tool_answer("documents"),
     )
     documents = documents_in_tool_answer(paths)
     texts = list(documents.values())[:3]
     heads = yield [("read_file", {"path": text, "offset": 1, "limit": 5}) for text in texts]
-    readable = sum(not is_error(head) for head in heads)
+    readable = sum(not is_error_result(head) for head in heads)
     title = next((line.lstrip("# ") for line in instructions if line.strip()), "the instructions")
     shown = [f"- `{path}`" for path in list(documents)[:MAX_LIST]] or ["- none"]
     lines = [
@@ -105,20 +113,20 @@ def survey_workspace(view: RequestView) -> Steps:
         f"Surveyed the workspace: {count_noun(len(documents), 'document')}, {readable} looked into."
     )
     return (
-        yield from close_todo_in_procedure(
+        yield from close_procedure_todo(
             note, "write_file", path="workspace.md", content="\n".join(lines) + "\n"
         )
     )
 
 
 def write_strategic_plan(view: RequestView) -> Steps:
-    instructions, paths = yield from run_procedures_together(
+    instructions, paths = yield from interleave_procedures(
         read_file_from_tool_answers("instructions.md"), list_paths_from_tool_answer("documents")
     )
     documents = documents_in_tool_answer(paths)
     text = "\n".join(instructions) or view.opening
     if is_extraction_job(view):
-        plan = extraction.plan_rehearsed_extraction(list(documents))
+        plan = extraction.plan_extraction_job(list(documents))
     elif is_validation_job(view):
         plan = requirement_validation.plan_validation()
     else:
@@ -126,9 +134,7 @@ def write_strategic_plan(view: RequestView) -> Steps:
             text, documents, view.open_items
         )
     note = f"Wrote plan.md with {count_noun(len(plan.phases), 'phase')}."
-    return (
-        yield from close_todo_in_procedure(note, "write_file", path="plan.md", content=plan.text)
-    )
+    return (yield from close_procedure_todo(note, "write_file", path="plan.md", content=plan.text))
 
 
 def check_strategic_plan() -> Steps:
@@ -156,7 +162,7 @@ def mark_strategic_progress(view: RequestView) -> Steps:
         for item, text in view.open_items.items():
             if text == extraction.LATER:
                 reason = "The candidates are counted; the batches take the place of this step."
-                yield from call_tool_in_procedure("drop_item", id=item, reason=reason)
+                yield from call_procedure_tool("drop_item", id=item, reason=reason)
     if is_validation_job(view):
         grown = yield from requirement_validation.add_validation_rounds(plan)
     ahead = count_noun(sum(not phase.done for phase in plan.phases), "phase")
@@ -164,16 +170,16 @@ def mark_strategic_progress(view: RequestView) -> Steps:
         return f"{view.ended_phase!r} is ticked in plan.md; {ahead} ahead."
     result = "Error"
     if not grown:
-        result = yield from call_tool_in_procedure(
+        result = yield from call_procedure_tool(
             "edit_file", path="plan.md", old=before, new=finished.boxes
         )
-    if is_error(result):
-        yield from retry_call_in_procedure("write_file", path="plan.md", content=plan.text)
+    if is_error_result(result):
+        yield from call_tool_with_retry("write_file", path="plan.md", content=plan.text)
     return f"Marked progress in plan.md; {ahead} ahead."
 
 
 def revise_strategic_plan(view: RequestView) -> Steps:
-    lines, instruction_lines = yield from run_procedures_together(
+    lines, instruction_lines = yield from interleave_procedures(
         read_file_from_tool_answers("plan.md"), read_file_from_tool_answers("instructions.md")
     )
     plan, instructions = plans.parse_plan(lines), "\n".join(instruction_lines)
@@ -185,14 +191,12 @@ def revise_strategic_plan(view: RequestView) -> Steps:
         plan.phases += more.phases
     plan.head += f"\n\nRevised in phase {view.number}, because: {view.issue or 'see notes/'}"
     note = "Noted the issue in plan.md; the open phase is done again from its start."
-    return (
-        yield from close_todo_in_procedure(note, "write_file", path="plan.md", content=plan.text)
-    )
+    return (yield from close_procedure_todo(note, "write_file", path="plan.md", content=plan.text))
 
 
 def hand_over_phase(view: RequestView) -> Steps:
     if "workspace.md" in view.refusal:
-        yield from _shorten_strategic_workspace(view)
+        yield from _shorten_workspace_page(view)
     plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
     if not plan.phases and view.refusal:
         yield from write_strategic_plan(view)
@@ -201,7 +205,7 @@ def hand_over_phase(view: RequestView) -> Steps:
     if phase is None:
         return "The plan has no open phase; there is nothing to hand over."
     fewest, most = view.todo_limits
-    steps = plans.fit_rehearsed_plan_todos(phase.steps, fewest, most, phase.name)
+    steps = plans.fit_steps_to_todo_limits(phase.steps, fewest, most, phase.name)
     again = extraction.AGAIN if view.issue else ""
     todos: list[dict[str, Any]] = [
         {"id": n, "content": step[:450] + again} for n, step in enumerate(steps, 1)
@@ -209,13 +213,13 @@ def hand_over_phase(view: RequestView) -> Steps:
     plans.assign_rehearsed_plan_items(
         todos, view.open_items, last=sum(not other.done for other in plan.phases) == 1
     )
-    yield from retry_call_in_procedure(
+    yield from call_tool_with_retry(
         "todo_write", phase=phase.name, description=phase.objective[:1000], todos=todos
     )
     return f"Handed over {phase.name!r} with {count_noun(len(todos), 'todo')}."
 
 
-def update_workspace(view: RequestView) -> Steps:
+def rehearse_workspace_update(view: RequestView) -> Steps:
     before = view.workspace or "# Workspace\n\n## Progress\n"
     head, _, progress = before.partition("## Progress")
     entries = [line for line in progress.splitlines() if line.startswith("- ")][-MAX_PROGRESS:]
@@ -225,9 +229,7 @@ def update_workspace(view: RequestView) -> Steps:
         entries.append(f"- Phase {done} was taken back: {view.issue[:200]}")
     text = f"{head.strip()[:SHORT_WORKSPACE]}\n\n## Progress\n\n" + "\n".join(entries) + "\n"
     note = "workspace.md says what is done and where it is."
-    return (
-        yield from close_todo_in_procedure(note, "write_file", path="workspace.md", content=text)
-    )
+    return (yield from close_procedure_todo(note, "write_file", path="workspace.md", content=text))
 
 
 def take_strategic_notes(view: RequestView, text: str) -> Steps:
@@ -246,22 +248,22 @@ def take_strategic_notes(view: RequestView, text: str) -> Steps:
         lines += ["the open phase again from its start. The second is chosen: it is safe.", ""]
     lines += ["## What the archive says", "", *(facts[:MAX_SHOWN] or ["- nothing"]), ""]
     return (
-        yield from close_todo_in_procedure(
+        yield from close_procedure_todo(
             f"Wrote {path}.", "write_file", path=path, content="\n".join(lines)
         )
     )
 
 
-def verify_job_output() -> Steps:
+def rehearse_output_check() -> Steps:
     paths = yield from list_paths_from_tool_answer("output")
     heads = yield [("read_file", {"path": path, "offset": 1, "limit": 60}) for path in paths[:4]]
-    readable = sum(not is_error(head) for head in heads)
+    readable = sum(not is_error_result(head) for head in heads)
     return f"Read {readable} of {count_noun(len(paths), 'file')} in output/; each has content."
 
 
-def finish_job(view: RequestView) -> Steps:
+def rehearse_job_completion(view: RequestView) -> Steps:
     source = requirement_validation.REPORT if is_validation_job(view) else "output/summary.md"
-    paths, report = yield from run_procedures_together(
+    paths, report = yield from interleave_procedures(
         list_paths_from_tool_answer("output"), read_file_from_tool_answers(source)
     )
     deliverables = [path for path in paths if path != "output/completion.json"][:MAX_LIST]
@@ -280,12 +282,12 @@ def finish_job(view: RequestView) -> Steps:
         }
         if unresolved:
             arguments["unresolved"] = unresolved[:50]
-        result = yield from call_tool_in_procedure("job_complete", **arguments)
-        if not is_error(result):
+        result = yield from call_procedure_tool("job_complete", **arguments)
+        if not is_error_result(result):
             break
         refusals += 1
         for item in _OPEN_ITEM.findall(result):
-            yield from call_tool_in_procedure(
+            yield from call_procedure_tool(
                 "drop_item", id=item, reason="No step of the plan came to it."
             )
         # List what the refusal names as unresolved, since this model cannot deliver it.
@@ -295,9 +297,9 @@ def finish_job(view: RequestView) -> Steps:
     return "The job is complete." if refusals < 3 else "Completion was refused; see the reasons."
 
 
-def _shorten_strategic_workspace(view: RequestView) -> Steps:
+def _shorten_workspace_page(view: RequestView) -> Steps:
     text = view.workspace[: SHORT_WORKSPACE // 2] + "\n\n## Progress\n\n- see `notes/`\n"
-    return (yield from retry_call_in_procedure("write_file", path="workspace.md", content=text))
+    return (yield from call_tool_with_retry("write_file", path="workspace.md", content=text))
 
 
 def _strategic_section_lines(lines: list[str], heading: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from protocol.handoffs import REPORT_FILES
 from rehearsal import generalist, programmer
 from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
-from rehearsal.procedure_replay import Call, Steps, call_tool_in_procedure, close_todo_in_procedure
+from rehearsal.procedure_replay import Call, Steps, call_procedure_tool, close_procedure_todo
 from rehearsal.request_view import RequestView
 from rehearsal.tool_answers import read_file_from_tool_answers
 
@@ -97,12 +97,10 @@ def finish_team_role(view: RequestView) -> Steps:
 
 
 def _write_team_verdict(task: str) -> Steps:
-    content = json.dumps((yield from _run_team_verdict(task)), indent=2) + "\n"
+    content = json.dumps((yield from _verdict_on_feature_tests(task)), indent=2) + "\n"
     path = REPORT_FILES["verdict"]
     return (
-        yield from close_todo_in_procedure(
-            f"Wrote {path}.", "write_file", path=path, content=content
-        )
+        yield from close_procedure_todo(f"Wrote {path}.", "write_file", path=path, content=content)
     )
 
 
@@ -118,7 +116,7 @@ def _write_team_layout(task: str) -> Steps:
     first = ("write_file", {"path": f"{folder}/README.md", "content": readme})
     note = "The layout is there, and how its tests are run."
     path = f"{folder}/tests/__init__.py"
-    return (yield from close_todo_in_procedure(note, "write_file", first, path=path, content=""))
+    return (yield from close_procedure_todo(note, "write_file", first, path=path, content=""))
 
 
 def _make_feature(task: str) -> Steps:
@@ -133,7 +131,7 @@ def _make_feature(task: str) -> Steps:
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
     tests = programmer.feature_tests(module, description)
     return (
-        yield from close_todo_in_procedure(
+        yield from close_procedure_todo(
             note, "write_file", ("write_file", source), path=path, content=tests
         )
     )
@@ -178,14 +176,12 @@ def choose_team_procedure(text: str) -> Steps | None:
 
 def _write_team_file(path: str, content: str) -> Steps:
     return (
-        yield from close_todo_in_procedure(
-            f"Wrote {path}.", "write_file", path=path, content=content
-        )
+        yield from close_procedure_todo(f"Wrote {path}.", "write_file", path=path, content=content)
     )
 
 
 def _run_team_tests(folder: str, module: str) -> Steps:
-    result = yield from call_tool_in_procedure(
+    result = yield from call_procedure_tool(
         "run_command", command=programmer.programmer_test_in_workspace(folder, module)
     )
     findings = programmer.programmer_test_findings(result)
@@ -197,14 +193,12 @@ def _write_team_answer(path: str) -> Steps:
     task = instructions.rpartition("## Amended")[2]
     answer: dict[str, Any]
     if path == "output/verdict.json":
-        answer = yield from _run_team_verdict(task)
+        answer = yield from _verdict_on_feature_tests(task)
     else:
         answer = _ANSWERS[path](instructions)
     content = json.dumps(answer, indent=2) + "\n"
     return (
-        yield from close_todo_in_procedure(
-            f"Wrote {path}.", "write_file", path=path, content=content
-        )
+        yield from close_procedure_todo(f"Wrote {path}.", "write_file", path=path, content=content)
     )
 
 
@@ -232,13 +226,13 @@ def _list_team_groups(instructions: str) -> dict[str, Any]:
     }
 
 
-def _run_team_verdict(task: str) -> Generator[list[Call], list[str], dict[str, Any]]:
+def _verdict_on_feature_tests(task: str) -> Generator[list[Call], list[str], dict[str, Any]]:
     """Run the feature's tests and return the verdict on them."""
     match = _CHECKS.search(task)
     checks = [name.strip() for name in match[1].split(",")] if match else ["unit"]
     tested = _TESTED.search(task)
     feature, folder = (tested[1], tested[2]) if tested else ("f1", "repo")
-    result = yield from call_tool_in_procedure(
+    result = yield from call_procedure_tool(
         "run_command", command=programmer.programmer_test_in_workspace(folder, feature)
     )
     wrong = programmer.programmer_test_findings(result)

@@ -7,8 +7,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from activities.text.safe_text import split_lines
-from rehearsal.procedure_replay import Call, call_tool_in_procedure
-from rehearsal.request_view import is_error
+from rehearsal.procedure_replay import Call, call_procedure_tool
+from rehearsal.request_view import is_error_result
 
 _NUMBERED = re.compile(r"^ *(\d+)\t(.*)$")
 _TOTAL = re.compile(r"lines \d+-\d+ of (\d+)")
@@ -20,7 +20,7 @@ READING = ".reading.json"
 
 
 @dataclass(frozen=True)
-class FilePage:
+class FilePageAnswer:
     """Consecutive lines of a file, each with its number."""
 
     lines: list[tuple[int, str]]
@@ -37,10 +37,10 @@ class FilePage:
         return self.lines[-1][0] + 1 if self.lines else 1
 
 
-def parse_page_tool_answer(result: str, limit: int) -> FilePage:
+def parse_page_tool_answer(result: str, limit: int) -> FilePageAnswer:
     """Parse the lines of a `read_file` result; if it is cut, the lines before the cut."""
-    if is_error(result):
-        return FilePage([], more=False)
+    if is_error_result(result):
+        return FilePageAnswer([], more=False)
     head, cut, _ = result.partition("[TRUNCATED")
     shown = split_lines(head)[:-1] if cut else split_lines(head)
     lines = [
@@ -50,14 +50,14 @@ def parse_page_tool_answer(result: str, limit: int) -> FilePage:
     # Without a total in the header, assume that a full page has a successor.
     rest = lines[-1][0] < int(total.group(1)) if lines and total else len(lines) >= limit
     more = bool(lines) and (bool(cut) or rest)
-    return FilePage(lines, more, int(total[1]) if total else 0)
+    return FilePageAnswer(lines, more, int(total[1]) if total else 0)
 
 
 def read_page_from_tool_answer(
     path: str, offset: int, limit: int
-) -> Generator[list[Call], list[str], FilePage]:
+) -> Generator[list[Call], list[str], FilePageAnswer]:
     """Read one page of a file; empty if it cannot be read."""
-    result = yield from call_tool_in_procedure("read_file", path=path, offset=offset, limit=limit)
+    result = yield from call_procedure_tool("read_file", path=path, offset=offset, limit=limit)
     return parse_page_tool_answer(result, limit)
 
 
@@ -78,7 +78,7 @@ def read_file_from_tool_answers(
 
 def list_paths_from_tool_answer(folder: str) -> Generator[list[Call], list[str], list[str]]:
     """Return the paths of all files below a folder."""
-    result = yield from call_tool_in_procedure("list_files", path=folder, pattern=f"{folder}/*")
+    result = yield from call_procedure_tool("list_files", path=folder, pattern=f"{folder}/*")
     return parse_listing_tool_answer(result)
 
 

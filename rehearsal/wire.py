@@ -82,7 +82,7 @@ def call(name: str, **arguments: Any) -> Reply:
 
 
 @dataclass(frozen=True)
-class IncomingRequest:
+class WireRequest:
     """A received request."""
 
     request: Request
@@ -100,7 +100,7 @@ class IncomingRequest:
         return bool((self.request.get("stream_options") or {}).get("include_usage"))
 
 
-def parse_request_body(body: bytes) -> IncomingRequest | Failure:
+def parse_wire_request(body: bytes) -> WireRequest | Failure:
     """Parse a request's body; return an error to answer with if it is no chat request."""
     try:
         request = from_json(body)
@@ -109,10 +109,10 @@ def parse_request_body(body: bytes) -> IncomingRequest | Failure:
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
         return Failure(400, "The body must be an object with a list of messages.")
     digest = hashlib.sha1(body, usedforsecurity=False).hexdigest()
-    return IncomingRequest(request, digest, len(body))
+    return WireRequest(request, digest, len(body))
 
 
-def ask_model_on_wire(model: Model, request: Request) -> Answer:
+def answer_wire_request(model: Model, request: Request) -> Answer:
     """Return the model's answer; an exception of the model becomes an HTTP 400 with its text.
 
     A client would take anything else for a lost connection and retry for ever.
@@ -124,7 +124,7 @@ def ask_model_on_wire(model: Model, request: Request) -> Answer:
         return Failure(400, message, code="rehearsal_error")
 
 
-def estimate_wire_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
+def estimate_wire_usage(incoming: WireRequest, reply: Reply) -> dict[str, Any]:
     """Estimate token counts at four characters a token.
 
     `cached_tokens` is what a perfect prefix cache would have: everything but the last exchange and
@@ -146,7 +146,7 @@ def estimate_wire_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, An
     }
 
 
-def reply_as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
+def encode_wire_reply(incoming: WireRequest, reply: Reply) -> bytes:
     """Return the answer as one `chat.completion`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": None}
     if reply.calls:
@@ -170,7 +170,7 @@ def reply_as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
     return json.dumps(completion).encode()
 
 
-def reply_as_events(incoming: IncomingRequest, reply: Reply) -> list[bytes]:
+def reply_as_events(incoming: WireRequest, reply: Reply) -> list[bytes]:
     """Yield the answer as server-sent events."""
     model = json.dumps(incoming.request.get("model", "rehearsal"))
     head = (
@@ -190,7 +190,7 @@ def reply_as_events(incoming: IncomingRequest, reply: Reply) -> list[bytes]:
     return [event.encode() for event in events]
 
 
-def _wire_stream_deltas(incoming: IncomingRequest, reply: Reply) -> list[dict[str, Any]]:
+def _wire_stream_deltas(incoming: WireRequest, reply: Reply) -> list[dict[str, Any]]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     if reply.content:
         third = len(reply.content) // 3 + 1
@@ -219,5 +219,5 @@ def _wire_arguments_text(arguments: Arguments) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _wire_call_id(incoming: IncomingRequest, index: int) -> str:
+def _wire_call_id(incoming: WireRequest, index: int) -> str:
     return f"call_{incoming.digest[:20]}_{index}"

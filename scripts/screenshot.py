@@ -33,7 +33,7 @@ from cli.job_input import job_input, start_workflow
 from cli.report.gather import gather_report
 from cli.report.page import render_page as report_page
 from engine.development import development_server
-from engine.root import open_root
+from engine.root import open_workspaces_root
 from engine.service import build_worker
 from engine.web_ui import job_web_ui_link
 from engine.worker_process import exit_worker_process
@@ -62,18 +62,18 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         # Documents are staged below the root of this environment.
         os.environ["LONGHAUL_WORKSPACES"] = folder
-        root = open_root(Path(folder))
+        root = open_workspaces_root(Path(folder))
         async with development_server() as running:
             served = all_activities(root, lambda _: _slow_screenshot_model())
             async with build_worker(running.client, root=root, activities=served):
-                handle = await _job_with_something_to_see(running.client)
+                handle = await _start_screenshot_job(running.client)
                 link = job_web_ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
                 report = Path(folder) / "report.html"
                 report.write_text(report_page(await gather_report(running.client, JOB)))
                 terminal = Path(folder) / "terminal.html"
                 frame = await asyncio.to_thread(_capture_watch_frame, running.address)
-                terminal.write_text(_render_terminal(frame))
+                terminal.write_text(_terminal_screenshot_html(frame))
                 await _take_screenshots(browser, f"{link}/{run}", report, terminal)
                 await handle.signal("cancel", {"reason": "the pictures are taken"})
                 with suppress(WorkflowFailureError):
@@ -90,7 +90,7 @@ def _slow_screenshot_model() -> AsyncOpenAI:
     )
 
 
-async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]:
+async def _start_screenshot_job(client: Client) -> WorkflowHandle[Any, Any]:
     # Keep the job in one run, so that no picture shows a continued one.
     settings = ["limits.history_events=10000"]
     await start_workflow(
@@ -131,7 +131,7 @@ def _capture_watch_frame(server: str) -> str:
     return f"$ starter watch {JOB}\n╭{frame}╯"
 
 
-def _render_terminal(frame: str) -> str:
+def _terminal_screenshot_html(frame: str) -> str:
     console = Console(record=True, width=TERMINAL_COLUMNS, file=io.StringIO())
     console.print(Text.from_ansi(frame))
     return console.export_html(theme=MONOKAI, code_format=TERMINAL_PAGE, inline_styles=True)

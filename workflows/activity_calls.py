@@ -180,14 +180,14 @@ def is_called_workflow_gone(error: FailureError) -> bool:
     return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
 
 
-def activity_checkpoint_fields(job: JobRecord) -> dict[str, str]:
+def checkpoint_request_fields(job: JobRecord) -> dict[str, str]:
     """Return the fields of a request that name the job's checkpoint store."""
     return {"root": job.root, **({"remote": job.remote} if job.remote else {})}
 
 
-def activity_position_fields(job: JobRecord) -> dict[str, Any]:
+def position_request_fields(job: JobRecord) -> dict[str, Any]:
     """Return the fields of a request that name the job's position."""
-    return {**activity_checkpoint_fields(job), "commit": job.commit, "at": job.at, "step": job.step}
+    return {**checkpoint_request_fields(job), "commit": job.commit, "at": job.at, "step": job.step}
 
 
 def activity_summary(job: JobRecord, what: str) -> str:

@@ -78,7 +78,7 @@ def _is_act_shown_in_work(act: PersonAct) -> bool:
     return act.signal in IN_WORK or (act.signal == "resume" and act.detail.startswith(EDITED))
 
 
-def calls_left_at_signal(job: JobRecord) -> str:
+def describe_calls_left(job: JobRecord) -> str:
     """Return `2 calls of the last reply are still to be carried out: write_file a.md,
     job_complete`.
     """
@@ -91,7 +91,7 @@ def calls_left_at_signal(job: JobRecord) -> str:
     return f"{which} of the last reply {verb} still to be carried out: {shown}"
 
 
-def is_pause_signal_due(job: JobRecord) -> bool:
+def is_pause_due(job: JobRecord) -> bool:
     """Whether a pause takes effect here.
 
     It does once the calls of the current reply are done, so that these calls do not overwrite a

@@ -229,8 +229,8 @@ def share_wait(job: JobRecord, reservation: Reservation) -> WaitState | None:
     return WaitState(
         reason="share",
         message=f"The run's share of the trial's limit on {name} is "
-        f"{format_budget_amount(key, getattr(share.limits, key))}; its next call may need a share of "
-        f"{format_budget_amount(key, needs[key], up=True)}.",
+        f"{format_budget_amount(key, getattr(share.limits, key))}; "
+        f"its next call may need a share of {format_budget_amount(key, needs[key], up=True)}.",
         remedy="The trial gives it more as soon as other runs leave something, or else ends it; "
         f"`starter.py limit {shell_quoted(share.trial)} {key}=…` raises the trial's limit.",
         needs=needs,
@@ -350,7 +350,7 @@ def budget_limits_with_model(limits: JobLimits, model: str, of_model: JobLimits)
     return limits.model_copy(update={key: getattr(of_model, key) for key in keys})
 
 
-def changed_limits(limits: JobLimits, model: str, payload: dict[str, Any]) -> JobLimits | str:
+def limits_after_signal(limits: JobLimits, model: str, payload: dict[str, Any]) -> JobLimits | str:
     """Return the limits after a signal `limit`, or why they stay unchanged.
 
     Args:

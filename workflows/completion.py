@@ -8,7 +8,7 @@ from protocol.requests import Call, Usage
 from protocol.start import ReviewLimits
 from protocol.tools import ToolRoute
 from workflows import activity_failures, budget, course, gates, guards
-from workflows.learning_notes import reflect_for_learning, store_learning_traces
+from workflows.learning_notes import note_failure_reflection, store_learning_traces
 from workflows.tool_calls import ToolCalls
 
 SENT_BACK = "The review sent the job back: {findings}\nMend this, then call job_complete again."
@@ -44,7 +44,7 @@ class Completion:
             used = {name: why for name, why in before.items() if name not in job.bypasses}
             job.review = Review(bypasses=used)
         else:
-            with guards.restoring_bypasses(job, before):
+            with guards.restoring_guard_bypasses(job, before):
                 if await self._has_stored_traces():
                     await self._close_job()
 
@@ -75,7 +75,7 @@ class Completion:
             job.review_rejections += 1
             if limits and job.review_rejections >= limits.attempts:
                 job.waiting = activity_failures.REVIEW
-            await reflect_for_learning(job, self._steps, self._inbox.notice, review.findings)
+            await note_failure_reflection(job, self._steps, self._inbox.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
         # After too many refusals the job waits for a person, who must see the reasons.

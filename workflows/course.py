@@ -51,7 +51,7 @@ def course_after_call(course: Course, outcome: CallOutcome, figures: StuckThresh
         # Calls before a completed todo no longer count as a loop; seen results are still not new.
         return course.in_new_phase.model_copy(
             update={
-                "seen_results": _append_latest_result(
+                "seen_results": _add_to_result_window(
                     course.seen_results, _course_novelty_key(call, reply)
                 )
             }
@@ -72,9 +72,9 @@ def course_after_call(course: Course, outcome: CallOutcome, figures: StuckThresh
         "calls_without_news": 0 if news else course.calls_without_news + 1,
     }
     if reply.ok:
-        changes["seen_results"] = _append_latest_result(course.seen_results, mark)
+        changes["seen_results"] = _add_to_result_window(course.seen_results, mark)
     if outcome.polling:
-        changes["polled_results"] = _add_course_poll_result(course.polled_results, key, result)
+        changes["polled_results"] = _add_poll_result(course.polled_results, key, result)
     if call.tool == "job_complete" and not outcome.denied:
         changes["completion_refusals"] = course.completion_refusals + 1
     elif call.tool == "todo_complete" and not outcome.denied:
@@ -92,7 +92,7 @@ def course_after_call(course: Course, outcome: CallOutcome, figures: StuckThresh
             news=news,
         )
         # After a wait the same call is a fresh look, whatever tool it is; `stale` continues.
-        earlier = _course_calls_except(course, call) if course.after_wait else course.recent_calls
+        earlier = _recent_calls_except(course, call) if course.after_wait else course.recent_calls
         changes["recent_calls"] = [*earlier, record][-course_window_size(figures) :]
     return course.model_copy(update=changes)
 
@@ -135,17 +135,17 @@ def _course_after_poll(course: Course, call: Call, key: str, result: str) -> Cou
     return course.model_copy(
         update={
             "after_wait": False,
-            "polled_results": _add_course_poll_result(course.polled_results, key, result),
-            "seen_results": _append_latest_result(course.seen_results, result),
+            "polled_results": _add_poll_result(course.polled_results, key, result),
+            "seen_results": _add_to_result_window(course.seen_results, result),
             "calls_without_news": 0 if changed else course.calls_without_news,
             "replies_since_todo": 0 if changed else course.replies_since_todo,
             # No run of equal results continues across a change, and no run of polls across a wait.
-            "recent_calls": [] if changed else _course_calls_except(course, call),
+            "recent_calls": [] if changed else _recent_calls_except(course, call),
         }
     )
 
 
-def _course_calls_except(course: Course, call: Call) -> list[CallRecord]:
+def _recent_calls_except(course: Course, call: Call) -> list[CallRecord]:
     return [
         call_record
         for call_record in course.recent_calls
@@ -153,10 +153,10 @@ def _course_calls_except(course: Course, call: Call) -> list[CallRecord]:
     ]
 
 
-def _append_latest_result(results: list[str], mark: str) -> list[str]:
+def _add_to_result_window(results: list[str], mark: str) -> list[str]:
     return [*[other for other in results if other != mark], mark][-MAX_SEEN:]
 
 
-def _add_course_poll_result(polled: dict[str, str], key: str, result: str) -> dict[str, str]:
+def _add_poll_result(polled: dict[str, str], key: str, result: str) -> dict[str, str]:
     others = {other: last for other, last in polled.items() if other != key}
     return dict([*others.items(), (key, result)][-MAX_POLLED:])

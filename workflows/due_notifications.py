@@ -62,7 +62,7 @@ def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notifi
     for run in project.running.values() if project.waiting is None else ():
         stands = None
         if run.last_report.waiting and run.person_wait:
-            stands = project_status.project_job_wait_status(project, run)
+            stands = project_status.person_wait_status(project, run)
         since = str(run.person_wait.since) if run.person_wait else ""
         notifications += _waiting_notification(
             draft, stands, run.job, title=project.title, since=since

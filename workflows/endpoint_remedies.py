@@ -91,7 +91,7 @@ def _contains_any(text: str, words: tuple[str, ...]) -> bool:
     return any(word in text for word in words)
 
 
-def has_never_called(job: JobRecord) -> bool:
+def is_endpoint_without_calls(job: JobRecord) -> bool:
     """Whether every reply since the start was text."""
     return not job.usage.tool_calls and not job.calls and job.usage.model_calls >= LEAST_REPLIES
 
@@ -102,12 +102,12 @@ def wait_with_remedy(waiting: WaitState, job: JobRecord) -> WaitState:
         return waiting
     helps = endpoint_remedy(waiting.message) or f"{ANOTHER}, model.base_url another address"
     remedy = f"{waiting.remedy} What may help: {helps}."
-    if has_never_called(job):
+    if is_endpoint_without_calls(job):
         remedy = f"{remedy} {NO_CALL}"
     return waiting.model_copy(update={"remedy": remedy})
 
 
-def never_calls_wait(issue: str) -> WaitState:
+def endpoint_without_calls_wait(issue: str) -> WaitState:
     """Return how a job waits whose model never calls tools, which no rewind changes."""
     return WaitState(
         reason="endpoint", message=f"{issue} None has since the start.", remedy=NO_CALL

@@ -14,9 +14,9 @@ from __future__ import annotations
 from protocol.handoffs import SETUP, FeatureEntry
 from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
 from protocol.project_requests import ChildWork
-from protocol.proof import AcceptedRun, Proof, proof_command_in_repository
+from protocol.proof import AcceptedRun, Proof, proof_command_without_cd
 from protocol.short_text import one_line
-from workflows.project_moves import AssignJob, EndProject, Move, WaitForJobs, assign_job
+from workflows.project_moves import AssignJob, EndProject, Move, WaitForJobs, assign_project_job
 from workflows.project_units import (
     block_project_unit,
     remaining_unit_findings,
@@ -219,7 +219,7 @@ def _assign_initializer(project: ProjectRecord) -> AssignJob:
     commands = "; ".join(f"{check}: `{each.command}`" for check, each in fixed.items())
     tests = "" if {"unit", "api", "db"} <= fixed.keys() else COMMANDS.format()
     tests += SETTLED.format(commands=commands) if fixed else ""
-    return assign_job(
+    return assign_project_job(
         project,
         SETUP,
         "initializer",
@@ -234,7 +234,7 @@ def _assign_initializer(project: ProjectRecord) -> AssignJob:
 
 
 def _assign_feature_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
-    return assign_job(
+    return assign_project_job(
         project,
         feature.id,
         "coder",
@@ -273,7 +273,7 @@ def _earlier_features(project: ProjectRecord) -> list[str]:
 
 def _assign_feature_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
     tools = {**PROOF, **project.start.proof}
-    return assign_job(
+    return assign_project_job(
         project,
         feature.id,
         "tester",
@@ -318,7 +318,7 @@ def _feature_from_report(project: ProjectRecord, entry: FeatureEntry) -> Feature
     named = {**entry.tests, **start.tests}
     tests = {
         check: named[check].model_copy(
-            update={"command": proof_command_in_repository(named[check].command, start.product)}
+            update={"command": proof_command_without_cd(named[check].command, start.product)}
         )
         for check in entry.checks
         if check in named

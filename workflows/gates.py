@@ -75,7 +75,7 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
             "This todo is done by calling job_complete, which ends the job; if there is still work "
             "to do, hand it over with todo_write."
         )
-    outcome = _purpose_after_handover_gate(state, facts, limits)
+    outcome = _handover_refusal_or_purpose(state, facts, limits)
     return NextPhase(outcome, completes) if isinstance(outcome, str) else outcome
 
 
@@ -95,24 +95,24 @@ def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refus
     remaining = [todo for todo in phase.open_todos if todo not in completes]
     # There is work again before the end, so verification comes up with the next end.
     if remaining and not last:
-        todo_texts = "; ".join(_open_todo_text(todo) for todo in remaining)
+        todo_texts = "; ".join(_gate_todo_text(todo) for todo in remaining)
         return Refusal(
             "The next list is handed over. The phase is over once these todos are done as well: "
             f"{todo_texts}. Do them and call todo_complete for each."
         )
-    outcome = _purpose_after_handover_gate(state, facts, limits)
+    outcome = _handover_refusal_or_purpose(state, facts, limits)
     if isinstance(outcome, Refusal):
         return outcome
     return NextPhase(outcome, tuple(todo.id for todo in completes))
 
 
-def _open_todo_text(todo: Todo) -> str:
+def _gate_todo_text(todo: Todo) -> str:
     """Return `2. Bring workspace.md up to date (no change of workspace.md was seen)`."""
     unseen_change = f" (no change of {todo.updates} was seen in this phase)" if todo.updates else ""
     return f"{todo.id}. {one_line(todo.content.rstrip('.'), 80)}{unseen_change}"
 
 
-def _purpose_after_handover_gate(
+def _handover_refusal_or_purpose(
     state: JobState, facts: GateFacts, limits: JobLimits
 ) -> Refusal | Purpose:
     """Return what follows a strategic phase whose todos are done, from its plan and list."""
@@ -145,7 +145,7 @@ def _purpose_after_handover_gate(
     least = fewest_todos(phase.purpose, facts.plan_phases, limits.min_todos)
     if facts.todos_file == "missing" and phase.purpose != "bootstrap":
         return _refuse_handover_without_list(facts, least, limits.max_todos) or "final"
-    return _check_todos(facts, least, limits.max_todos, known) or "work"
+    return _check_handover_todos(facts, least, limits.max_todos, known) or "work"
 
 
 def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
@@ -158,7 +158,7 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     """
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
-    refusal = _refuse_gate_if_unfinished(state, facts, rewinds) or _refuse_unplanned(
+    refusal = _refuse_unfinished_work(state, facts, rewinds) or _refuse_unplanned(
         state, facts, rewinds
     )
     if wrong := _delivery_problems(facts):
@@ -206,7 +206,7 @@ def _delivery_problems(facts: GateFacts) -> list[str]:
     return problems
 
 
-def _refuse_gate_if_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+def _refuse_unfinished_work(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
     """Refuse if plan, scope or refused writes are open, whatever the call says."""
     if unread := _refuse_unreadable_plan(facts):
         return unread
@@ -218,14 +218,14 @@ def _refuse_gate_if_unfinished(state: JobState, facts: GateFacts, rewinds: int) 
         return Refusal(f"{_open_work_at_gate(facts, [])} {TICK} Then call job_complete again.")
     if not rewinds:
         return Refusal(
-            f"{_open_work_at_gate(facts, open_items)} {_way_out_of_gate(facts, open_items)} "
+            f"{_open_work_at_gate(facts, open_items)} {_refusal_advice(facts, open_items)} "
             f"{GIVING_UP}"
         )
     if facts.unexplained_phases or facts.unexplained_items or facts.unexplained_writes:
         named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
         named += facts.unexplained_items + facts.unexplained_writes
         return Refusal(
-            f"{_open_work_at_gate(facts, open_items)} {_way_out_of_gate(facts, open_items)} "
+            f"{_open_work_at_gate(facts, open_items)} {_refusal_advice(facts, open_items)} "
             f"What cannot be "
             "done needs an entry of its own in `unresolved`, with its id and the reason: "
             f"{'; '.join(named)}."
@@ -288,7 +288,7 @@ def _open_work_at_gate(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     return f"{', and '.join(parts)}."
 
 
-def _way_out_of_gate(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
+def _refusal_advice(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     """Return what closes the open work: boxes for phases, and items that came from the plan."""
     if facts.plan_open or facts.refused_writes or any(item.source == "plan" for item in items):
         return TICK_OR_NAME
@@ -304,7 +304,9 @@ def _gate_item_names(items: Sequence[ScopeItem]) -> list[str]:
     return [*named, f"and {more} more"] if more > 0 else named
 
 
-def _check_todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Refusal | None:
+def _check_handover_todos(
+    facts: GateFacts, least: int, most: int, items: set[str]
+) -> Refusal | None:
     """Return what is wrong with the list in `todos.yaml`."""
     if facts.todos_file == "missing":
         over = "" if facts.plan_open else " If all of the plan is done, call job_complete instead."

@@ -17,7 +17,7 @@ from workflows.project_moves import (
     Move,
     ParkProject,
     WaitForJobs,
-    assign_job,
+    assign_project_job,
 )
 from workflows.project_units import (
     block_project_unit,
@@ -66,11 +66,11 @@ def next_moves(project: ProjectRecord) -> list[Move]:
             return [WaitForJobs()]
         if project.planning_attempts >= project.start.attempts:
             return [ParkProject(f"The manager has not managed: {' '.join(project.findings)[:800]}")]
-        return [_assign_manager(project)]
+        return [_assign_group_manager(project)]
     busy = {run.unit for run in project.running.values()}
     due = [group for group in _wave_groups(project) if not group.settled and group.id not in busy]
     room = max(0, project.start.parallel - len(project.running))
-    moves: list[Move] = [_assign_worker(project, group) for group in due[:room]]
+    moves: list[Move] = [_assign_group_worker(project, group) for group in due[:room]]
     return moves or [WaitForJobs()]
 
 
@@ -93,7 +93,7 @@ def settle_job(
     if group is None:
         project.findings = remaining_unit_findings(ended, why, project.findings)
         if work and work.routing and not why:
-            _take_routing(project, work.routing)
+            _apply_group_routing(project, work.routing)
         return ""
     remember_unit_fork_point(group, ended)
     if work:
@@ -149,7 +149,7 @@ def routing_frame_of_groups(project: ProjectRecord) -> RoutingFrame:
     )
 
 
-def _take_routing(project: ProjectRecord, routing: Routing) -> None:
+def _apply_group_routing(project: ProjectRecord, routing: Routing) -> None:
     reasons = {item.id: item.reason for item in routing.drop}
     again = {item for group in routing.groups for item in group.items}
     for item in project.scope:
@@ -187,7 +187,7 @@ def _retry_or_block_group(project: ProjectRecord, group: Group, why: list[str]) 
     _end_wave(project)
 
 
-def _assign_manager(project: ProjectRecord) -> AssignJob:
+def _assign_group_manager(project: ProjectRecord) -> AssignJob:
     text = COMPARE if project.groups else DIVIDE
     task = text.format(
         folder=project.start.product,
@@ -196,7 +196,7 @@ def _assign_manager(project: ProjectRecord) -> AssignJob:
     )
     if not project.groups:
         task += f"\n\nThe scope:\n{_group_items_text(project.scope)}"
-    return assign_job(
+    return assign_project_job(
         project,
         SCOPE,
         "manager",
@@ -209,7 +209,7 @@ def _assign_manager(project: ProjectRecord) -> AssignJob:
     )
 
 
-def _assign_worker(project: ProjectRecord, group: Group) -> AssignJob:
+def _assign_group_worker(project: ProjectRecord, group: Group) -> AssignJob:
     of_group = _group_items(project, group)
     task = WORK.format(
         id=group.id,
@@ -218,7 +218,7 @@ def _assign_worker(project: ProjectRecord, group: Group) -> AssignJob:
         task=group.task,
         items=_list_group_items([item.text[:200] for item in of_group]),
     )
-    return assign_job(
+    return assign_project_job(
         project,
         group.id,
         "worker",

@@ -99,7 +99,7 @@ def use_guard_bypass(job: JobRecord, guard: str, what: str, path: str | None = N
 
 
 @contextmanager
-def restoring_bypasses(job: JobRecord, before: dict[str, str]) -> Iterator[None]:
+def restoring_guard_bypasses(job: JobRecord, before: dict[str, str]) -> Iterator[None]:
     """Restore bypasses if the phase or job that guards let pass does not end.
 
     The guards will be asked again, so the bypasses used since `before` hold again.

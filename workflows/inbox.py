@@ -47,7 +47,7 @@ class Inbox:
         try:
             payload = self.read(signal, values)
         except InvalidPayload as refusal:
-            self.refuse(f"{refusal}{_sender_note(values)}")
+            self.refuse(f"{refusal}{_signal_sender_note(values)}")
             return
         received = ReceivedSignal(signal=signal, payload=payload, at=at)
         payloads = "".join(str(other.payload) for other in (*self.signals, received)).encode()
@@ -91,7 +91,7 @@ class Inbox:
         return self.has_cancel()
 
 
-def _sender_note(values: tuple[Any, ...]) -> str:
+def _signal_sender_note(values: tuple[Any, ...]) -> str:
     """Return ` (sent by ada@host)`, or empty if the payload names no sender."""
     by = values[0].get("by") if len(values) == 1 and isinstance(values[0], dict) else None
     return f" (sent by {one_line(by, MOST_SENDER)})" if isinstance(by, str) and by else ""

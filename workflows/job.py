@@ -12,7 +12,7 @@ Each arrow between two phases is a gate: the phase ends only if its gate passes.
     final        strategic   every item is covered: verifies the result and calls `job_complete`
 
 `Job` owns a job's life: it handles signals, takes one step, publishes the status, and continues as
-new when the history is long. `PhaseLoop` owns the rhythm: a step runs the next tool call of the
+new when the history is long. `JobLoop` owns the rhythm: a step runs the next tool call of the
 current reply, or requests a reply from the model (`job.step` counts replies). A step counts only
 once its checkpoint is known: the record changes after the activity, never before, so a step that is
 given up half way leaves nothing behind.
@@ -68,7 +68,7 @@ from workflows import (
     tool_rules,
     traces,
 )
-from workflows.activity_calls import StepInterrupted, activity_position_fields
+from workflows.activity_calls import StepInterrupted, position_request_fields
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import (
     Cancellation,
@@ -85,7 +85,7 @@ from workflows.job_display import JobDisplay
 from workflows.job_recovery import JobRecovery
 from workflows.job_signals import JobSignals
 from workflows.job_steps import JobSteps
-from workflows.learning_notes import reflect_for_learning, store_learning_traces
+from workflows.learning_notes import note_failure_reflection, store_learning_traces
 from workflows.phase_judge import PhaseJudge
 from workflows.run_share import covers_needs, take_share, wait_for_share
 from workflows.signal_receiver import SignalReceiver
@@ -119,7 +119,7 @@ class Job(SignalReceiver):
         job.run_id = workflow.info().run_id
         self._display = JobDisplay(job, self._steps, self.inbox, self._continuation)
         self._display.last_report = self._start.last_report
-        self._loop = PhaseLoop(job, self._steps, self.inbox)
+        self._loop = JobLoop(job, self._steps, self.inbox)
         self._recovery = JobRecovery(job, self._steps, self.inbox, self._display)
         self._signals = JobSignals(
             job, self._steps, self.inbox, phases=self._loop, recovery=self._recovery
@@ -230,7 +230,7 @@ class Job(SignalReceiver):
                 self.inbox.signals.remove(received)
             if covers_needs(job):
                 job.waiting = None
-            if job.pausing and acts.is_pause_signal_due(job):
+            if job.pausing and acts.is_pause_due(job):
                 with suppress(StepInterrupted):
                     await self._steps.run_interruptible(
                         self._signals.pause_job(job.pausing), self.inbox.has_cancel
@@ -294,7 +294,7 @@ class Job(SignalReceiver):
         )
 
 
-class PhaseLoop:
+class JobLoop:
     """The rhythm of a job: replies, their tool calls, and the gates at the ends of phases."""
 
     def __init__(self, job: JobRecord, steps: JobSteps, inbox: Inbox) -> None:
@@ -310,7 +310,7 @@ class PhaseLoop:
         """Run the next call of the current reply, or request a reply from the model."""
         job = self._job
         if lesson := job.inherited_failure:
-            await reflect_for_learning(job, self._steps, self._inbox.notice, lesson)
+            await note_failure_reflection(job, self._steps, self._inbox.notice, lesson)
             job.inherited_failure = ""
         elif job.review:
             await self._completion.continue_review(job.review)
@@ -403,8 +403,10 @@ class PhaseLoop:
         elif why := job.refused_replies.get(job.step):
             await calls.deny_call(call, "reply", why)
         elif route is None:
-            await calls.deny_call(call, "tools", tool_rules.unknown_tool_answer(call.tool, offered))
-        elif why := tool_rules.phase_rule(route, kind):
+            await calls.deny_call(
+                call, "tools", tool_rules.unknown_tool_refusal(call.tool, offered)
+            )
+        elif why := tool_rules.phase_tool_rule(route, kind):
             await calls.deny_call(call, "phase", why)
         elif call.tool in text_replies.COUNTED and job.failed_call:
             await calls.hold_back_call(call, route, job.failed_call)
@@ -440,7 +442,7 @@ class PhaseLoop:
         before = job.bypasses
         if await self._calls.refused_by_guards(call, route, ["todo_complete", "phase_end"]):
             return
-        with guards.restoring_bypasses(job, before):
+        with guards.restoring_guard_bypasses(job, before):
             if await self._judge.refuses_end(call, route):
                 return
             if current := job.state.phase.current:
@@ -471,7 +473,7 @@ class PhaseLoop:
         elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
             job.add_correction(text_replies.BY_CALL)
         elif not await self._refused_by_phase_guards(before):
-            with guards.restoring_bypasses(job, before):
+            with guards.restoring_guard_bypasses(job, before):
                 await self.change_phase(outcome.purpose, completes=list(outcome.completes))
             return
         job.end_tried_step = job.step
@@ -517,22 +519,22 @@ class PhaseLoop:
         before = job.bypasses
         if await self._calls.refused_by_guards(call, route, []):
             return
-        with guards.restoring_bypasses(job, before):
-            await reflect_for_learning(job, self._steps, self._inbox.notice, "", job.next_call)
+        with guards.restoring_guard_bypasses(job, before):
+            await note_failure_reflection(job, self._steps, self._inbox.notice, "", job.next_call)
             await self.change_phase("rewind", outcome="rewound", call=job.next_call)
 
     async def _rewind_stuck_phase(self, issue: str) -> None:
         """Rewind the phase because the job is stuck and its last turn to recover has passed."""
         job = self._job
-        if endpoint_remedies.has_never_called(job):
-            job.waiting = endpoint_remedies.never_calls_wait(issue)
+        if endpoint_remedies.is_endpoint_without_calls(job):
+            job.waiting = endpoint_remedies.endpoint_without_calls_wait(issue)
             return
         if job.rewinds >= job.limits.rewinds:
             job.waiting = activity_failures.REWINDS.model_copy(
                 update={"message": f"{issue} The job has used up its rewinds."}
             )
             return
-        await reflect_for_learning(job, self._steps, self._inbox.notice, issue)
+        await note_failure_reflection(job, self._steps, self._inbox.notice, issue)
         await self.change_phase("rewind", outcome="rewound", issue=issue)
         self._inbox.notice(f"stuck: went back. {issue}")
 
@@ -544,7 +546,7 @@ class PhaseLoop:
         await self._steps.give_up_task(job)
         rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
-            **activity_position_fields(job),
+            **position_request_fields(job),
             number=job.last_phase + 1,
             purpose=purpose,
             rewinds=rewinds,
@@ -560,7 +562,7 @@ class PhaseLoop:
             request.summary = False
             self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
         reply = await self._steps.run_transition(job, request)
-        self._note_outcome(ended, request, reply.issue)
+        self._trace_phase_outcome(ended, request, reply.issue)
         for dropped in questions.drop_questions(job):
             self._inbox.notice(dropped)
         job.advance_to(reply.commit, reply.at)
@@ -569,14 +571,14 @@ class PhaseLoop:
         job.phases[request.number] = reply.commit
         job.context = reply.context
         job.add_usage(reply.usage)
-        not_run = text_replies.calls_not_run(job, request.call)
+        not_run = text_replies.skipped_calls_note(job, request.call)
         job.begin_phase()
         job.correction = not_run
         self._inbox.notice_moved_aside(reply.moved_aside)
         for remark in reply.remarks:
             self._inbox.notice(remark)
 
-    def _note_outcome(self, ended: Phase, request: TransitionRequest, issue: str) -> None:
+    def _trace_phase_outcome(self, ended: Phase, request: TransitionRequest, issue: str) -> None:
         """Record a failed attempt, and a success after it."""
         job = self._job
         if request.outcome == "rewound":

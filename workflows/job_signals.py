@@ -88,7 +88,7 @@ class JobSignals:
         else:
             if received.signal in ("approve", "deny"):
                 decided = self._job.approvals[-1]
-                act.did, act.detail = questions.answered_approval_words(decided)
+                act.did, act.detail = questions.approval_decision_words(decided)
                 act.id = decided.id
             self._inbox.notice(act.line)
         acts.keep_act(self._job, act)
@@ -107,7 +107,7 @@ class JobSignals:
             job.pausing = None
             job.paused_from = job.waiting.reason if job.waiting else None
             job.waiting = activity_failures.paused_activity_wait(
-                received.by, acts.calls_left_at_signal(job)
+                received.by, acts.describe_calls_left(job)
             )
 
     async def show_folder(self) -> None:
@@ -173,11 +173,11 @@ class JobSignals:
             state = "paused" if self._is_paused else "about to pause"
             self._refuse(received, f"the job is {state} already")
             return ""
-        if acts.is_pause_signal_due(job):
+        if acts.is_pause_due(job):
             await self.pause_job(received)
             return ""
         job.pausing = received
-        return f"it takes effect after the calls under way. {acts.calls_left_at_signal(job)}"
+        return f"it takes effect after the calls under way. {acts.describe_calls_left(job)}"
 
     async def _resume(self, received: ReceivedSignal) -> str:
         job, settings = self._job, received.payload.get("set")
@@ -213,7 +213,7 @@ class JobSignals:
     async def _set_limits(self, received: ReceivedSignal) -> str:
         job = self._job
         payload = {key: value for key, value in received.payload.items() if key != "by"}
-        limits = budget.changed_limits(job.limits, job.model, payload)
+        limits = budget.limits_after_signal(job.limits, job.model, payload)
         if isinstance(limits, str):
             self._refuse(received, limits)
             return ""

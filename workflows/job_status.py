@@ -25,7 +25,7 @@ MARKS = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"
 def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
     """Return the answer to the query, to which `starter.py show --json` adds some fields."""
     phase = job.state.phase
-    approval = questions.approval_at_hand(job)
+    approval = questions.current_approval(job)
     return {
         "agent": job.agent,
         "model": job.model,
@@ -43,7 +43,7 @@ def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         },
         "plan": {"position": phase.plan_position, "total": phase.plan_total},
         "todos": [
-            {"id": todo.id, "content": todo.content, "status": _job_status_of_todo(job, todo)}
+            {"id": todo.id, "content": todo.content, "status": _todo_status_word(job, todo)}
             for todo in phase.todos
         ],
         "step": job.step,
@@ -106,7 +106,7 @@ def preparing_job_status_memo(known: dict[str, str], word: str, state: str) -> d
     return {**fields, "status": word, "state": state[: MOST_STATE - MOST_KNOWN * len(fields)]}
 
 
-def preparing_job_status_markdown(waiting: WaitState, notices: list[str]) -> str:
+def preparing_job_markdown(waiting: WaitState, notices: list[str]) -> str:
     """Return Temporal Web's current details of a start that waits."""
     return "\n".join(
         [
@@ -126,7 +126,7 @@ def job_status_markdown(job: JobRecord, notices: list[str]) -> str:
         lines += [*markdown_code_block(job.waiting.about), ""] if job.waiting.about else []
     if job.timer:
         lines += [f"The agent waits until {_job_status_timer(job.timer)}.", ""]
-    lines += _status_todo_lines(job)
+    lines += _job_status_phase_lines(job)
     lines += [
         "",
         f"Steps {job.step} · {markdown.markdown_usage_line(job.usage)} · rewinds {job.rewinds} · "
@@ -147,7 +147,7 @@ def job_status_markdown(job: JobRecord, notices: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _status_todo_lines(job: JobRecord) -> list[str]:
+def _job_status_phase_lines(job: JobRecord) -> list[str]:
     """Return the running phase with its list."""
     phase = job.state.phase
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
@@ -158,7 +158,7 @@ def _status_todo_lines(job: JobRecord) -> list[str]:
     # have no padding, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
-        word, text = _job_status_of_todo(job, todo), markdown.markdown_table_cell(todo.content)
+        word, text = _todo_status_word(job, todo), markdown.markdown_table_cell(todo.content)
         shown = f"**{text}**" if word == "current" else text
         shown += " (not needed)" if word == "not needed" else ""
         lines.append(
@@ -245,7 +245,7 @@ def _job_status_timer(timer: WaitTimer) -> str:
     return datetime.fromtimestamp(timer.ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _job_status_of_todo(job: JobRecord, todo: Todo) -> str:
+def _todo_status_word(job: JobRecord, todo: Todo) -> str:
     if todo.done:
         return "completed"
     if not todo.needed:

@@ -57,9 +57,9 @@ from workflows import activity_table as table
 from workflows import acts, budget, text_replies
 from workflows.activity_calls import (
     ActivityCalls,
-    activity_checkpoint_fields,
-    activity_position_fields,
     activity_summary,
+    checkpoint_request_fields,
+    position_request_fields,
 )
 from workflows.activity_failures import StepFailed
 
@@ -75,7 +75,7 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(table.PREPARE, request, what, seconds=seconds)
 
     async def model_call(self, job: JobRecord) -> ModelReply:
-        request = ModelRequest(**{**activity_position_fields(job), "step": job.step + 1})
+        request = ModelRequest(**{**position_request_fields(job), "step": job.step + 1})
         parts = (job.person_edits, job.next_correction, budget.limits_running_low(job))
         if text := "\n".join(filter(None, parts)):
             request.correction = text
@@ -93,7 +93,7 @@ class JobSteps(ActivityCalls):
     async def ask_helper(self, job: JobRecord, helper: Helper, *, last: bool) -> HelperReply:
         """Request one reply of a helper."""
         request = HelperRequest(
-            **activity_position_fields(job), call=helper.call, number=helper.replies
+            **position_request_fields(job), call=helper.call, number=helper.replies
         )
         request.tree = helper.tree
         if last:
@@ -109,7 +109,7 @@ class JobSteps(ActivityCalls):
     async def compact_context(self, job: JobRecord, *, hard: bool = False) -> CompactReply:
         """Compact the context; `hard` if the endpoint said that it is too long."""
         limit = job.context_limit
-        request = CompactRequest(**activity_position_fields(job), limit=limit)
+        request = CompactRequest(**position_request_fields(job), limit=limit)
         if hard:
             request.hard, request.limit = True, min(limit, job.context)
         return await self.run_activity(
@@ -204,7 +204,7 @@ class JobSteps(ActivityCalls):
         )
 
     async def show_call(self, job: JobRecord) -> ShowCallReply:
-        request = ShowCallRequest(**activity_position_fields(job), call=job.next_call)
+        request = ShowCallRequest(**position_request_fields(job), call=job.next_call)
         return await self.run_activity(
             table.SHOW_CALL, request, activity_summary(job, "ask a person")
         )
@@ -212,7 +212,7 @@ class JobSteps(ActivityCalls):
     async def store_traces(self, job: JobRecord, handed: list[Trace]) -> StoreTracesReply:
         """Store the job's traces; the store takes each once."""
         request = StoreTracesRequest(
-            **activity_checkpoint_fields(job),
+            **checkpoint_request_fields(job),
             agent=job.agent,
             task=job.title,
             project=job.project,
@@ -229,29 +229,29 @@ class JobSteps(ActivityCalls):
         self, job: JobRecord, remarks: list[Remark], items: list[str]
     ) -> RemarksReply:
         """Write people's remarks into the job's instructions."""
-        request = RemarksRequest(**activity_position_fields(job), remarks=remarks, items=items)
+        request = RemarksRequest(**position_request_fields(job), remarks=remarks, items=items)
         return await self.run_activity(
             table.KEEP_REMARKS, request, activity_summary(job, "a person speaks")
         )
 
     async def find_checkpoint(self, job: JobRecord) -> RecoverReply:
         candidates = [*job.recent_checkpoints[::-1], *list(job.phases.values())[::-1]]
-        request = RecoverRequest(**activity_checkpoint_fields(job), candidates=candidates)
+        request = RecoverRequest(**checkpoint_request_fields(job), candidates=candidates)
         return await self.run_activity(table.FIND_CHECKPOINT, request, "look for a checkpoint")
 
     async def show_folder(self, job: JobRecord) -> FolderReply:
         return await self.run_activity(
-            table.SHOW_FOLDER, JobPosition(**activity_position_fields(job)), "show the folder"
+            table.SHOW_FOLDER, JobPosition(**position_request_fields(job)), "show the folder"
         )
 
     async def take_folder(self, job: JobRecord, by: str) -> ImportReply:
-        request = TakeFolderRequest(**activity_position_fields(job), by=by)
+        request = TakeFolderRequest(**position_request_fields(job), by=by)
         return await self.run_activity(table.TAKE_FOLDER, request, "take the folder")
 
     async def set_model(self, job: JobRecord, settings: dict[str, Any]) -> SetModelReply:
         return await self.run_activity(
             table.SET_MODEL,
-            SetModelRequest(**activity_position_fields(job), set=settings),
+            SetModelRequest(**position_request_fields(job), set=settings),
             activity_summary(job, "settings of the model"),
         )
 
@@ -260,7 +260,7 @@ class JobSteps(ActivityCalls):
     ) -> None:
         """Leave details in `errors/` for people; failure does not matter."""
         request = WriteErrorRequest(
-            **activity_position_fields(job), text=f"{waiting.message}\n\n{waiting.remedy}\n"
+            **position_request_fields(job), text=f"{waiting.message}\n\n{waiting.remedy}\n"
         )
         if job.next_call < len(job.calls):
             request.call = job.next_call
@@ -272,7 +272,7 @@ class JobSteps(ActivityCalls):
             )
 
     def _tool_request(self, job: JobRecord, refusal: str | None) -> ToolRequest:
-        request = ToolRequest(**activity_position_fields(job), call=job.next_call)
+        request = ToolRequest(**position_request_fields(job), call=job.next_call)
         if refusal:
             request.refusal = refusal[:2000]
         elif job.bypasses:
@@ -282,7 +282,7 @@ class JobSteps(ActivityCalls):
     # Ends of phases and jobs
 
     async def read_gate_facts(self, job: JobRecord) -> GateFactsReply:
-        request = FactsRequest(**activity_position_fields(job))
+        request = FactsRequest(**position_request_fields(job))
         if job.next_call < len(job.calls):
             request.call = job.next_call
         # The last todo's `done_when` may be a command, for which its own route has the time.
@@ -297,7 +297,7 @@ class JobSteps(ActivityCalls):
     ) -> EndingVerdict:
         """Ask the guards of the current call, which the workflow acts on."""
         request = EndingRequest(
-            **activity_position_fields(job),
+            **position_request_fields(job),
             points=points,
             approved=approved,
             bypass=list(job.bypasses),
@@ -327,7 +327,7 @@ class JobSteps(ActivityCalls):
             # The call that ends the job is part of the result, which is written before it counts.
             used.tool_calls += 1
         request = CloseRequest(
-            **activity_position_fields(job),
+            **position_request_fields(job),
             status=outcome,
             acts=acts.acts_in_phase(job),
             phases=job.last_phase,
@@ -341,7 +341,7 @@ class JobSteps(ActivityCalls):
     async def publish_branch(self, job: JobRecord, call: int) -> BranchResult:
         """Push the job's work as a branch, once."""
         request = PublishRequest(
-            **activity_position_fields(job), call=call, starts=job_phase_starts(job)
+            **position_request_fields(job), call=call, starts=job_phase_starts(job)
         )
         return await self.run_activity(
             table.PUBLISH_BRANCH, request, activity_summary(job, "publish")
@@ -351,7 +351,7 @@ class JobSteps(ActivityCalls):
         self, job: JobRecord, issue: str, call: int | None
     ) -> ReflectReply:
         """Reflect on a failed attempt; failure does not hold up the job."""
-        request = ReflectRequest(**activity_position_fields(job), issue=issue[:2000])
+        request = ReflectRequest(**position_request_fields(job), issue=issue[:2000])
         if call is not None:
             request.call = call
         return await self.run_activity(
@@ -363,7 +363,7 @@ class JobSteps(ActivityCalls):
 
     async def review_job(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:
         """Request one reply of the reviewer."""
-        request = ReviewRequest(**activity_position_fields(job), call=job.next_call, number=number)
+        request = ReviewRequest(**position_request_fields(job), call=job.next_call, number=number)
         if last:
             request.last = True
         return await self.run_activity(
@@ -376,7 +376,7 @@ class JobSteps(ActivityCalls):
     async def judge_phase(self, job: JobRecord) -> JudgeReply:
         """Ask the judge about the phase that the current call would end."""
         since = job.phases[job.state.phase.number]
-        request = JudgeRequest(**activity_position_fields(job), call=job.next_call, since=since)
+        request = JudgeRequest(**position_request_fields(job), call=job.next_call, since=since)
         return await self.run_activity(
             table.JUDGE_PHASE,
             request,

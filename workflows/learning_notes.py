@@ -51,7 +51,7 @@ async def store_learning_handoffs(
     return True
 
 
-async def reflect_for_learning(
+async def note_failure_reflection(
     job: JobRecord,
     steps: JobSteps,
     notice: Callable[[str], None],

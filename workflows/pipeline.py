@@ -6,7 +6,7 @@ from protocol.project import EndedJob, ProjectRecord, RunningJob, Stage
 from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.short_text import one_line
-from workflows.project_moves import AssignJob, EndProject, Move, WaitForJobs, assign_job
+from workflows.project_moves import AssignJob, EndProject, Move, WaitForJobs, assign_project_job
 from workflows.project_units import (
     block_project_unit,
     remaining_unit_findings,
@@ -86,7 +86,7 @@ def _assign_stage(project: ProjectRecord, stage: Stage) -> AssignJob:
     start = starts[stage.number]
     following = starts[stage.number + 1].agent if stage.number + 1 < len(starts) else ""
     details = {"deadline": start.deadline} if start.deadline else {}
-    return assign_job(
+    return assign_project_job(
         project,
         stage.id,
         start.agent,

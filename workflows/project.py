@@ -52,7 +52,13 @@ from workflows.forms import FORM_FIELDS, FORMS
 from workflows.learning_notes import store_learning_handoffs
 from workflows.project_children import ProjectChildren
 from workflows.project_display import ProjectDisplay
-from workflows.project_moves import AssignJob, EndProject, ParkProject, WaitForJobs, count_begun_job
+from workflows.project_moves import (
+    AssignJob,
+    EndProject,
+    ParkProject,
+    WaitForJobs,
+    count_project_job,
+)
 from workflows.project_signals import ProjectSignals
 from workflows.project_steps import ProjectSteps
 from workflows.project_units import (
@@ -277,7 +283,7 @@ class Project(SignalReceiver):
     async def _begin_child(
         self, project: ProjectRecord, move: AssignJob, part: dict[str, float]
     ) -> None:
-        count_begun_job(project, move)
+        count_project_job(project, move)
         self._form.mark_begun(project, move)
         if await self._children.begin(move, part):
             self._display.show_status()

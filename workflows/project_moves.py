@@ -49,7 +49,7 @@ class EndProject:
 Move = AssignJob | WaitForJobs | ParkProject | EndProject
 
 
-def assign_job(
+def assign_project_job(
     project: ProjectRecord,
     unit: str,
     role: str,
@@ -93,7 +93,7 @@ def assign_job(
     return AssignJob(unit, role, f"{project.id}.{handoff.id}", handoff, fork, **of_move)
 
 
-def count_begun_job(project: ProjectRecord, move: AssignJob) -> None:
+def count_project_job(project: ProjectRecord, move: AssignJob) -> None:
     """Count a new job."""
     name = f"{move.unit}-{move.role}"
     project.begun_jobs = {**project.begun_jobs, name: project.begun_jobs.get(name, 0) + 1}

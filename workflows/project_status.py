@@ -40,10 +40,10 @@ def current_project_wait(project: ProjectRecord) -> WaitState | None:
     runs = list(project.running.values())
     if not runs or project.ended_jobs or any(run.last_report.waiting is None for run in runs):
         return None
-    return project_job_wait_status(project, runs[0])
+    return person_wait_status(project, runs[0])
 
 
-def project_job_wait_status(project: ProjectRecord, run: RunningJob) -> WaitState:
+def person_wait_status(project: ProjectRecord, run: RunningJob) -> WaitState:
     """Return why a job waits, and what a person can do about it in a project."""
     report = run.last_report
     # A job knows only its share; raising it there would take budget from the others.
@@ -87,7 +87,7 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any
         "wave": project.wave,
         "units": project.result.units
         if project.result
-        else [project_unit_data(unit) for unit in project.units],
+        else [project_unit_status(unit) for unit in project.units],
         "running": [_running_project_job_status(run) for run in unended_project_runs(project)],
         "jobs": [
             *(summary.model_dump() for summary in project.job_summaries),
@@ -138,7 +138,7 @@ def preparing_project_status(inbox: Inbox, stands: WaitState | None) -> dict[str
     }
 
 
-def project_unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
+def project_unit_status(unit: Unit, most: int | None = None) -> dict[str, Any]:
     """Return a feature, group or stage for people and programs.
 
     Args:
@@ -153,11 +153,11 @@ def project_unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
         "status": unit.status,
         "attempts": unit.attempts,
         "reasons": reasons,
-        "history": [_unit_attempt_status(each, most) for each in unit.history],
+        "history": [_attempt_data(each, most) for each in unit.history],
         "commit": unit.merged,
     }
     if unit.status == "blocked":
-        data["unblock"] = blocked_unit_status_advice(unit)
+        data["unblock"] = unblock_unit_advice(unit)
     if isinstance(unit, Feature):
         data |= {"checks": unit.checks, "tested": unit.tested, "turn": unit.turn}
         data["tests"] = {check: each.command for check, each in unit.tests.items()}
@@ -170,14 +170,14 @@ def project_unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
     return data
 
 
-def _unit_attempt_status(attempt: Attempt, most: int | None) -> dict[str, Any]:
+def _attempt_data(attempt: Attempt, most: int | None) -> dict[str, Any]:
     data = attempt.model_dump(exclude_defaults=True)
     if most is not None and attempt.why:
         data["why"] = [shorten_to_start(" ".join(attempt.why), most)]
     return data
 
 
-def blocked_unit_status_advice(unit: Unit) -> str:
+def unblock_unit_advice(unit: Unit) -> str:
     """Return what a person can do about a blocked unit."""
     if not unit.job:
         return "None of its jobs made anything: mend what its reasons name and start it anew."
@@ -269,7 +269,7 @@ def _cut_project_result(
     return ProjectResult(
         status=status,
         summary=f"{reason + ': ' if reason else ''}{project_status_line(project)}, by {by}.",
-        units=[project_unit_data(unit, most) for unit in project.units],
+        units=[project_unit_status(unit, most) for unit in project.units],
         unresolved=unresolved,
         dropped=[f"{i.id}: {i.reason[:most]}" for i in project.scope if i.status == "dropped"],
         waits=project.waits,

@@ -114,7 +114,7 @@ class ProjectSteps(ActivityCalls):
             form=project.start.form,
             state=project.state,
             units=[
-                {**project_status.project_unit_data(unit), "task": unit.task}
+                {**project_status.project_unit_status(unit), "task": unit.task}
                 for unit in project.units
                 if unit.id in units
             ],

@@ -56,7 +56,7 @@ def question_time_left(job: JobRecord, now: float) -> float | None:
     until: int | None = None
     if reason == "clarification" and job.clarification.pending:
         until = job.clarification.pending.until
-    elif reason == "approval" and (approval := approval_at_hand(job)):
+    elif reason == "approval" and (approval := current_approval(job)):
         until = approval.until
     return None if until is None else max(1.0, until - now)
 
@@ -65,7 +65,7 @@ def answer_expired_question(job: JobRecord, now: float) -> str:
     """Use the default answer after the deadline; return a notice."""
     reason = job.waiting.reason if job.waiting else None
     job.waiting = None
-    if reason == "approval" and (approval := approval_at_hand(job)):
+    if reason == "approval" and (approval := current_approval(job)):
         return _expire_approval(job, approval, now)
     if not (question := job.clarification.pending):
         return "no question is open any more"
@@ -97,7 +97,7 @@ def _asker_name(question: Question) -> str:
 # Approval
 
 
-def approval_at_hand(job: JobRecord) -> Approval | None:
+def current_approval(job: JobRecord) -> Approval | None:
     """Return the request for approval of the current call, if there is one."""
     approval = job.approval
     return (
@@ -107,7 +107,7 @@ def approval_at_hand(job: JobRecord) -> Approval | None:
     )
 
 
-def request_approval(
+def open_approval_question(
     job: JobRecord, tool: str, shown: ShowCallReply, question: str, guard: str, now: float
 ) -> None:
     """Ask people whether the current call may run."""
@@ -169,7 +169,7 @@ def approval_denial_text(approval: Approval) -> str:
 
 def pending_question_reason(job: JobRecord) -> WaitReason | None:
     """Return what is needed from a person, whatever the job waits for."""
-    question, approval = job.clarification.pending, approval_at_hand(job)
+    question, approval = job.clarification.pending, current_approval(job)
     if question and question.answer is None:
         return "clarification"
     return "approval" if approval and approval.approved is None else None
@@ -177,7 +177,7 @@ def pending_question_reason(job: JobRecord) -> WaitReason | None:
 
 def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | None:
     """Record a person's answer; return the reason if it cannot be accepted."""
-    approval, question = approval_at_hand(job), job.clarification.pending
+    approval, question = current_approval(job), job.clarification.pending
     if received.signal == "answer":
         is_open = question is not None and question.answer is None
         open_id = question.id if question and is_open else None
@@ -196,7 +196,7 @@ def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -
         approval.approved = received.signal == "approve"
         approval.reason = received.payload.get("reason", "")
         approval.by = received.payload.get("by", "")
-        _record_answered_approval(job, approval, now)
+        _record_approval_decision(job, approval, now)
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         verdict = "approved" if approval.approved else "denied"
         happened = f"{received.payload.get('by') or 'A person'} {verdict} {approval.tool}: {named}"
@@ -224,14 +224,14 @@ def answered_approval_line(approval: Approval) -> str:
     new=b.md`.
     """
     when = datetime.fromtimestamp(approval.decided or 0, UTC)
-    did, detail = answered_approval_words(approval)
+    did, detail = approval_decision_words(approval)
     who = f"{approval.by or 'a person'} {did} ({approval.id})"
     if approval.expired:
         who = f"nobody approved {approval.tool} ({approval.id}) in time, it was denied"
     return f"{who} at {when:%Y-%m-%d %H:%M:%S} UTC: {detail}"
 
 
-def answered_approval_words(approval: Approval) -> tuple[str, str]:
+def approval_decision_words(approval: Approval) -> tuple[str, str]:
     """Return `approved move_file` and `old=a.md, new=b.md. Reason: fine`."""
     named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
     reason = "" if approval.expired else approval.reason
@@ -239,7 +239,7 @@ def answered_approval_words(approval: Approval) -> tuple[str, str]:
     return did, f"{named}. Reason: {reason}" if reason else named
 
 
-def _record_answered_approval(job: JobRecord, approval: Approval, now: float) -> None:
+def _record_approval_decision(job: JobRecord, approval: Approval, now: float) -> None:
     """Record who decided what, and when, after the call has run or was refused."""
     approval.decided = int(now)
     cut = {name: one_line(value, MOST_ARGUMENT) for name, value in approval.arguments.items()}
@@ -258,7 +258,7 @@ def _expire_approval(job: JobRecord, approval: Approval, now: float) -> str:
     approval.approved, approval.expired = False, True
     hours = f"{job.limits.approve_hours:g} hours" if job.limits.approve_hours else "time"
     approval.reason = f"nobody approved it within {hours}"
-    _record_answered_approval(job, approval, now)
+    _record_approval_decision(job, approval, now)
     traces.note_trace(
         job,
         "decision",
@@ -277,7 +277,7 @@ def drop_questions(job: JobRecord) -> list[str]:
     if question := job.clarification.pending:
         job.clarification.pending = None
         notices.append(f"the question {question.id} was dropped: {question.question}")
-    if (approval := approval_at_hand(job)) and approval.approved is None:
+    if (approval := current_approval(job)) and approval.approved is None:
         notices.append(f"the request {approval.id} to approve {approval.tool} was dropped")
     job.approval = None
     return notices

@@ -147,7 +147,7 @@ class StartProcedure:
     def _show_waiting(self) -> None:
         assert self.waiting
         workflow.set_current_details(
-            job_status.preparing_job_status_markdown(self.waiting, self._inbox.notices)
+            job_status.preparing_job_markdown(self.waiting, self._inbox.notices)
         )
         word = f"waiting: {self.waiting.reason}"
         workflow.upsert_memo(

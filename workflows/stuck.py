@@ -114,7 +114,7 @@ def stuck_phase_refusal(course: Course, tool: str, todo: int) -> str | None:
     """Return why a narrowed phase does not accept the call, or None."""
     if not course.narrowed_issue or tool in ACCEPTED:
         return None
-    return f"{tool[:60]} is not accepted now. {_stuck_last_turn_text(course.narrowed_issue, todo)}"
+    return f"{tool[:60]} is not accepted now. {_last_turn_advice(course.narrowed_issue, todo)}"
 
 
 def overdue_stuck_rewind(course: Course, step: int) -> str | None:
@@ -133,12 +133,12 @@ def _judge_stuck_pattern(
     if count < allowed.then:
         return Nudge(row.name, issue, advice) if count % allowed.nudge == 0 else None
     if row.then == "rewind":
-        return Narrow(row.name, issue, advice, _stuck_last_turn_text(issue, todo))
+        return Narrow(row.name, issue, advice, _last_turn_advice(issue, todo))
     waiting = WaitState(reason=row.then, message=issue, remedy=_REMEDIES[row.then])
     return Wait(row.name, issue, advice, waiting)
 
 
-def _stuck_last_turn_text(issue: str, todo: int) -> str:
+def _last_turn_advice(issue: str, todo: int) -> str:
     return (
         f"{issue} In this reply only todo_rewind and todo_complete are accepted: call "
         f"todo_complete if todo {todo} is done, else todo_rewind with what stands in the way. "

@@ -68,7 +68,7 @@ def failed_call_in_reply(call: Call, why: str) -> str:
     return f"{named} before it failed ({one_line(why.rstrip('.'), LONGEST)})"
 
 
-def calls_not_run(job: JobRecord, ended_by: int | None) -> str | None:
+def skipped_calls_note(job: JobRecord, ended_by: int | None) -> str | None:
     """Return the note on calls that were skipped because the phase ended, or None.
 
     Args:

@@ -65,12 +65,14 @@ class ToolCalls:
             instead: Rewritten arguments with which the call would run.
         """
         job = self.job
-        approval = questions.approval_at_hand(job)
+        approval = questions.current_approval(job)
         if approval is None:
             shown = await self.steps.show_call(job)
             shown.arguments |= instead or {}
-            questions.request_approval(job, call.tool, shown, question, guard, workflow.time())
-            approval = questions.approval_at_hand(job)
+            questions.open_approval_question(
+                job, call.tool, shown, question, guard, workflow.time()
+            )
+            approval = questions.current_approval(job)
         if approval and approval.approved is None:
             job.waiting = questions.waiting_for_approval_answer(approval, self.job_id)
         elif approval and approval.approved is False:
@@ -119,7 +121,7 @@ class ToolCalls:
             job, call, route, refusal, answer, approved=self._is_approved
         )
         if reply.asks:
-            if questions.approval_at_hand(job) is None:
+            if questions.current_approval(job) is None:
                 guards.record_guard_trials(job, reply.trials, call.tool, call.path)
             await self.ask_person(
                 call, route, reply.asks, guard=reply.guard, instead=reply.rewritten_arguments
@@ -318,7 +320,7 @@ class ToolCalls:
             return False
         ending = await self.steps.judge_ending(job, route, points, approved=self._is_approved)
         if ending.asks:
-            if questions.approval_at_hand(job) is None:
+            if questions.current_approval(job) is None:
                 guards.record_guard_trials(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
         for line in guards.apply_guard_outcome(job, ending, call.tool, ending.refusal, call.path):
@@ -338,5 +340,5 @@ class ToolCalls:
     @property
     def _is_approved(self) -> bool:
         """Whether a person has approved the current call."""
-        approval = questions.approval_at_hand(self.job)
+        approval = questions.current_approval(self.job)
         return bool(approval and approval.approved)

@@ -37,7 +37,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
 """Lower-case names of other agents' tools that models are trained on, and our equivalents."""
 
 
-def unknown_tool_answer(tool: str, offered: Sequence[str]) -> str:
+def unknown_tool_refusal(tool: str, offered: Sequence[str]) -> str:
     """Return the answer to a call of a tool that does not exist."""
     if tool.lower() in SHELLS:
         if "run_command" in offered:
@@ -52,7 +52,7 @@ def unknown_tool_answer(tool: str, offered: Sequence[str]) -> str:
     return f"There is no tool {tool!r}. The tools are: {first_few(offered, MOST_NAMED)}{pages}."
 
 
-def phase_rule(route: ToolRoute, kind: PhaseKind) -> str | None:
+def phase_tool_rule(route: ToolRoute, kind: PhaseKind) -> str | None:
     """Return why a tool may not be called in this kind of phase, or None."""
     if kind in route.phases:
         return None

@@ -116,7 +116,7 @@ class Checkin:
             parts = tuple(name_from_bytes(part) for part in path)
             try:
                 check_path_size("/".join(parts))
-                with folder_io.entry_path_in_errors(path):
+                with folder_io.full_path_in_io_errors(path):
                     raw: TreeEntry | None = self._import_entry(fd, name, path, known)
             except (PathRefused, _SkippedEntry) as why:
                 self.notes.append(f"Left out {quote_path_in_error('/'.join(parts))}: {why}")
@@ -136,7 +136,9 @@ class Checkin:
             return sharded_tree.build_tree(store, node)
         tree = known.tree
         for name in sorted(changed):
-            tree = sharded_tree.put_tree_entry(store, tree, stored_entry_name(name), now.get(name))
+            tree = sharded_tree.put_sharded_tree_entry(
+                store, tree, stored_entry_name(name), now.get(name)
+            )
         return tree
 
     def _import_entry(

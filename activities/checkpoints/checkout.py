@@ -51,7 +51,7 @@ class Checkout:
                 for name, old, new in sharded_tree.diff_sharded_trees(self.store, known[0], target)
             }
             for name, (old, new) in sorted(differing.items()):
-                with folder_io.entry_path_in_errors((*folder_path, name)):
+                with folder_io.full_path_in_io_errors((*folder_path, name)):
                     self._update_entry(fd, folder_path, name, [old] if old else [], new, scan=False)
             return
         target_entries = {
@@ -67,7 +67,7 @@ class Checkout:
         ]
         for name in sorted(target_entries.keys() | set(folder_io.list_folder_names(fd))):
             have = [tree[name] for tree in known_entries if name in tree]
-            with folder_io.entry_path_in_errors((*folder_path, name)):
+            with folder_io.full_path_in_io_errors((*folder_path, name)):
                 self._update_entry(fd, folder_path, name, have, target_entries.get(name), scan=True)
 
     def _update_entry(

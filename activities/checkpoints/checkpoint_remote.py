@@ -144,14 +144,16 @@ def fetch_remote_checkpoints(
         OSError: The objects cannot be stored.
     """
     path = checkpoints.path
-    refs = bring_packs(open_remote(url), remote_checkpoint_area(job), path, refetch=refetch)
-    _adopt_checkpoint_refs(refs, checkpoints, job)
+    refs = fetch_remote_packs(open_remote(url), remote_checkpoint_area(job), path, refetch=refetch)
+    _adopt_remote_checkpoint_refs(refs, checkpoints, job)
     if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MAX_PACKS:
         with suppress(TimeoutError):
             checkpoints.pack(wait=0)
 
 
-def bring_packs(remote: Remote, area: str, path: Path, *, refetch: bool = False) -> dict[str, str]:
+def fetch_remote_packs(
+    remote: Remote, area: str, path: Path, *, refetch: bool = False
+) -> dict[str, str]:
     """Fetch the objects of an area that a repository lacks; return the area's refs."""
     with file_lock(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
         draft = path / "incoming"
@@ -161,18 +163,18 @@ def bring_packs(remote: Remote, area: str, path: Path, *, refetch: bool = False)
             if not refetch:
                 (draft / "objects" / "info" / "alternates").write_text("../../objects\n")
             refs, packs = remote.fetch_packs(area, draft)
-            _move_remote_packs(packs, path)
+            _install_packs_under_lock(packs, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return refs
 
 
-def move_remote_packs_from_draft(draft: Path, path: Path) -> None:
+def install_fetched_packs(draft: Path, path: Path) -> None:
     """Move fetched packs from a draft to the repository."""
-    _move_remote_packs(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
+    _install_packs_under_lock(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
 
 
-def _move_remote_packs(packs: list[Path], path: Path) -> None:
+def _install_packs_under_lock(packs: list[Path], path: Path) -> None:
     if not packs:
         return
     place = path / "objects" / "pack"
@@ -186,7 +188,7 @@ def _move_remote_packs(packs: list[Path], path: Path) -> None:
         fsync_path(place)
 
 
-def _adopt_checkpoint_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
+def _adopt_remote_checkpoint_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
     for name, commit in refs.items():
         kind, _, rest = name.partition("/")
         if kind == "owner":

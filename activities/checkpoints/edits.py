@@ -39,7 +39,7 @@ def _merge_edits(base: Files, edited: Files, known: list[Files]) -> Files:
     changes = [
         change
         for change in diff_files(base, edited)
-        if not any(_already_has_edit(tree, change) for tree in known) and (known or change.new)
+        if not any(_tree_has_edit(tree, change) for tree in known) and (known or change.new)
     ]
     result = base
 
@@ -72,7 +72,7 @@ def _topmost_edited_path(path: str, trees: list[Files]) -> str:
     return path
 
 
-def _already_has_edit(tree: Files, change: Change) -> bool:
+def _tree_has_edit(tree: Files, change: Change) -> bool:
     raw = tree.tree_entry(tuple(change.path.split("/")))
     entry = tree.to_entry(tuple(change.path.split("/")), raw) if raw else None
     return entry == change.new

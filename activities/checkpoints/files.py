@@ -221,7 +221,7 @@ class Files:
         for part in parts:
             if entry is None or entry.mode != FOLDER:
                 return None
-            entry = sharded_tree.get_tree_entry(self.store, entry.id, entry_name(part))
+            entry = sharded_tree.get_sharded_tree_entry(self.store, entry.id, entry_name(part))
         return entry
 
     def with_tree_entry(self, parts: tuple[str, ...], raw: TreeEntry | None) -> "Files":
@@ -234,8 +234,8 @@ class Files:
     ) -> bytes:
         name = entry_name(parts[depth])
         if depth == len(parts) - 1:
-            return sharded_tree.put_tree_entry(self.store, folder, name, raw)
-        below = sharded_tree.get_tree_entry(self.store, folder, name)
+            return sharded_tree.put_sharded_tree_entry(self.store, folder, name, raw)
+        below = sharded_tree.get_sharded_tree_entry(self.store, folder, name)
         if below is None and raw is None:
             return folder
         if below is not None and below.mode != FOLDER:
@@ -244,7 +244,9 @@ class Files:
                 f"{quote_path_in_error(parent)} is not a folder; choose another path or delete it."
             )
         child = self._replace_entry(below.id if below else EMPTY_TREE, parts, depth + 1, raw)
-        return sharded_tree.put_tree_entry(self.store, folder, name, TreeEntry(FOLDER, child))
+        return sharded_tree.put_sharded_tree_entry(
+            self.store, folder, name, TreeEntry(FOLDER, child)
+        )
 
     def _resolve_path(
         self, path: str, *, follow: bool = True, allow_root: bool = False
@@ -267,7 +269,7 @@ class Files:
             level = trail[-1]
             raw = None
             if level.mode == FOLDER:
-                raw = sharded_tree.get_tree_entry(self.store, level.id, entry_name(part))
+                raw = sharded_tree.get_sharded_tree_entry(self.store, level.id, entry_name(part))
             if raw is not None and raw.mode == LINK and (follow or todo):
                 links += 1
                 target = self.store.read(raw.id)

@@ -41,7 +41,7 @@ def open_folder(fd: int | None, name: bytes | Path) -> Iterator[int]:
 
 
 @contextmanager
-def entry_path_in_errors(path: Sequence[bytes]) -> Iterator[None]:
+def full_path_in_io_errors(path: Sequence[bytes]) -> Iterator[None]:
     """Add the full path to permission and I/O errors.
 
     Calls on descriptors report only the last name, or none.

@@ -44,7 +44,7 @@ class ObjectStore:
 
         Raises CheckpointMissing if there is no repository.
         """
-        return _open_object_repository(self.path)
+        return _open_git_objects(self.path)
 
     def read(self, oid: bytes) -> bytes:
         """Return the content of one object. Raises CheckpointMissing, OSError."""
@@ -160,7 +160,7 @@ class ObjectStore:
         Raises CheckpointMissing if the repository is gone, OSError.
         """
         self.journal.reload()
-        self.git = _open_object_repository(self.path)
+        self.git = _open_git_objects(self.path)
 
 
 def read_sound_object(reader: pygit2.Repository | pygit2.Odb, oid: bytes) -> bytes:
@@ -174,7 +174,7 @@ def read_sound_object(reader: pygit2.Repository | pygit2.Odb, oid: bytes) -> byt
     return data
 
 
-def _open_object_repository(path: Path) -> pygit2.Repository:
+def _open_git_objects(path: Path) -> pygit2.Repository:
     try:
         return pygit2.Repository(str(path))
     except (pygit2.GitError, KeyError) as error:

@@ -71,7 +71,7 @@ def read_pack_offsets(path: Path) -> list[tuple[int, bytes]]:
     )
 
 
-def is_packfile_index(path: Path) -> bool:
+def is_intact_pack_index(path: Path) -> bool:
     """Whether the file is a complete index. Raises OSError."""
     try:
         with path_in_errors(path):

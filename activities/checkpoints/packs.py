@@ -30,7 +30,11 @@ from activities.checkpoints.journal_records import HEAD, read_records
 from activities.checkpoints.locks import file_lock, fsync_path
 from activities.checkpoints.objects import read_sound_object
 from activities.checkpoints.pack_writer import MAX_BYTES, PackWriter
-from activities.checkpoints.packfile import is_packfile_index, read_pack_entries, read_pack_offsets
+from activities.checkpoints.packfile import (
+    is_intact_pack_index,
+    read_pack_entries,
+    read_pack_offsets,
+)
 
 MAX_PACKS = 20
 WAIT_SECONDS = 2
@@ -58,7 +62,7 @@ def pack_journal(
 def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int) -> None:
     objects = repository / "objects"
     writer = PackWriter(draft / "objects")
-    staged = {file: _stage_pack_file(file, writer, objects) for file in files}
+    staged = {file: _stage_unpacked_objects(file, writer, objects) for file in files}
     writer.finish()
     if writer.ids:
         _install_pack(_pack_staged_objects(repository, draft, writer.ids), objects)
@@ -81,7 +85,7 @@ def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int
         _merge_packs(_packs_to_merge(packs), draft / "merged", objects, damaged)
 
 
-def _stage_pack_file(path: Path, writer: PackWriter, objects: Path) -> bool:
+def _stage_unpacked_objects(path: Path, writer: PackWriter, objects: Path) -> bool:
     """Stage the file's undamaged objects that are in no pack. Return whether all were undamaged."""
     # Check first: on a missing object, the reader would search for new packs each time.
     packs, reader = pygit2.OdbBackendPack(str(objects)), _pack_reader(objects)
@@ -222,7 +226,7 @@ def rebuild_pack_indexes(repository: Path) -> bool:
     mended = False
     packs = (repository / "objects" / "pack").glob("pack-*.pack")
     suspects = [
-        pack_path for pack_path in packs if not is_packfile_index(pack_path.with_suffix(".idx"))
+        pack_path for pack_path in packs if not is_intact_pack_index(pack_path.with_suffix(".idx"))
     ]
     if not suspects:
         return False
@@ -230,7 +234,7 @@ def rebuild_pack_indexes(repository: Path) -> bool:
         draft = repository / "packing"
         for pack_path in suspects:
             index = pack_path.with_suffix(".idx")
-            if not pack_path.exists() or is_packfile_index(index):
+            if not pack_path.exists() or is_intact_pack_index(index):
                 mended = True  # another process rebuilt it, or merged the pack
                 continue
             draft.mkdir(exist_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode
 
-from activities.checkpoints.checkpoint_remote import bring_packs, open_remote
+from activities.checkpoints.checkpoint_remote import fetch_remote_packs, open_remote
 
 _NAME, _START = "file", "start"
 
@@ -52,7 +52,7 @@ def fetch_remote_file(url: str, name: str, target: Path) -> bool:
     """
     with tempfile.TemporaryDirectory(prefix="longhaul-staged-") as folder:
         pygit2.init_repository(folder, bare=True).free()
-        refs = bring_packs(open_remote(url), remote_file_area(name), Path(folder))
+        refs = fetch_remote_packs(open_remote(url), remote_file_area(name), Path(folder))
         if _NAME not in refs:
             return False
         blob = pygit2.Repository(folder)[refs[_NAME]].peel(pygit2.Commit).tree[_NAME]
@@ -79,4 +79,4 @@ def fetch_remote_folder(url: str, name: str, target: Path) -> str | None:
     Raises:
         GitNotInstalled, RemoteUnavailable, OSError.
     """
-    return bring_packs(open_remote(url), remote_file_area(name), target).get(_START)
+    return fetch_remote_packs(open_remote(url), remote_file_area(name), target).get(_START)

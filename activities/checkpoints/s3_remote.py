@@ -52,7 +52,7 @@ class StoredPack(Data):
     """Ids of the pushed commits; this pack and those before it contain everything they need."""
 
 
-class Listing(Data):
+class S3PackListing(Data):
     """Content of an area's `refs.json`."""
 
     refs: dict[str, str] = Field(default_factory=dict)
@@ -64,10 +64,10 @@ class Listing(Data):
 
 
 @dataclass
-class ListingVersion:
+class S3PackListingVersion:
     """A listing as read or written; `version` is None if the object does not exist yet."""
 
-    listing: Listing = field(default_factory=Listing)
+    listing: S3PackListing = field(default_factory=S3PackListing)
     version: str | None = None
 
 
@@ -77,7 +77,7 @@ class S3Remote:
     def __init__(self, address: S3Address) -> None:
         self._bucket = Bucket(address)
         self._lock = threading.Lock()
-        self._remembered: OrderedDict[str, ListingVersion] = OrderedDict()
+        self._remembered: OrderedDict[str, S3PackListingVersion] = OrderedDict()
         """Newest listing that this process read or wrote, by area; saves pushes from reading it
         again.
         """
@@ -101,7 +101,7 @@ class S3Remote:
             packs = list(listing.packs)
             if pack := self._upload_pack(area, repository, objects, changed, listing.tips):
                 packs.append(pack)
-            after = self._write_listing(area, Listing(refs=refs, packs=packs), before)
+            after = self._write_listing(area, S3PackListing(refs=refs, packs=packs), before)
             if after is not None:
                 if len(packs) > MAX_PACKS:
                     self._merge_packs(area, repository, objects, after)
@@ -133,7 +133,7 @@ class S3Remote:
         """See `Remote`."""
         self._bucket.require_conditions()
 
-    def _download_packs(self, area: str, listing: Listing, draft: Path) -> list[Path] | None:
+    def _download_packs(self, area: str, listing: S3PackListing, draft: Path) -> list[Path] | None:
         """Download the packs that a draft lacks; return None if one was deleted meanwhile."""
         packs = []
         for stored in listing.packs:
@@ -185,7 +185,7 @@ class S3Remote:
         return None
 
     def _merge_packs(
-        self, area: str, repository: Path, objects: Path | None, before: ListingVersion
+        self, area: str, repository: Path, objects: Path | None, before: S3PackListingVersion
     ) -> None:
         """Merge the newest packs into one, up to a pack at least twice as large as those after it.
 
@@ -204,7 +204,7 @@ class S3Remote:
             pack = self._upload_pack(area, repository, objects, output.split(), known)
             if pack is None:
                 return
-            listing = Listing(refs=before.listing.refs, packs=[*older, pack])
+            listing = S3PackListing(refs=before.listing.refs, packs=[*older, pack])
             if self._write_listing(area, listing, before) is None:
                 return
             self._bucket.delete_objects([f"{area}/packs/{each.key}" for each in merged])
@@ -212,31 +212,31 @@ class S3Remote:
             stale = self._bucket.stale_keys(f"{area}/packs", SWEEP_SECONDS)
             self._bucket.delete_objects([key for key in stale if key not in named])
 
-    def _read_listing(self, area: str) -> ListingVersion:
+    def _read_listing(self, area: str) -> S3PackListingVersion:
         stored = self._bucket.read_object(f"{area}/refs.json")
         if stored is None:
-            return self._remember_listing(area, ListingVersion())
+            return self._remember_listing(area, S3PackListingVersion())
         try:
-            listing = Listing.model_validate_json(stored.data)
+            listing = S3PackListing.model_validate_json(stored.data)
         except ValidationError:
             raise RemoteUnavailable(f"{area}/refs.json in the bucket is damaged") from None
-        return self._remember_listing(area, ListingVersion(listing, stored.version))
+        return self._remember_listing(area, S3PackListingVersion(listing, stored.version))
 
     def _write_listing(
-        self, area: str, listing: Listing, before: ListingVersion
-    ) -> ListingVersion | None:
+        self, area: str, listing: S3PackListing, before: S3PackListingVersion
+    ) -> S3PackListingVersion | None:
         """Replace the listing that was read; return None if it has changed since."""
         data = listing.model_dump_json().encode()
         version = self._bucket.replace_object(f"{area}/refs.json", data, before.version)
         if version is None:
             return None
-        return self._remember_listing(area, ListingVersion(listing, version))
+        return self._remember_listing(area, S3PackListingVersion(listing, version))
 
-    def _recall_listing(self, area: str) -> ListingVersion | None:
+    def _recall_listing(self, area: str) -> S3PackListingVersion | None:
         with self._lock:
             return self._remembered.get(area)
 
-    def _remember_listing(self, area: str, version: ListingVersion) -> ListingVersion:
+    def _remember_listing(self, area: str, version: S3PackListingVersion) -> S3PackListingVersion:
         with self._lock:
             self._remembered[area] = version
             self._remembered.move_to_end(area)

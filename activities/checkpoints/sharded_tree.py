@@ -38,7 +38,7 @@ def clear_sharded_tree_cache() -> None:
     _node_cache.clear()
 
 
-def get_tree_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | None:
+def get_sharded_tree_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | None:
     """Return the entry of an escaped name, or None."""
     node = _load_tree_node(store, folder)
     depth = 0
@@ -51,7 +51,9 @@ def get_tree_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry 
     return node.get(name)
 
 
-def put_tree_entry(store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None) -> bytes:
+def put_sharded_tree_entry(
+    store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None
+) -> bytes:
     """Set an entry, or remove it for None. Returns the new folder's id."""
     return _put_in_tree_node(store, folder, name, raw, 0)[0]
 

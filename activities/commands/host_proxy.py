@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from activities.runtime.addresses import is_public, resolve_host
+from activities.runtime.addresses import is_public_address, resolve_host
 from config.schema.hosts import HostEntry, parse_host_entry, plain_host
 from protocol.fork_command import fork_command
 
@@ -135,7 +135,7 @@ class HostProxy:
             request = _read_proxy_request(client, parser)
             if request is None:
                 return
-            host, port = _proxied_host_and_port(request)
+            host, port = _proxy_target_host_and_port(request)
         except (h11.RemoteProtocolError, ValueError) as wrong:
             _send_proxy_answer(client, 400, "Bad Request", f"This is a proxy for HTTP: {wrong}.")
             return
@@ -183,7 +183,7 @@ class HostProxy:
                 f"{self._fork_allowing(host, port)}."
             )
         addresses = resolve_host(host, port)
-        if private := _private_address(entries, addresses):
+        if private := _private_proxy_target(entries, addresses):
             raise PlaceRefused(
                 f"{host} leads to {private}, which is not a public address. A person can allow it "
                 f"by adding {host}:{port} to shell.network in a fork of this job: "
@@ -214,10 +214,10 @@ def proxy_variables(hosts: list[str]) -> dict[str, str]:
     return {**variables, "npm_config_noproxy": direct, "NODE_USE_ENV_PROXY": "1"}
 
 
-def _private_address(entries: list[HostEntry], addresses: list[str]) -> str | None:
+def _private_proxy_target(entries: list[HostEntry], addresses: list[str]) -> str | None:
     if any(entry.may_be_private for entry in entries):
         return None
-    return next((text for text in addresses if not is_public(ip_address(text))), None)
+    return next((text for text in addresses if not is_public_address(ip_address(text))), None)
 
 
 def _read_proxy_request(client: socket.socket, parser: h11.Connection) -> h11.Request | None:
@@ -231,7 +231,7 @@ def _read_proxy_request(client: socket.socket, parser: h11.Connection) -> h11.Re
         parser.receive_data(client.recv(_CHUNK))
 
 
-def _proxied_host_and_port(request: h11.Request) -> tuple[str, int]:
+def _proxy_target_host_and_port(request: h11.Request) -> tuple[str, int]:
     """Return host and port of the request's target. Raises ValueError if it names none."""
     target = request.target.decode("ascii")
     is_tunnel = request.method == b"CONNECT"

@@ -26,7 +26,11 @@ from pathlib import Path
 from activities.commands.folder_size import count_folder_bytes
 from activities.commands.host_proxy import PASS_LISTENER, HostProxy, proxy_variables
 from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
-from activities.commands.variables import missing_variable, read_variables, variable_arguments
+from activities.commands.variables import (
+    command_variable_arguments,
+    missing_variable,
+    read_variables,
+)
 from activities.redaction.credentials import hide_credentials
 from activities.runtime.child_process import ChildOutputReader
 from config.schema.shell import CACHE, LAYER, ShellConfig
@@ -176,7 +180,7 @@ def run_sandboxed_command(
     shell = ["/bin/sh", "-c", script, "sh", command]
     with ExitStack() as stack:
         proxy = stack.enter_context(HostProxy(config.hosts)) if confined and config.hosts else None
-        arguments = stack.enter_context(variable_arguments(config))
+        arguments = stack.enter_context(command_variable_arguments(config))
         prefix, passed = [], []
         if confined and program:
             prefix = _bwrap_command(program, folder, config, extra_folders, arguments, layer, cache)

@@ -36,7 +36,7 @@ def read_variables(config: ShellConfig) -> dict[str, str]:
 
 
 @contextmanager
-def variable_arguments(config: ShellConfig) -> Iterator[int | None]:
+def command_variable_arguments(config: ShellConfig) -> Iterator[int | None]:
     """Yield a descriptor from which bubblewrap reads `--setenv` arguments; None without any.
 
     Other users of the machine can see command lines and environments of processes.

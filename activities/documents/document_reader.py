@@ -75,7 +75,7 @@ def read_document(name: str, data: bytes) -> ReadingResult:
         raise DocumentError(
             f"{name}: the file is broken ({_reader_error_line(error)}); get an intact copy"
         ) from error
-    pages = [replace(page, text=_clean_text(page.text)) for page in reading.pages]
+    pages = [replace(page, text=_clean_document_text(page.text)) for page in reading.pages]
     if not any(page.text.strip() for page in pages):
         raise DocumentError(
             f"{name}: no text in it (empty, or filled by scripts in a browser); "
@@ -165,7 +165,7 @@ _LIGATURES = str.maketrans(
 )
 
 
-def _clean_text(text: str) -> str:
+def _clean_document_text(text: str) -> str:
     # Broken character maps produce lone surrogates, which no file can hold.
     text = (
         replace_surrogates(text)

@@ -95,27 +95,27 @@ def read_input_documents(
         except PathRefused as error:
             raise ConfigError(f"document {source}: its name cannot be used. {error}") from None
         try:
-            documents.append(InputDocument(name, data, *_read_input_text(name, data, cache)))
+            documents.append(InputDocument(name, data, *_read_input_document(name, data, cache)))
         except DocumentError as error:
             raise ConfigError(f"document {source}: {error}") from None
     return documents
 
 
-def _read_input_text(name: str, data: bytes, cache: ResultCache | None) -> tuple[str, Quality]:
+def _read_input_document(name: str, data: bytes, cache: ResultCache | None) -> tuple[str, Quality]:
     if cache is None:
-        return _extract_input_text(name, data)
+        return _extract_input_document(name, data)
     # The extension is part of the key, since it decides how the content is read.
     read_as = f"{PurePosixPath(name).suffix.lower()}\n".encode()
     key = f"reading-{hashlib.sha256(read_as + data).hexdigest()}"
     if (stored := cache.find(key)) is not None:
         kept_text = json.loads(stored)
         return kept_text["text"], Quality(**kept_text["quality"])
-    text, quality = _extract_input_text(name, data)
+    text, quality = _extract_input_document(name, data)
     cache.put(key, json.dumps({"text": text, "quality": asdict(quality)}).encode())
     return text, quality
 
 
-def _extract_input_text(name: str, data: bytes) -> tuple[str, Quality]:
+def _extract_input_document(name: str, data: bytes) -> tuple[str, Quality]:
     reading = read_document_bounded(name, data)
     return render_pages(reading.pages), reading.quality
 

@@ -100,10 +100,10 @@ def parse_pages(text: str) -> list[Page]:
             raise DocumentError("the text kept for the document has no page marks; extract it anew")
         else:
             pages[-1][2].append(line[1:] if _ESCAPED.fullmatch(line) else line)
-    return [_parse_page(number, parts, "\n".join(lines)) for number, parts, lines in pages]
+    return [_parse_text_page(number, parts, "\n".join(lines)) for number, parts, lines in pages]
 
 
-def _parse_page(number: int, parts: str, text: str) -> Page:
+def _parse_text_page(number: int, parts: str, text: str) -> Page:
     named = [part.partition(" ")[::2] for part in parts.split("; ")[1:]]
     label = next((value for name, value in named if name == "label"), "")
     return Page(number, text, label=label, sections=[v for name, v in named if name == "section"])

@@ -24,11 +24,11 @@ from activities.documents.pages import DocumentError, Page, page_mark_text, unre
 from activities.documents.pdf_lines import (
     Box,
     Line,
-    count_line_words,
+    count_pdf_line_words,
     join_divided_words,
+    join_raised_number_lines,
     separate_paragraphs,
     spaced_pdf_line,
-    with_raised_numbers,
 )
 from activities.documents.reading_result import ReadingResult
 
@@ -89,7 +89,7 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
             )
         if pictures:
             raise DocumentError(f"{name}: the file is broken ({why}); get an intact copy")
-    words = count_line_words(line for page in contents for line in page.lines)
+    words = count_pdf_line_words(line for page in contents for line in page.lines)
     sections = _pdf_outline_sections(document)
     pages: list[Page] = []
     current = ""
@@ -139,7 +139,7 @@ def _read_pdf_page(document: Any, number: int) -> _PageContent:
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]
-        content.lines = with_raised_numbers(list(_read_pdf_lines(page, content, marks.struck)))
+        content.lines = join_raised_number_lines(list(_read_pdf_lines(page, content, marks.struck)))
         _add_pdf_form_values(marks.values, content)
         if not content.lines and not content.notes:
             _detect_scanned_page(page, content)

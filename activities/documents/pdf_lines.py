@@ -121,7 +121,7 @@ def _is_raised_box(before: Box, after: Box) -> bool:
     )
 
 
-def with_raised_numbers(lines: list[Line]) -> list[Line]:
+def join_raised_number_lines(lines: list[Line]) -> list[Line]:
     """Return the lines with raised note numbers in their place instead of on lines of their own.
 
     PDFium begins a line at a number set higher than the words beside it, if these end a line or
@@ -162,7 +162,7 @@ def _is_pdf_line_note_mark(mark: Box, beside: float, words: Box) -> bool:
     return near and _is_raised_box(words, mark) and mark.bottom < words.top
 
 
-def count_line_words(lines: Iterable[Line]) -> Counter[str]:
+def count_pdf_line_words(lines: Iterable[Line]) -> Counter[str]:
     """Count each word of the document, and each name with inner dots such as `invoke-rc.d`.
 
     Halves of divided words are not counted.
@@ -273,7 +273,9 @@ def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
     joined: list[str] = []
     for line in lines:
         above = joined[-1] if joined else ""
-        joining = _join_divided_name(above, line, words) or _join_divided_word(above, line, words)
+        joining = _join_name_across_pdf_lines(above, line, words) or _join_divided_word(
+            above, line, words
+        )
         if joining is None:
             joined.append(line)
             continue
@@ -283,7 +285,9 @@ def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
     return joined
 
 
-def _join_divided_name(above: str, line: str, words: Counter[str]) -> tuple[str, str] | None:
+def _join_name_across_pdf_lines(
+    above: str, line: str, words: Counter[str]
+) -> tuple[str, str] | None:
     """Return the line above with a name completed that is divided after a dot, and the rest of the
     line.
 

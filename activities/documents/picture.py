@@ -29,13 +29,13 @@ def read_picture(name: str, data: bytes, page: int) -> Picture:
     """
     if data[:1024].lstrip().startswith(PDF):
         image, about = _render_page_picture(name, data, page)
-        return _reduce_image(image, about)
+        return _shrink_to_picture(image, about)
     image, is_damaged = _open_image(name, data)
     kind, width, height = str(image.format), *image.size
     about = f"{kind}, {width:,} x {height:,}{', damaged' if is_damaged else ''}"
-    if not is_damaged and _is_small(width, height) and len(data) <= MOST_BYTES:
+    if not is_damaged and _is_small_picture(width, height) and len(data) <= MOST_BYTES:
         return Picture(data, MIME[kind], width, height, about)
-    return _reduce_image(ImageOps.exif_transpose(image), about)
+    return _shrink_to_picture(ImageOps.exif_transpose(image), about)
 
 
 def _open_image(name: str, data: bytes) -> tuple[Image.Image, bool]:
@@ -78,11 +78,11 @@ def _render_page_picture(name: str, data: bytes, page: int) -> tuple[Image.Image
     return image, f"PDF, page {page:,} of {count:,}"
 
 
-def _is_small(width: int, height: int) -> bool:
+def _is_small_picture(width: int, height: int) -> bool:
     return max(width, height) <= LONGEST and width * height <= MOST_PIXELS
 
 
-def _reduce_image(image: Image.Image, about: str) -> Picture:
+def _shrink_to_picture(image: Image.Image, about: str) -> Picture:
     """Return the image within the limits, as PNG or, if that is too large, as JPEG."""
     if image.mode not in ("RGB", "L"):
         opaque = image.convert("RGBA")

@@ -96,7 +96,7 @@ def _page_suspicions(page: Page) -> list[str]:
     # A page may have millions of characters, but few distinct ones.
     characters = Counter(text)
     shown = sum(count for letter, count in characters.items() if not letter.isspace())
-    unknown = sum(count for letter, count in characters.items() if _stands_for_nothing(letter))
+    unknown = sum(count for letter, count in characters.items() if _is_unreadable_letter(letter))
     suspicions = []
     if shown and unknown > max(2, _UNKNOWN * shown):
         suspicions.append("unknown")
@@ -118,7 +118,7 @@ _UNSPACED = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "
 _MIXING = {"LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "THAI", "ARMENIAN"}
 
 
-def _stands_for_nothing(letter: str) -> bool:
+def _is_unreadable_letter(letter: str) -> bool:
     return letter == "\ufffd" or unicodedata.category(letter) in ("Co", "Cn") or letter in _CONTROL
 
 

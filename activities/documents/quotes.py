@@ -119,7 +119,7 @@ def nearest_quoted_passage(pages: Iterable[Page], quote: str) -> tuple[int, str]
         if count < MIN_LIKENESS * len(sought_words):
             break
         for part in _likeliest_quote_parts(page.text, sought_words, len(quote)):
-            share, passage = _most_alike(part, sought)
+            share, passage = _closest_passage_to_quote(part, sought)
             if share >= MIN_LIKENESS and (best is None or share > best[0]):
                 best = (share, page.number, passage)
     return best and (best[1], best[2])
@@ -129,12 +129,12 @@ def _likeliest_quote_parts(text: str, sought: set[str], overlap: int) -> list[st
     """Return the few parts with most of the words: to align a word takes time for each repeat."""
     return nlargest(
         MAX_COMPARED_PARTS,
-        _overlapping_parts(text, overlap),
+        _parts_to_search_for_quote(text, overlap),
         key=lambda part: len(sought.intersection(_lower_quote_words(part))),
     )
 
 
-def _overlapping_parts(text: str, overlap: int) -> Iterator[str]:
+def _parts_to_search_for_quote(text: str, overlap: int) -> Iterator[str]:
     """Return the text in parts, each beginning with the last words of the one before."""
     start = 0
     while start == 0 or start + overlap < len(text):
@@ -142,7 +142,7 @@ def _overlapping_parts(text: str, overlap: int) -> Iterator[str]:
         start += PART_CHARACTERS
 
 
-def _most_alike(text: str, sought: list[str]) -> tuple[float, str]:
+def _closest_passage_to_quote(text: str, sought: list[str]) -> tuple[float, str]:
     """Return the words around the longest run of the quote's words, and its matching word count."""
     places = list(_WORD.finditer(text))
     words = [place[0].lower() for place in places]
@@ -207,7 +207,7 @@ class _FoldedText:
                     letters.append(" ")
                     places.append(place)
             space = False
-            plain = _SHAPES.get(char) or (char if char.isascii() else _decompose_letter(char))
+            plain = _SHAPES.get(char) or (char if char.isascii() else _fold_quote_letter(char))
             letters += plain
             places.extend(place for _ in plain)
         self.letters = "".join(letters)
@@ -281,7 +281,7 @@ class _FoldedText:
         )
 
 
-def _decompose_letter(char: str) -> str:
+def _fold_quote_letter(char: str) -> str:
     """Return a ligature's letters, or an accented letter as the letter and its accent."""
     apart = unicodedata.normalize("NFKD", char)
     return "".join(_SHAPES.get(each, each) for each in apart if not each.isspace())

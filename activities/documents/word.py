@@ -30,7 +30,7 @@ from activities.documents.pages import Page, page_mark_text
 from activities.documents.reading_result import ReadingResult
 from activities.documents.symbols import symbols_as_unicode
 from activities.documents.word_package import WordPackage, open_package, word_xml_name
-from activities.documents.word_styles import ListStyleNumbering, Styles, is_style_switch_on
+from activities.documents.word_styles import Styles, WordListNumbering, is_style_switch_on
 
 _P, _TBL, _TR, _TC = (
     word_xml_name("w:p"),
@@ -99,7 +99,7 @@ class _DocumentContext:
 
     def __init__(self, package: WordPackage) -> None:
         self.styles = Styles(package.styles)
-        self.lists = ListStyleNumbering(package.numbering, self.styles)
+        self.lists = WordListNumbering(package.numbering, self.styles)
         self.omitted_passages: Counter[str] = Counter()
         self.formats = package.note_formats
         self._notes = package.notes
@@ -177,7 +177,7 @@ class _WordWalker:
         line_start = len(self._line)
         self._read_inline(paragraph)
         is_shown = bool("".join(self._line).strip())
-        if is_shown or not _is_deleted(properties):
+        if is_shown or not _is_paragraph_mark_deleted(properties):
             number = self.context.lists.next_number(properties)
             if number and is_shown:
                 # A page break may have left the beginning on the page before.
@@ -353,7 +353,7 @@ def _is_word_note_mark(link: _Element) -> bool:
     )
 
 
-def _is_deleted(properties: _Element | None) -> bool:
+def _is_paragraph_mark_deleted(properties: _Element | None) -> bool:
     """Whether the paragraph's end mark is deleted, so that it continues in the next paragraph."""
     mark = f"{word_xml_name('w:rPr')}/{word_xml_name('w:del')}"
     return properties is not None and properties.find(mark) is not None

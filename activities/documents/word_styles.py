@@ -127,7 +127,7 @@ class _NumberedList:
     counts: dict[int, int] = field(default_factory=dict)
 
 
-class ListStyleNumbering:
+class WordListNumbering:
     """The lists of a document, counted in the order of paragraphs."""
 
     def __init__(self, numbering: _Element | None, styles: Styles) -> None:

@@ -60,13 +60,13 @@ def remove_job_paths(root: Root, record: ForgottenJob) -> None:
             for name in LOCKS:
                 stack.enter_context(file_lock(repository / name, seconds=WAIT_SECONDS))
         for path in job_paths(root, record.job):
-            _rename_forgotten_job_path(path)
+            _rename_job_files_to_forget(path)
     for path in job_paths(root, record.job):
         remove_path(_forgotten_job_path(path))
     write_forgotten_record(root, record.model_copy(update={"done": True}))
 
 
-def _rename_forgotten_job_path(path: Path) -> None:
+def _rename_job_files_to_forget(path: Path) -> None:
     if os.path.lexists(path):
         remove_path(_forgotten_job_path(path))
         path.rename(_forgotten_job_path(path))

@@ -9,7 +9,7 @@ from typing import Any
 
 from activities.checkpoints import Files, Root
 from activities.guards.hooks.voters import Hooks
-from activities.guards.matching import Situation, match_guard_groups
+from activities.guards.matching import GuardSituation, match_guard_groups
 from activities.guards.tool_routes import tools_routed_to_approval
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome, settle_votes
 from activities.job.activity_context import activity_job_id
@@ -161,7 +161,7 @@ class CallGuards:
     def _guards_in_stage(self, stage: GuardStage = "active") -> list[Guard]:
         return [guard for guard in self.snapshot.config.rules if guard.stage == stage]
 
-    def _try_experiments(self, now: Situation) -> None:
+    def _try_experiments(self, now: GuardSituation) -> None:
         """Ask the guards on trial. Their votes are noted and block nothing."""
         self.trials += [
             guard.name
@@ -216,7 +216,7 @@ class CallGuards:
             if groups is None or guard.decision in ("allow", "feedback"):
                 return ALLOW
             if guard.decision == "rewrite":
-                return _guard_rewrite_vote(guard, arguments, groups)
+                return _vote_to_rewrite_call(guard, arguments, groups)
             return Vote("deny" if guard.decision == "deny" else "ask", guard.message)
 
         return Voter(guard.name, cast_vote)
@@ -228,15 +228,15 @@ class CallGuards:
         arguments: dict[str, Any],
         text: str,
         after: Files | None = None,
-    ) -> Situation:
-        return Situation.from_snapshot(self.snapshot, point, tool, arguments, text, after)
+    ) -> GuardSituation:
+        return GuardSituation.from_snapshot(self.snapshot, point, tool, arguments, text, after)
 
     @cached_property
     def _hooks(self) -> Hooks:
         return Hooks(self.snapshot, self.root, activity_job_id(), self.remarks)
 
 
-def _guard_rewrite_vote(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Vote:
+def _vote_to_rewrite_call(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Vote:
     names = {**arguments, **groups}
     try:
         new = {name: render_guard_argument(value, names) for name, value in guard.rewrite.items()}

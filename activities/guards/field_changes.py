@@ -22,8 +22,8 @@ def find_field_change(before: Files, after: Files, match: FieldMatch) -> str | N
         if change.new is not None and change.new.kind == "link":
             # Another name might lead to the same file.
             return f"{change.path}, which became a link"
-        old = _field_values(before, change.old, match.field)
-        new = _field_values(after, change.new, match.field)
+        old = _json_field_values(before, change.old, match.field)
+        new = _json_field_values(after, change.new, match.field)
         for place in sorted(old.keys() | new.keys()):
             # Absent, null and false all mean: not set.
             if (old.get(place) or None) != (new.get(place) or None):
@@ -31,17 +31,17 @@ def find_field_change(before: Files, after: Files, match: FieldMatch) -> str | N
     return None
 
 
-def _field_values(files: Files, entry: FileEntry | None, field: str) -> dict[str, Any]:
+def _json_field_values(files: Files, entry: FileEntry | None, field: str) -> dict[str, Any]:
     if entry is None or entry.kind != "file":
         return {}
     try:
-        content = json.loads(files.read_entry(entry), object_pairs_hook=_keep_repeated_field_values)
+        content = json.loads(files.read_entry(entry), object_pairs_hook=_keep_repeated_json_fields)
         return dict(_find_field_values(content, (), tuple(field.split("."))))
     except (ValueError, RecursionError):
         return {}
 
 
-def _keep_repeated_field_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _keep_repeated_json_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Keep all values of a key that occurs twice in an object.
 
     One reader takes the first of them and another the last.

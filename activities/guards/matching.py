@@ -23,7 +23,7 @@ PATHS = {"move_file": ("old", "new")}
 
 
 @dataclass(frozen=True)
-class Situation:
+class GuardSituation:
     """What a guard decides on."""
 
     point: GuardPoint
@@ -50,7 +50,7 @@ class Situation:
         arguments: dict[str, Any] | None = None,
         text: str = "",
         after: Files | None = None,
-    ) -> Situation:
+    ) -> GuardSituation:
         """Return the situation at a checkpoint."""
         phase = snapshot.state.phase
         return cls(
@@ -72,7 +72,7 @@ class Situation:
         return tools_run_in_conversation(self.conversation) if self.conversation else frozenset()
 
 
-def match_guard_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
+def match_guard_groups(guard: Guard, now: GuardSituation) -> dict[str, str] | None:
     """Return the named groups of the argument patterns, or None if the guard does not apply."""
     match = guard.match
     if guard.point != now.point:
@@ -104,7 +104,7 @@ def match_guard_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
     return groups
 
 
-def would_match_guard(guard: Guard, now: Situation) -> bool:
+def would_match_guard(guard: Guard, now: GuardSituation) -> bool:
     """Whether a guard of any point would be asked about this call and applies."""
     if guard.point not in ("before_tool", now.tool):
         return False
@@ -115,7 +115,7 @@ def _matches_one_pattern(patterns: list[str], name: str) -> bool:
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _match_arguments(match: Match, now: Situation) -> dict[str, str] | None:
+def _match_arguments(match: Match, now: GuardSituation) -> dict[str, str] | None:
     groups: dict[str, str] = {}
     for name, pattern in match.arguments.items():
         if name not in now.arguments:
@@ -127,7 +127,7 @@ def _match_arguments(match: Match, now: Situation) -> dict[str, str] | None:
     return groups
 
 
-def _matches_path(match: Match, now: Situation) -> bool:
+def _matches_path(match: Match, now: GuardSituation) -> bool:
     if not match.path:
         return True
     return any(
@@ -147,7 +147,7 @@ def _path_spellings(files: Files, path: str) -> Iterator[str]:
         return
 
 
-def _guard_content_applies(match: Match, now: Situation) -> bool:
+def _guard_content_applies(match: Match, now: GuardSituation) -> bool:
     if not match.content and match.longer is None:
         return True
     if match.longer is not None and guard_matched_length(match, now) <= match.longer:
@@ -157,12 +157,12 @@ def _guard_content_applies(match: Match, now: Situation) -> bool:
     )
 
 
-def guard_matched_length(match: Match, now: Situation) -> int:
+def guard_matched_length(match: Match, now: GuardSituation) -> int:
     """Return the length of the content."""
     return sum(map(len, _examined_texts(match, now)))
 
 
-def _examined_texts(match: Match, now: Situation) -> list[str]:
+def _examined_texts(match: Match, now: GuardSituation) -> list[str]:
     if now.point in ("reply", "after_tool"):
         return [now.text]
     # Without argument names, which are in every call.
@@ -182,12 +182,12 @@ def _argument_texts_to_match(value: Any) -> Iterator[str]:
             yield from _argument_texts_to_match(inner)
 
 
-def _matches_line_limit(lines: int, now: Situation) -> bool:
+def _matches_line_limit(lines: int, now: GuardSituation) -> bool:
     read = count_lines_for_matching(now)
     return read is not None and read > lines
 
 
-def count_lines_for_matching(now: Situation) -> int | None:
+def count_lines_for_matching(now: GuardSituation) -> int | None:
     """Return how many lines a read would return, and the file's total; None if unreadable."""
     try:
         data = now.files.read(str(now.arguments.get("path", "")))

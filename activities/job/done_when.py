@@ -143,7 +143,7 @@ def read_done_when_file(path: str, content: bytes) -> Any:
                 raise ValueError("aliases (*name) are not read; write each value out")
             # A date is a string in JSON.
             return json.loads(json.dumps(yaml.load(text, YAML), default=str))
-        return json.loads(text, parse_constant=_refuse_done_when_constant)
+        return json.loads(text, parse_constant=_refuse_non_json_constant)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text") from None
     except json.JSONDecodeError as error:
@@ -156,7 +156,7 @@ def read_done_when_file(path: str, content: bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def _refuse_done_when_constant(name: str) -> None:
+def _refuse_non_json_constant(name: str) -> None:
     raise ValueError(f"{name} is no value in JSON")
 
 

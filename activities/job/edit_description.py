@@ -21,7 +21,7 @@ def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
     """
     if not changes:
         return ""
-    first = _sort_edits(changes)
+    first = _sort_edits_to_describe(changes)
     text = f"A person edited the files while the job was paused: {name_edited_paths(changes)}."
     if first[0].path == INSTRUCTIONS:
         text += " The instructions are in force as they are now."
@@ -37,10 +37,12 @@ def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
 
 def name_edited_paths(changes: Sequence[Change], most: int = MAX_PATHS) -> str:
     """Return `instructions.md, notes/a.md (new) and 3 more`, the instructions first."""
-    return first_few([_edit_path_label(change) for change in _sort_edits(changes)], most)
+    return first_few(
+        [_edit_path_label(change) for change in _sort_edits_to_describe(changes)], most
+    )
 
 
-def _sort_edits(changes: Sequence[Change]) -> list[Change]:
+def _sort_edits_to_describe(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: (change.path != INSTRUCTIONS, change.path))
 
 

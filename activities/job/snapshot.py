@@ -61,7 +61,7 @@ from protocol.repository import RepositoryLink
 _configs: dict[bytes, AgentConfig] = {}
 
 
-def _load_pinned_config(store: ObjectStore, blob: bytes) -> AgentConfig:
+def _load_snapshot_config(store: ObjectStore, blob: bytes) -> AgentConfig:
     """Return the pinned configuration, parsed once for all jobs that share it."""
     if blob not in _configs:
         if len(_configs) > 256:
@@ -71,7 +71,7 @@ def _load_pinned_config(store: ObjectStore, blob: bytes) -> AgentConfig:
     return _configs[blob]
 
 
-def _load_compaction(store: ObjectStore, raw: TreeEntry | None) -> Compaction:
+def _load_snapshot_compaction(store: ObjectStore, raw: TreeEntry | None) -> Compaction:
     return Compaction.model_validate_json(store.read(raw.id)) if raw else Compaction()
 
 
@@ -156,7 +156,7 @@ class Snapshot:
             part = parts.get(name)
             return checkpoints.files((part.id if part else EMPTY_TREE).hex())
 
-        config = _load_pinned_config(store, parts[b"config.json"].id)
+        config = _load_snapshot_config(store, parts[b"config.json"].id)
         state = JobState.model_validate_json(store.read(parts[b"state.json"].id))
         return cls(
             checkpoints,
@@ -168,7 +168,7 @@ class Snapshot:
             checkpoints.files(parts[b"files"].id.hex(), limit=config.limits.file_bytes),
             part_files(b"reads"),
             part_files(b"changes"),
-            _load_compaction(store, parts.get(b"context.json")),
+            _load_snapshot_compaction(store, parts.get(b"context.json")),
             part_files(b"reasoning"),
             part_files(b"history"),
             part_files(b"review"),

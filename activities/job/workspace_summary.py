@@ -160,13 +160,13 @@ def _workspace_summary_line(files: Files, changes: Files, entry: FileEntry) -> s
     step = changes.tree_entry(tuple(entry.path.split("/")))
     # After a rewind a file may have replaced a folder that `changes` still names.
     changed = changes.store.read(step.id).decode() if step and step.mode == FILE else "0"
-    purpose = _file_purpose(files, entry)
+    purpose = _workspace_file_purpose(files, entry)
     return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
         f" · {purpose}" if purpose else ""
     )
 
 
-def _file_purpose(files: Files, entry: FileEntry) -> str:
+def _workspace_file_purpose(files: Files, entry: FileEntry) -> str:
     """Return a file's first heading, else its first line with words."""
     if entry.kind != "file":
         return "link"

@@ -10,7 +10,7 @@ import pygit2
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.checkpoints.root import list_job_repositories
 from activities.job.snapshot import Snapshot
-from activities.learning.precision import normalise_path
+from activities.learning.precision import normalise_trace_path
 from config.schema.guards import Guard
 from protocol.endings import JobResult
 
@@ -61,7 +61,7 @@ def read_finished_job(repository: Path) -> FinishedJob | None:
         [entry] = store.log(commit, 1)
     except UNREADABLE:
         return None
-    delivered = frozenset(map(normalise_path, result.deliverables))
+    delivered = frozenset(map(normalise_trace_path, result.deliverables))
     project = snapshot.link.id if snapshot.link else ""
     rules = tuple(snapshot.config.rules)
     return FinishedJob(entry.timestamp, snapshot.config.name, project, delivered, rules)

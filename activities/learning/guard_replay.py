@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.checkpoints.root import list_job_repositories
-from activities.guards.matching import Situation, would_match_guard
+from activities.guards.matching import GuardSituation, would_match_guard
 from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
 from activities.learning.finished_jobs import UNREADABLE
@@ -66,7 +66,7 @@ def replay_guard(
 
 def _guard_situations(
     guard: Guard, store: Checkpoints, agent: str, beat: Callable[[], None]
-) -> Iterator[tuple[int, Situation]]:
+) -> Iterator[tuple[int, GuardSituation]]:
     """Return each situation the guard would have seen in a job, with its step."""
     for reply, later in _guard_replay_checkpoints(store, agent, beat):
         for now in _call_situations(guard, store, reply, later):
@@ -105,7 +105,7 @@ def _guard_replay_checkpoints(
 
 def _call_situations(
     guard: Guard, store: Checkpoints, reply: Snapshot, later: Sequence[str]
-) -> Iterator[Situation]:
+) -> Iterator[GuardSituation]:
     """Return the situations of a reply's calls; none for a reply of text alone."""
     changes = guard.match.changes is not None
     try:
@@ -125,4 +125,4 @@ def _call_situations(
         if before := standing.get(place):
             after = standing.get(place + 1) if changes else None
             files = after.files if after else None
-            yield Situation.from_snapshot(before, guard.point, tool, arguments, "", files)
+            yield GuardSituation.from_snapshot(before, guard.point, tool, arguments, "", files)

@@ -83,7 +83,7 @@ def _unproved_claim_template(
 
 def _long_logs_template(pattern: Pattern, lesson: str) -> Guard | None:
     """Refuse reading logs whole."""
-    if pattern.tool != "read_file" or not _names_each(pattern):
+    if pattern.tool != "read_file" or not _every_trace_has_path(pattern):
         return None
     if not all(any(fnmatchcase(path.lower(), log) for log in LOGS) for path in pattern.paths):
         return None
@@ -98,7 +98,7 @@ def _long_logs_template(pattern: Pattern, lesson: str) -> Guard | None:
 
 def _misplaced_files_template(pattern: Pattern, lesson: str) -> Guard | None:
     """Refuse writing files where they do not belong."""
-    patterns = _common_patterns(pattern.paths) if _names_each(pattern) else []
+    patterns = _guard_path_patterns(pattern.paths) if _every_trace_has_path(pattern) else []
     if pattern.tool not in WRITES or not patterns:
         return None
     return Guard(
@@ -140,11 +140,11 @@ def _sets_tested(moment: CallMoment) -> bool:
     return named in FEATURE_LISTS and TESTED in json.dumps(arguments)
 
 
-def _names_each(pattern: Pattern) -> bool:
+def _every_trace_has_path(pattern: Pattern) -> bool:
     return bool(pattern.paths) and all(row.path for row in pattern.traces)
 
 
-def _common_patterns(paths: list[str]) -> list[str]:
+def _guard_path_patterns(paths: list[str]) -> list[str]:
     """Return the shell patterns that these paths share; empty if none."""
     if len(paths) <= MAX_NAMED_FILES and len({PurePosixPath(path).parts[:1] for path in paths}) > 1:
         return paths

@@ -20,15 +20,15 @@ from activities.learning.precision import (
     next_stage_by_precision,
 )
 from activities.learning.promotion import (
-    current_time,
     demote_guard,
+    guard_revision_time,
     learning_settings,
-    move_guard,
+    move_guard_to_stage,
     own_guards,
 )
 from activities.learning.proposals import propose_guard, propose_stricter
 from activities.learning.situations import find_call_moments
-from activities.learning.stricter_version import refuses_every_call
+from activities.learning.stricter_version import is_guard_strict_enough
 from activities.learning.trace_patterns import Pattern, extract_patterns
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
@@ -100,7 +100,7 @@ class LearningPass:
                 learned.stage, now.figures, learning_settings(learned.agent)
             )
             if moved:
-                proposed.append(move_guard(self._guards, learned, *moved))
+                proposed.append(move_guard_to_stage(self._guards, learned, *moved))
         return proposed
 
     def _make_proposals(self, beat: Callable[[], None]) -> list[str]:
@@ -146,10 +146,10 @@ class LearningPass:
         moments = find_call_moments(self._root, pattern.traces)
         calls = [moment.situation for moment in moments]
         if calls and any(
-            learned.guard and refuses_every_call(learned.guard, calls) for learned in in_use
+            learned.guard and is_guard_strict_enough(learned.guard, calls) for learned in in_use
         ):
             return None
-        agent_guards, timestamp = own_guards(pattern.agent), current_time()
+        agent_guards, timestamp = own_guards(pattern.agent), guard_revision_time()
         proposal = propose_stricter(pattern, timestamp, moments, in_use, agent_guards)
         if proposal is None or (proposal.replaces and proposal.name in newest):
             proposal = propose_guard(pattern, timestamp, moments)
@@ -176,13 +176,13 @@ class LearningPass:
                 f"{name} is not ready: {now.figures.line}; it takes {settings.evaluations} "
                 f"evaluations with at most {settings.ready_share:.0%} wrong"
             )
-        return move_guard(
+        return move_guard_to_stage(
             self._guards, now.learned, "active", f"promoted by a person: {now.figures.line}"
         )
 
     def retire_guard(self, name: str) -> str:
         """Take a guard out of use; return a line about it. Raises ConfigError."""
-        return move_guard(
+        return move_guard_to_stage(
             self._guards, self._find_status(name).learned, "retired", "retired by a person"
         )
 

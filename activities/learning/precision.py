@@ -93,7 +93,7 @@ def measure_guard_precision(
 def approved_calls(rows: Sequence[Row[Any]]) -> set[ApprovedCall]:
     """Return the calls that people approved or let through."""
     return {
-        (row.job, row.step, row.tool, normalise_path(row.path))
+        (row.job, row.step, row.tool, normalise_trace_path(row.path))
         for row in rows
         if row.type == "approval"
     }
@@ -108,12 +108,12 @@ def was_refusal_wrong(
     accepted: Mapping[str, frozenset[str]],
 ) -> bool:
     """Whether refusing that call would have been a mistake."""
-    named = normalise_path(path)
+    named = normalise_trace_path(path)
     in_result = tool in WRITTEN and named in accepted.get(job, frozenset())
     return in_result or (job, step, tool, named) in approved
 
 
-def normalise_path(path: str) -> str:
+def normalise_trace_path(path: str) -> str:
     """Return a path in one spelling: models also write `./a.md` and `notes//a.md`.
 
     It is shortened as in traces; the workspace itself is `.`.

@@ -23,7 +23,7 @@ from config.schema.agent_sections import Learning
 from config.schema.guards import Guard, GuardStage
 
 
-def current_time() -> int:
+def guard_revision_time() -> int:
     """Return epoch seconds by the server's clock, as in traces; by the local clock in a command.
 
     Counting starts at the guard's creation. A host whose clock is a day ahead would let the guard
@@ -34,12 +34,14 @@ def current_time() -> int:
     return int(time.time())
 
 
-def move_guard(guards: LearnedGuards, learned: LearnedRevision, stage: GuardStage, why: str) -> str:
+def move_guard_to_stage(
+    guards: LearnedGuards, learned: LearnedRevision, stage: GuardStage, why: str
+) -> str:
     """Write the revision; return a line about it.
 
     If a stricter version is retired, the version that it was to replace continues.
     """
-    update: dict[str, Any] = {"stage": stage, "why": why, "at": current_time()}
+    update: dict[str, Any] = {"stage": stage, "why": why, "at": guard_revision_time()}
     line = f"{learned.name}: {learned.stage} -> {stage}, {why}"
     acting = guards.acting_revision(learned) if learned.stage == "experiment" else None
     if acting and stage == "retired":
@@ -72,8 +74,10 @@ def demote_guard(
     if not moved or moved[0] != "experiment":
         return None
     if acting is learned:
-        return move_guard(guards, learned, *moved)
-    guards.put_revision(learned.model_copy(update={"stricter_than": 0, "at": current_time()}))
+        return move_guard_to_stage(guards, learned, *moved)
+    guards.put_revision(
+        learned.model_copy(update={"stricter_than": 0, "at": guard_revision_time()})
+    )
     return f"{learned.name}: the version before the one on trial {moved[1]}"
 
 
@@ -112,15 +116,15 @@ def demote_guards(root: Root, names: set[str]) -> list[str]:
 
 def learning_settings(agent: str) -> Learning:
     """Return the agent's settings; the defaults for an agent that no longer exists."""
-    return _load_agent_for_promotion(agent).learning
+    return _load_agent_or_generalist(agent).learning
 
 
 def own_guards(agent: str) -> list[Guard]:
     """Return the guards in the agent's files; those of the defaults for an agent that no longer
     exists.
     """
-    return _load_agent_for_promotion(agent).rules
+    return _load_agent_or_generalist(agent).rules
 
 
-def _load_agent_for_promotion(name: str) -> AgentConfig:
+def _load_agent_or_generalist(name: str) -> AgentConfig:
     return load_agent(name if name in agent_names() else "generalist")

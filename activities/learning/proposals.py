@@ -31,8 +31,8 @@ def propose_guard(
         moments: The known calls of the pattern's traces.
     """
     guard = guard_from_template(pattern, moments) if pattern.source in OF_PEOPLE else None
-    by = guard.name if guard else _proposed_prompt_name(pattern)
-    name = proposed_guard_name(pattern.agent, pattern.project, by)
+    by = guard.name if guard else _name_prompt_proposal(pattern)
+    name = name_guard_proposal(pattern.agent, pattern.project, by)
     return LearnedRevision(
         name=name,
         stage="experiment" if guard else "draft",
@@ -74,17 +74,15 @@ def propose_stricter(
     }
     for revision in learned:
         if revision.guard and (
-            version := _proposed_guard_with_lesson(
-                stricter_version(revision.guard, moments), pattern
-            )
+            version := _guard_with_lesson(stricter_version(revision.guard, moments), pattern)
         ):
             why = f"stricter than before, {_describe_stricter_proposal(revision.guard, version)}"
             return revision.model_copy(update={**common, "guard": version, "why": why})
     for guard in agent_guards:
         if guard.stage == "active" and (
-            version := _proposed_guard_with_lesson(stricter_version(guard, moments), pattern)
+            version := _guard_with_lesson(stricter_version(guard, moments), pattern)
         ):
-            name = proposed_guard_name(pattern.agent, pattern.project, guard.name)
+            name = name_guard_proposal(pattern.agent, pattern.project, guard.name)
             return LearnedRevision.model_validate(
                 {
                     **common,
@@ -100,12 +98,12 @@ def propose_stricter(
     return None
 
 
-def proposed_guard_name(agent: str, project: str, by: str) -> str:
+def name_guard_proposal(agent: str, project: str, by: str) -> str:
     """Return the name of a guard learned from jobs of an agent, or of a project's agent."""
     return template_guard_name(f"{project}.{agent}.{by}".strip("."))
 
 
-def _proposed_guard_with_lesson(guard: Guard | None, pattern: Pattern) -> Guard | None:
+def _guard_with_lesson(guard: Guard | None, pattern: Pattern) -> Guard | None:
     """Add the correction for these calls: the guard's own message may name the old limit."""
     if guard is None or not pattern.lesson:
         return guard
@@ -127,7 +125,7 @@ def _proposal_evidence(pattern: Pattern) -> list[str]:
     return [pattern.line, f"traces {first_few(numbers, SHOWN)}"]
 
 
-def _proposed_prompt_name(pattern: Pattern) -> str:
+def _name_prompt_proposal(pattern: Pattern) -> str:
     """Return a prompt's name. Refusals of two tools, or for two reasons, are two patterns; the
     oldest trace distinguishes them, since it stays the oldest.
     """

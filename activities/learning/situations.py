@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.guards.matching import Situation
+from activities.guards.matching import GuardSituation
 from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
 from activities.learning.finished_jobs import UNREADABLE
@@ -24,7 +24,7 @@ MAX_TRACES = 50
 class CallMoment:
     """A call before it was run or refused."""
 
-    situation: Situation
+    situation: GuardSituation
     tools: frozenset[str]
     """The tools that the agent had."""
 
@@ -61,4 +61,4 @@ def _find_call_moment(root: Root, row: Row[Any]) -> CallMoment | None:
         return None
     if tool != row.tool:
         return None
-    return CallMoment(Situation.from_snapshot(snapshot, "before_tool", tool, arguments), tools)
+    return CallMoment(GuardSituation.from_snapshot(snapshot, "before_tool", tool, arguments), tools)

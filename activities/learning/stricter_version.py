@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from activities.guards.matching import (
-    Situation,
+    GuardSituation,
     count_lines_for_matching,
     guard_matched_length,
     would_match_guard,
@@ -23,20 +23,20 @@ def stricter_version(guard: Guard, moments: Sequence[CallMoment]) -> Guard | Non
         None for a guard on something else, or one that refuses them already.
     """
     situations = [moment.situation for moment in moments]
-    if not situations or refuses_every_call(guard, situations):
+    if not situations or is_guard_strict_enough(guard, situations):
         return None
     for version in _stricter_versions(guard, situations):
-        if refuses_every_call(version, situations):
+        if is_guard_strict_enough(version, situations):
             return version
     return None
 
 
-def refuses_every_call(guard: Guard, situations: Sequence[Situation]) -> bool:
+def is_guard_strict_enough(guard: Guard, situations: Sequence[GuardSituation]) -> bool:
     """Whether the guard denies all these calls."""
     return guard.decision == "deny" and all(would_match_guard(guard, now) for now in situations)
 
 
-def _stricter_versions(guard: Guard, situations: Sequence[Situation]) -> list[Guard]:
+def _stricter_versions(guard: Guard, situations: Sequence[GuardSituation]) -> list[Guard]:
     """Yield versions that are stricter in one way."""
     match, versions = guard.match, []
     if guard.decision == "ask":
@@ -48,15 +48,11 @@ def _stricter_versions(guard: Guard, situations: Sequence[Situation]) -> list[Gu
     if match.reads_lines is not None:
         read = min(count_lines_for_matching(now) or 0 for now in situations)
         if 1 < read <= match.reads_lines:
-            versions.append(
-                _with_stricter_limit(guard, "reads_lines", _round_to_stricter_limit(read))
-            )
+            versions.append(_with_stricter_limit(guard, "reads_lines", _round_limit_down(read)))
     if match.longer is not None:
         written = min(guard_matched_length(match, now) for now in situations)
         if 1 < written <= match.longer:
-            versions.append(
-                _with_stricter_limit(guard, "longer", _round_to_stricter_limit(written))
-            )
+            versions.append(_with_stricter_limit(guard, "longer", _round_limit_down(written)))
     return versions
 
 
@@ -64,7 +60,7 @@ def _with_stricter_limit(guard: Guard, name: str, limit: int) -> Guard:
     return guard.model_copy(update={"match": guard.match.model_copy(update={name: limit})})
 
 
-def _round_to_stricter_limit(value: int) -> int:
+def _round_limit_down(value: int) -> int:
     """Return the greatest number of one digit and zeros that is smaller: 599 and 501 give 500."""
     power: int = 10 ** (len(str(value - 1)) - 1)
     return (value - 1) // power * power

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
-from activities.learning.precision import normalise_path
+from activities.learning.precision import normalise_trace_path
 from activities.search.text_likeness import compute_likeness
 from protocol.traces import QUESTION_PREFIX
 
@@ -38,7 +38,7 @@ class Pattern:
     @property
     def paths(self) -> list[str]:
         """Return the distinct files concerned."""
-        return sorted({normalise_path(row.path) for row in self.traces if row.path})
+        return sorted({normalise_trace_path(row.path) for row in self.traces if row.path})
 
     @property
     def lesson(self) -> str:
@@ -73,7 +73,7 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
         key = (row.agent, row.project, row.source, row.guard, row.tool)
         groups.setdefault(key, []).append(row)
     patterns = [
-        Pattern(*key, tuple(alike), _trace_pattern_trend(alike, middle))
+        Pattern(*key, tuple(alike), _pattern_trend(alike, middle))
         for key, members in groups.items()
         for alike in _cluster_alike(members)
     ]
@@ -85,17 +85,15 @@ def pattern_reason(row: Row[Any]) -> str:
     are just `Yes.`
     """
     text: str = row.what_was_correct or row.why or row.what_happened
-    return (
-        row.what_happened.removeprefix(QUESTION_PREFIX) if _is_pattern_answer_trace(row) else text
-    )
+    return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer_to_question(row) else text
 
 
 def _pattern_correction_text(row: Row[Any]) -> str:
     text: str = row.what_was_correct or row.why
-    return f"{row.what_happened} {text}" if _is_pattern_answer_trace(row) else text
+    return f"{row.what_happened} {text}" if _is_answer_to_question(row) else text
 
 
-def _is_pattern_answer_trace(row: Row[Any]) -> bool:
+def _is_answer_to_question(row: Row[Any]) -> bool:
     return bool(row.source == "person" and row.what_happened.startswith(QUESTION_PREFIX))
 
 
@@ -119,7 +117,7 @@ def _cluster_alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
     return [alike for _, alike in clusters]
 
 
-def _trace_pattern_trend(rows: Sequence[Row[Any]], middle: float) -> PatternTrend:
+def _pattern_trend(rows: Sequence[Row[Any]], middle: float) -> PatternTrend:
     late = sum(row.at > middle for row in rows)
     early = len(rows) - late
     if late > early * 1.5:

@@ -96,7 +96,7 @@ class _CallTurn:
         """Give the server the answers to the questions it asked before working."""
         pending, state = self._pending, self._context.held
         questions = self._questions(REQUESTS.validate_python(state["requests"]))
-        answers, arguments = _collect_turn_answers(pending, questions), state["arguments"]
+        answers, arguments = _answers_to_server_questions(pending, questions), state["arguments"]
         with convert_call_errors(self._declared):
             try:
                 result = self._send(arguments, Turn({**answers}, state["state"]))
@@ -187,7 +187,7 @@ class _CallTurn:
         """Return the text of a result. Raises Unfinished if it is none yet."""
         if isinstance(result, CallToolResult):
             return self._text(result)
-        pending = _close_turn_question(pending).model_copy(update={"turn": pending.turn + 1})
+        pending = _close_server_question(pending).model_copy(update={"turn": pending.turn + 1})
         if isinstance(result, InputRequiredResult):
             requests = result.input_requests or {}
             [first, *_] = self._questions(requests)
@@ -198,7 +198,7 @@ class _CallTurn:
                 "state": result.request_state,
                 "arguments": arguments,
             }
-            raise Unfinished(_open_turn_question(pending, first), state)
+            raise Unfinished(_open_server_question(pending, first), state)
         assert isinstance(result, CreatedTask)
         going = {
             "task": result.task_id,
@@ -219,11 +219,11 @@ class _CallTurn:
 
         The answers are kept: until the server has taken them it repeats its questions.
         """
-        answers = _collect_turn_answers(self._pending, questions)
+        answers = _answers_to_server_questions(self._pending, questions)
         # If it does not want them, it has gone on meanwhile, as the next poll shows.
         with suppress(ServerCallFailed):
             self._ask("tasks/update", answers)
-        return _close_turn_question(self._pending).model_copy(
+        return _close_server_question(self._pending).model_copy(
             update={"answers": _dump_turn_answers(answers)}
         )
 
@@ -259,7 +259,7 @@ class _CallTurn:
         raise ToolError(TOO_LONG.format(server=self._name, seconds=self._server.task_seconds))
 
 
-def _collect_turn_answers(
+def _answers_to_server_questions(
     pending: Pending, questions: Sequence[Elicited]
 ) -> dict[str, ElicitResult]:
     """Return the answers to all questions. Raises Unfinished for the first that has none."""
@@ -275,7 +275,7 @@ def _collect_turn_answers(
         answers[current.key] = answer
     unanswered = [each for each in questions if each.key not in answers]
     if unanswered:
-        asking = _open_turn_question(_close_turn_question(pending), unanswered[0])
+        asking = _open_server_question(_close_server_question(pending), unanswered[0])
         raise Unfinished(
             asking.model_copy(update={"answers": _dump_turn_answers(answers)}), again=True
         )
@@ -289,7 +289,7 @@ def _dump_turn_answers(answers: dict[str, ElicitResult]) -> dict[str, dict[str, 
     }
 
 
-def _open_turn_question(pending: Pending, question: Elicited) -> Pending:
+def _open_server_question(pending: Pending, question: Elicited) -> Pending:
     return pending.model_copy(
         update={
             "asks": question.key,
@@ -300,7 +300,7 @@ def _open_turn_question(pending: Pending, question: Elicited) -> Pending:
     )
 
 
-def _close_turn_question(pending: Pending) -> Pending:
+def _close_server_question(pending: Pending) -> Pending:
     """Return the call with no question open."""
     update: dict[str, Any] = {
         "asks": "",

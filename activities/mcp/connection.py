@@ -191,7 +191,7 @@ class Connection:
         except Exception as error:
             raise ServerUnavailable(
                 f"The MCP server {self.name} did not list its tools: "
-                f"{describe_connection_error(error)}"
+                f"{describe_mcp_connection_error(error)}"
                 f"{self.last_words}. Check it."
             ) from error
         return listed
@@ -222,7 +222,7 @@ class Connection:
                 self._ready.set()
                 await self._closing.wait()
         except Exception as error:
-            why = describe_connection_error(error)
+            why = describe_mcp_connection_error(error)
             self._failure = self._failure or (
                 f"it answered {opening.http_status_line}" if why == UNEXPLAINED else why
             )
@@ -250,7 +250,7 @@ class Connection:
         )
 
 
-def describe_connection_error(error: BaseException) -> str:
+def describe_mcp_connection_error(error: BaseException) -> str:
     """Return an error on one line; for a group, its first member."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

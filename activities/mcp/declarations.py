@@ -40,7 +40,7 @@ def declare_tools(config: AgentConfig) -> list[str]:
             config.unavailable_servers[name] = str(away)
             notes.append(f"the job goes on without the tools of {name}. {away}")
             continue
-        _check_tools_declared(config.name, name, server, listed)
+        _check_declared_mcp_tools(config.name, name, server, listed)
         # By name: a server that ignores paging lists the same tools again.
         for _, tool in sorted({tool.name: tool for tool in listed}.items()):
             if server.tools is not None and tool.name not in server.tools:
@@ -60,7 +60,7 @@ def _fetch_tool_declarations(name: str, server: Server) -> list[Tool]:
         return worker_servers().list_tools(name, server, Path(empty))
 
 
-def _check_tools_declared(agent: str, name: str, server: Server, listed: list[Tool]) -> None:
+def _check_declared_mcp_tools(agent: str, name: str, server: Server, listed: list[Tool]) -> None:
     names = {tool.name for tool in listed}
     for key, named_tools in (("tools", server.tools or []), ("effects", list(server.effects))):
         if lacking := [tool for tool in named_tools if tool not in names]:
@@ -89,7 +89,7 @@ def _declare_tool(server: str, settings: Server, tool: Tool, used_names: set[str
         replace_surrogates(tool.description or tool.title or tool.name).strip() or tool.name
     )
     return DeclaredTool(
-        name=unique_name(server, tool.name, used_names),
+        name=unique_mcp_tool_name(server, tool.name, used_names),
         server=server,
         tool=tool.name,
         description=description[:MAX_DESCRIPTION],
@@ -107,7 +107,7 @@ def declared_effect(hints: ToolAnnotations | None) -> Effect:
     return "repeatable" if hints and hints.idempotent_hint else "once"
 
 
-def unique_name(server: str, tool: str, used_names: set[str]) -> str:
+def unique_mcp_tool_name(server: str, tool: str, used_names: set[str]) -> str:
     """Return an unused name `<server>__<tool>` without characters that endpoints refuse."""
     full = f"{server}__{tool}"
     name = safe_tool_name(full)

@@ -28,7 +28,7 @@ def end_process_group(status: int) -> None:
     os._exit(status)
 
 
-def kill_process_group(*_: object) -> None:
+def kill_mcp_process_group(*_: object) -> None:
     """Kill the group: the worker died, which also closed the server's standard input."""
     time.sleep(GRACE)
     os.killpg(0, signal.SIGKILL)
@@ -36,11 +36,11 @@ def kill_process_group(*_: object) -> None:
 
 def main() -> None:
     worker, command = int(sys.argv[1]), sys.argv[2:]
-    signal.signal(signal.SIGTERM, kill_process_group)
+    signal.signal(signal.SIGTERM, kill_mcp_process_group)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != worker:  # it ended before this could run
-        kill_process_group()
+        kill_mcp_process_group()
     try:
         server = subprocess.Popen(command)
     except OSError as error:

@@ -42,14 +42,14 @@ def _repeats_structured(structured: Any, parts: list[str]) -> bool:
     """
     if not parts:
         return False
-    read = [_parse_result_block(part) for part in parts]
+    read = [_parse_mcp_result_part(part) for part in parts]
     candidates = [structured]
     if isinstance(structured, dict) and len(structured) == 1:
         candidates += structured.values()
     return any(value in texts or value == texts for value in candidates for texts in (parts, read))
 
 
-def _parse_result_block(part: str) -> Any:
+def _parse_mcp_result_part(part: str) -> Any:
     try:
         return json.loads(part)
     except (ValueError, RecursionError):

@@ -29,7 +29,7 @@ from mcp.types import (
     Tool,
 )
 
-from activities.mcp.connection import Called, Connection, Turn, describe_connection_error
+from activities.mcp.connection import Called, Connection, Turn, describe_mcp_connection_error
 from activities.mcp.errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.raw_answers import salvage_raw_answer
 from activities.mcp.tasks import TaskState
@@ -177,7 +177,7 @@ class Servers:
                         f"{name} has not answered within {server.call_seconds} s"
                     ) from error
                 lost = error.code == CONNECTION_CLOSED and error.message.startswith(LOST_MESSAGES)
-                if _is_server_session_lost(error, sending.status):
+                if _is_mcp_session_lost(error, sending.status):
                     sending.was_sent = False
                 elif error.message == UNEXPLAINED:
                     raise _server_status_error(name, sending) from error
@@ -188,7 +188,9 @@ class Servers:
             except Exception as error:
                 if (odd := salvage_raw_answer(sending.result, error)) is not None:
                     return odd
-                message = f"{name} answered what is no result: {describe_connection_error(error)}"
+                message = (
+                    f"{name} answered what is no result: {describe_mcp_connection_error(error)}"
+                )
                 raise (ServerCallFailed if repeatable else ServerCallInterrupted)(
                     message
                 ) from error
@@ -214,9 +216,9 @@ class Servers:
             except MCPError as error:
                 if error.code in (INVALID_PARAMS, METHOD_NOT_FOUND):
                     raise ServerCallFailed(error.message, error.code) from error
-                why = describe_connection_error(error)
+                why = describe_mcp_connection_error(error)
             except Exception as error:
-                why = describe_connection_error(error)
+                why = describe_mcp_connection_error(error)
             await self._drop_connection(connection)
         raise ServerUnavailable(
             f"The MCP server {name} does not say how its task {task} stands: {why}. Check it."
@@ -265,7 +267,7 @@ def _with_server_questions(called: Called, name: str, sending: CallProgress) -> 
     return called
 
 
-def _is_server_session_lost(error: MCPError, status: int) -> bool:
+def _is_mcp_session_lost(error: MCPError, status: int) -> bool:
     """Whether an HTTP server reports that it does not know the session, so that nothing was done.
 
     Wording differs between servers, so the status decides. Without a session, 404 means an unknown

@@ -70,10 +70,10 @@ class Tasks(ClientExtension):
     identifier = "io.modelcontextprotocol/tasks"
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
-        return (ResultClaim(result_type="task", model=CreatedTask, resolve=_refuse_task_claim),)
+        return (ResultClaim(result_type="task", model=CreatedTask, resolve=_refuse_mcp_task_claim),)
 
 
-async def _refuse_task_claim(_: CreatedTask, __: ClaimContext) -> CallToolResult:
+async def _refuse_mcp_task_claim(_: CreatedTask, __: ClaimContext) -> CallToolResult:
     raise RuntimeError("tasks are polled by the workflow")
 
 

@@ -22,9 +22,7 @@ from activities.toolkit.tool_context import ToolContext
 from config.schema.mcp_servers import DeclaredTool
 
 
-def call_server_tool(
-    declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any]
-) -> str:
+def call_mcp_tool(declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any]) -> str:
     """Return the result as text; store changed files of a server that works on files in `context`.
 
     Raises:

@@ -148,7 +148,7 @@ class ReadCall(NamedTuple):
     extra: dict[str, Any] | None = None
 
 
-def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
+def assemble_call_pieces(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
     """Return the calls of a reply.
 
     Args:
@@ -158,18 +158,18 @@ def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
     if not pieces:
         return []
     by_label = _group_pieces_by_label(pieces, tools)
-    if by_label and _are_calls_sound(by_label) and not _joins_repeated_ids(by_label, pieces):
+    if by_label and _are_call_pieces_sound(by_label) and not _joins_repeated_ids(by_label, pieces):
         if any(call.text.is_empty for call in by_label) and _are_piece_labels_unique(pieces):
             # An endpoint that labels every piece anew may have separated calls from their names.
             in_sequence = _group_pieces_in_sequence(pieces, tools)
-            if in_sequence and _are_calls_filled(in_sequence):
+            if in_sequence and _are_call_pieces_filled(in_sequence):
                 return _join_call_pieces(in_sequence)
         return _join_call_pieces(by_label)
     in_sequence = _group_pieces_in_sequence(pieces, tools)
     by_id = _group_pieces_by_key(pieces, _piece_ids(pieces), tools)
     by_index = _group_pieces_by_key(pieces, _piece_indexes(pieces), tools)
     for reading in (by_id, by_index, in_sequence):
-        if reading and _are_calls_filled(reading):
+        if reading and _are_call_pieces_filled(reading):
             return _join_call_pieces(reading)
     if by_label and _are_piece_labels_clean(by_label, pieces):
         return _join_call_pieces(by_label)
@@ -209,7 +209,9 @@ def _group_pieces_by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[Ca
         if call is None or call.is_over_before(piece, tools):
             call = CallPieces()
             calls.append(call)
-        elif piece.name and _is_name_piece_ambiguous(_calls_with_piece_label(piece, calls, by_id)):
+        elif piece.name and _is_call_name_piece_ambiguous(
+            _calls_with_piece_label(piece, calls, by_id)
+        ):
             return None
         call.add(piece)
         if piece.id:
@@ -235,7 +237,7 @@ def _calls_with_piece_label(
     return calls
 
 
-def _is_name_piece_ambiguous(calls: list[CallPieces]) -> bool:
+def _is_call_name_piece_ambiguous(calls: list[CallPieces]) -> bool:
     """Whether a name that comes now may belong to more than one of these calls."""
     nameless = [call for call in calls if not call.name]
     if len(nameless) < 2:
@@ -265,7 +267,7 @@ def _group_pieces_by_key(
         if call is None or call.is_over_before(piece, tools):
             call = newest[key] = CallPieces(key=key)
             calls.append(call)
-        elif piece.name and _is_name_piece_ambiguous(
+        elif piece.name and _is_call_name_piece_ambiguous(
             [other for other in calls if other.key == key]
         ):
             return None
@@ -287,7 +289,7 @@ def _group_pieces_in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list
     for piece in pieces:
         if not calls or calls[-1].is_over_before(piece, tools):
             calls.append(CallPieces())
-        elif piece.name and _is_name_piece_ambiguous(calls):
+        elif piece.name and _is_call_name_piece_ambiguous(calls):
             return None
         calls[-1].add(piece)
     return _merge_repeated_pieces(calls, lambda first, second: 1)
@@ -399,13 +401,13 @@ def _piece_label_comparison(calls: list[CallPieces]) -> Sameness:
 # Verdicts on a reading
 
 
-def _are_calls_sound(calls: list[CallPieces]) -> bool:
+def _are_call_pieces_sound(calls: list[CallPieces]) -> bool:
     return all(call.is_sound for call in calls)
 
 
-def _are_calls_filled(calls: list[CallPieces]) -> bool:
+def _are_call_pieces_filled(calls: list[CallPieces]) -> bool:
     """Whether each call is sound, and none is only a name."""
-    return _are_calls_sound(calls) and not any(call.text.is_empty for call in calls)
+    return _are_call_pieces_sound(calls) and not any(call.text.is_empty for call in calls)
 
 
 def _joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:

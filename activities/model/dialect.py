@@ -166,9 +166,9 @@ class Dialect:
                 function["parameters"] = without_keywords(function["parameters"], self.keywords)
             if messages := request.get("messages"):
                 if TURNS in self.unsupported:
-                    messages = list(_alternate_roles_for_dialect(messages))
+                    messages = list(_alternate_message_roles(messages))
                 if IDS in self.unsupported:
-                    messages = [_shorten_ids_for_dialect(message) for message in messages]
+                    messages = [_shorten_call_ids(message) for message in messages]
                 request["messages"] = messages
             body = encode_without_credentials(request)
         return body
@@ -198,7 +198,7 @@ class Dialect:
             if (
                 part not in self.unsupported
                 and named.search(refusal)
-                and _sends_part(settled, part)
+                and _sends_dialect_part(settled, part)
             ):
                 if part == LIMIT and self._token_limit(refusal, model):
                     break
@@ -215,7 +215,7 @@ class Dialect:
         return max((n for n in figures if MIN_LIMIT <= n < requested), default=None)
 
 
-def _sends_part(model: ModelConfig, part: str) -> bool:
+def _sends_dialect_part(model: ModelConfig, part: str) -> bool:
     if part == TEMPERATURE:
         return model.temperature is not None
     if part == EFFORT:
@@ -231,7 +231,7 @@ def _sends_part(model: ModelConfig, part: str) -> bool:
     return model.stream or part not in (STREAM, COUNTS)
 
 
-def _alternate_roles_for_dialect(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _alternate_message_roles(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Return messages with alternating roles; results belong to the role of the calls."""
     before = ""
     for message in messages:
@@ -243,18 +243,18 @@ def _alternate_roles_for_dialect(messages: list[dict[str, Any]]) -> Iterator[dic
         before = message["role"]
 
 
-def _shorten_ids_for_dialect(message: dict[str, Any]) -> dict[str, Any]:
+def _shorten_call_ids(message: dict[str, Any]) -> dict[str, Any]:
     if answered := message.get("tool_call_id"):
-        return {**message, "tool_call_id": _short_dialect_id(answered)}
+        return {**message, "tool_call_id": _short_call_id(answered)}
     if calls := message.get("tool_calls"):
         return {
             **message,
-            "tool_calls": [{**call, "id": _short_dialect_id(call["id"])} for call in calls],
+            "tool_calls": [{**call, "id": _short_call_id(call["id"])} for call in calls],
         }
     return message
 
 
-def _short_dialect_id(name: str) -> str:
+def _short_call_id(name: str) -> str:
     return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:ID_CHARACTERS]
 
 

@@ -47,7 +47,7 @@ def has_endpoint(model: ModelConfig) -> bool:
     )
 
 
-def chosen_model_name(model: ModelConfig) -> str:
+def endpoint_model_name(model: ModelConfig) -> str:
     """Return the model's name to pin: the rehearsal model if no endpoint is configured."""
     return model.name if has_endpoint(model) else REHEARSAL
 

@@ -147,7 +147,7 @@ def message_form_weights(model: ModelConfig) -> MessageFormWeights:
     return MessageFormWeights(provider_name(model), model.send_reasoning, model.vision)
 
 
-def form_of(model: ModelConfig) -> ConversationForm:
+def message_form_of(model: ModelConfig) -> ConversationForm:
     """Return the form of messages for a model whose settings are what the endpoint accepts."""
     maker, marks = (
         provider_name(model),

@@ -53,7 +53,7 @@ def priced_usage(reply: StreamedReply, config: AgentConfig, estimate: int = 0) -
     return Usage.model_validate(figures)
 
 
-def check_prices(config: AgentConfig) -> None:
+def check_prices_for_cost_limit(config: AgentConfig) -> None:
     """Refuse a limit on cost that could not be kept.
 
     Raises:

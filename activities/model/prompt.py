@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from activities.job.conversation import Conversation, token_cache
 from activities.job.snapshot import Snapshot
 from activities.model import responses
-from activities.model.message_forms import form_of, message_form_weights
+from activities.model.message_forms import message_form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
@@ -54,7 +54,7 @@ def job_prompt_body(
         must_call: Whether the reply has to call a tool.
         cache_key: Key of the job and phase.
     """
-    form = form_of(model)
+    form = message_form_of(model)
     last = encode_without_credentials(
         {"role": "user", "content": render_prompt_todos(snapshot, correction)}
     )
@@ -114,7 +114,7 @@ def conversation_prompt_body(
     model: ModelConfig, tools: Sequence[Tool], conversation: Conversation, cache_key: str = ""
 ) -> bytes:
     """Return a request with tools and stored messages for a conversation beside the job's own."""
-    form = form_of(model)
+    form = message_form_of(model)
     marked = [0, *conversation.cache_points()] if form.marks != "none" else []
     messages = b",".join(conversation.wire_bytes(0, None, form, marked))
     schemas = [entry.schema for entry in tools]
@@ -127,7 +127,7 @@ def conversation_prompt_body(
 
 def simple_prompt_body(model: ModelConfig, system: str, user_text: str) -> bytes:
     """Return a request with a prompt of its own and no tools, for summaries."""
-    form = form_of(model)
+    form = message_form_of(model)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user_text}]
     sent = b",".join(form.render(encode_without_credentials(message), b"") for message in messages)
     return b'%b,"%b":[%b]}' % (

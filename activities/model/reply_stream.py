@@ -16,7 +16,7 @@ from openai import AsyncOpenAI, AsyncStream
 from pydantic import Field
 from pydantic_core import from_json
 
-from activities.model.call_pieces import Piece, convert_pieces_to_calls, read_calls
+from activities.model.call_pieces import Piece, assemble_call_pieces, convert_pieces_to_calls
 from activities.model.event_stream import EventParser
 from activities.model.reply_reasoning import ReplyReasoning
 from activities.model.responses import ResponseEvents, response_event_failure
@@ -249,7 +249,7 @@ class _ReplyStreamBuffer:
         if separate:
             calls = convert_pieces_to_calls(self.pieces)
         else:
-            calls = read_calls(self.pieces, lambda: _stream_request_tool_names(body))
+            calls = assemble_call_pieces(self.pieces, lambda: _stream_request_tool_names(body))
         received = sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
         dropped, calls = len(calls[MAX_CALLS:]), calls[:MAX_CALLS]
         extras = [_streamed_call_extra(call.extra) for call in calls]

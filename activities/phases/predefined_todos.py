@@ -99,9 +99,7 @@ def predefined_todo_file_updates(snapshot: Snapshot) -> list[str]:
     """Return files that open todos update and that changed in the running phase."""
     phase = snapshot.state.phase
     paths = dict.fromkeys(todo.updates for todo in phase.open_todos if todo.updates)
-    return [
-        path for path in paths if _predefined_file_changed_at(snapshot.changes, path) > phase.since
-    ]
+    return [path for path in paths if _step_that_changed_file(snapshot.changes, path) > phase.since]
 
 
 def todos_completed_by_job_end(snapshot: Snapshot) -> list[int]:
@@ -136,7 +134,7 @@ def _number_predefined_todos(entries: Sequence[PredefinedTodo]) -> list[Todo]:
     ]
 
 
-def _predefined_file_changed_at(changes: Files, path: str) -> int:
+def _step_that_changed_file(changes: Files, path: str) -> int:
     """Return the step that last changed a path; 0 if none has."""
     raw = changes.tree_entry(parts_of(path))
     return int(changes.store.read(raw.id)) if raw else 0

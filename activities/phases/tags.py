@@ -14,7 +14,7 @@ def phase_tag(number: int) -> str:
     return f"phase/{number:04d}"
 
 
-def phase_starts(checkpoints: Checkpoints) -> dict[int, str]:
+def phase_tag_commits(checkpoints: Checkpoints) -> dict[int, str]:
     """Map each phase's number to its start checkpoint."""
     return {
         int(match[1]): commit

@@ -40,10 +40,10 @@ from protocol.handoffs import (
 )
 from protocol.project import BRIEF, RESULT
 from protocol.project_forms import FORM_SPECS
-from protocol.proof import proof_command_in_repository
+from protocol.proof import proof_command_without_cd
 from protocol.repository import RepositoryLink
 from protocol.routing import routing_problems
-from protocol.short_text import as_list_entry, first_few, shorten_to_end, shorten_to_start
+from protocol.short_text import first_few, indent_list_entry, shorten_to_end, shorten_to_start
 from protocol.tools import ToolRoute
 from protocol.validation_errors import all_validation_errors
 
@@ -107,7 +107,8 @@ def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str
     if handoff.inputs.results:
         lines += ["", "## What came before", ""]
         lines += [
-            f"- {shorten_to_start(as_list_entry(text), 4000)}" for text in handoff.inputs.results
+            f"- {shorten_to_start(indent_list_entry(text), 4000)}"
+            for text in handoff.inputs.results
         ]
     if handoff.tests and handoff.report != "features":
         lines += ["", "## What the system runs itself", ""]
@@ -195,9 +196,9 @@ def handoff_problems(snapshot: Snapshot) -> list[str]:
         for condition in handoff.postcondition
         if (why := unmet_condition_reason(files, condition))
     ]
-    if marked := _files_with_merge_marks(snapshot, snapshot.link):
+    if marked := _handoff_files_with_marks(snapshot, snapshot.link):
         reasons.append(f"There are marks of a merge conflict in {', '.join(marked[:10])}.")
-    if unnamed := _without_a_name(snapshot, snapshot.link.folder):
+    if unnamed := _handoff_files_git_refuses(snapshot, snapshot.link.folder):
         reasons.append(
             "Git takes no file or folder of these names; rename or delete them: "
             f"{', '.join(map(quote_path_in_error, unnamed[:10]))}."
@@ -227,9 +228,7 @@ def _untested_handoff_checks(report: FeatureReport, handoff: Handoff, folder: st
                     "have no test command: name one for each under `tests`, such as "
                     '{"unit": "python3 -m pytest -q tests"}, to be run at the top of the repository'
                 )
-            elif wrong := runner_command_fault(
-                proof_command_in_repository(command.command, folder)
-            ):
+            elif wrong := runner_command_fault(proof_command_without_cd(command.command, folder)):
                 why = f"cannot be proved by `{command.command}`: {wrong}"
             else:
                 continue
@@ -352,7 +351,7 @@ def _handoff_start_problem(root: Root, job: str, snapshot: Snapshot) -> str:
         if check not in link.handoff.tests
     }
     for command in proposed.values():
-        line = proof_command_in_repository(command.command, link.folder)
+        line = proof_command_without_cd(command.command, link.folder)
         ended, _ = proving.run_command(files, command.model_copy(update={"command": line}))
         if lacks_runner(ended.exit_code, ended.output, line):
             return (
@@ -364,7 +363,7 @@ def _handoff_start_problem(root: Root, job: str, snapshot: Snapshot) -> str:
     return ""
 
 
-def _files_with_merge_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
+def _handoff_files_with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     """Return files that still contain conflict marks.
 
     The system's merges name the file in their marks. Other marks, such as `<<<<<<< HEAD`, belong to
@@ -399,7 +398,7 @@ def _changed_handoff_entries(snapshot: Snapshot, folder: str) -> Iterator[FileEn
             yield replace(change.new, path=f"{folder}/{change.path}")
 
 
-def _without_a_name(snapshot: Snapshot, folder: str) -> list[str]:
+def _handoff_files_git_refuses(snapshot: Snapshot, folder: str) -> list[str]:
     """Return files and folders whose names git refuses; a folder stands for its content."""
     files = snapshot.files
     if files.tree_entry((folder,)) is None:

@@ -15,7 +15,7 @@ import pygit2
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
 from activities.checkpoints.checkpoint_remote import (
-    bring_packs,
+    fetch_remote_packs,
     open_remote,
     remote_checkpoint_area,
 )
@@ -38,7 +38,7 @@ SHALLOW = "shallow"
 _BEGIN = "begin/"
 
 
-def project_area(project: str) -> str:
+def project_remote_area(project: str) -> str:
     """Return the area of a project's refs."""
     return f"projects/{remote_checkpoint_area(project).partition('/')[2]}"
 
@@ -52,7 +52,7 @@ def check_remote_project_owner(remote: str, project: str, chain: str) -> None:
     """
     try:
         open_remote(remote).check_promises()
-        owners = open_remote(remote).list_refs(project_area(project), "owner")
+        owners = open_remote(remote).list_refs(project_remote_area(project), "owner")
     except RemoteUnfit as unfit:
         raise ConfigError(f"workspace.remote {git_address_without_user(remote)}: {unfit}") from None
     except (GitNotInstalled, RemoteUnavailable) as away:
@@ -77,7 +77,7 @@ def open_remote_project(root: Root, project: str, remote: str, *commits: str) ->
         return ProjectRepository(path)
     repository = ProjectRepository.create(path)
     try:
-        refs = bring_packs(open_remote(remote), project_area(project), path)
+        refs = fetch_remote_packs(open_remote(remote), project_remote_area(project), path)
     except (GitNotInstalled, RemoteUnavailable) as away:
         raise _project_remote_failure(remote, away) from away
     for name, commit in refs.items():
@@ -118,7 +118,9 @@ def push_project(repository: ProjectRepository, project: str, remote: str) -> No
     if begin := _commit_remote_project_files(repository):
         new[f"{_BEGIN}{begin}"] = begin
     try:
-        open_remote(remote).push_refs(project_area(project), repository.path, None, moved, new)
+        open_remote(remote).push_refs(
+            project_remote_area(project), repository.path, None, moved, new
+        )
     except (GitNotInstalled, RemoteUnavailable) as away:
         raise _project_remote_failure(remote, away) from away
 

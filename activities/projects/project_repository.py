@@ -307,11 +307,11 @@ class ProjectRepository:
         for entry in [
             each
             for each in index
-            if each.path in folders and not _is_open_project_conflict(index, each)
+            if each.path in folders and not _is_open_merge_conflict(index, each)
         ]:
             mine = entry.path in ours.tree and isinstance(ours.tree[entry.path], pygit2.Blob)
             index.remove(entry.path)
-            conflicts.append(f"{entry.path}{_place_project_file_beside(index, entry, mine=mine)}")
+            conflicts.append(f"{entry.path}{_place_merge_file_beside(index, entry, mine=mine)}")
         return conflicts
 
     def _settle_conflict(self, index: Any, ancestor: Any, mine: Any, other: Any) -> str:
@@ -320,7 +320,7 @@ class ProjectRepository:
         if entry is None:
             return " (renamed by both sides)"
         if any(indexed.path.startswith(f"{entry.path}/") for indexed in index):
-            return _place_project_file_beside(index, entry, mine=mine is not None)
+            return _place_merge_file_beside(index, entry, mine=mine is not None)
         if mine and other and (text := self._conflict_text(ancestor, mine, other)) is not None:
             entry = pygit2.IndexEntry(entry.path, self.git.create_blob(text.encode()), entry.mode)
         index.add(entry)
@@ -329,7 +329,7 @@ class ProjectRepository:
             return f" (deleted or renamed on one side; what is there is {whose})"
         if entry is not mine:
             return ""
-        beside = _free_project_path_beside(index, entry.path, "yours")
+        beside = _free_merge_path_beside(index, entry.path, "yours")
         index.add(pygit2.IndexEntry(beside, other.id, other.mode))
         return f" (what others had accepted; yours is {beside})"
 
@@ -365,19 +365,19 @@ class ProjectRepository:
                 draft.unlink()
 
 
-def _is_open_project_conflict(index: Any, entry: Any) -> bool:
+def _is_open_merge_conflict(index: Any, entry: Any) -> bool:
     """Return whether the entry is one side of an unresolved conflict."""
     return index.conflicts is not None and entry.path in index.conflicts
 
 
-def _place_project_file_beside(index: Any, entry: Any, *, mine: bool) -> str:
+def _place_merge_file_beside(index: Any, entry: Any, *, mine: bool) -> str:
     """Put a file beside the folder that has its name; describe where."""
-    beside = _free_project_path_beside(index, entry.path, "accepted" if mine else "yours")
+    beside = _free_merge_path_beside(index, entry.path, "accepted" if mine else "yours")
     index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
     return f" (a folder on one side; the file of the other is {beside})"
 
 
-def _free_project_path_beside(index: Any, path: str, whose: str) -> str:
+def _free_merge_path_beside(index: Any, path: str, whose: str) -> str:
     """Return a free path for a version of a file that cannot keep its own path."""
     beside = f"{path}~{whose}"
     while beside in index:

@@ -89,7 +89,7 @@ class ProofRunner:
         for check, command in handoff.tests.items():
             run = self.run_check(product, check, command, before)
             if not run.why:
-                run.why = regression_reason(run, accepted_runs.get(command.command), handoff)
+                run.why = proof_regression_reason(run, accepted_runs.get(command.command), handoff)
                 run.passed = not run.why
             result.proofs.append(run)
             if not run.passed:
@@ -205,7 +205,7 @@ class ProofRunner:
         run = Proof(check="unit", ran=accepted.command, passed=False)
         ended, counts = self.run_command(product, command)
         _record_proof_outcome(run, ended, counts)
-        run.why = run.why or _fewer_tests(run, accepted)
+        run.why = run.why or _fewer_tests_in_proof_run(run, accepted)
         if run.why:
             yield (
                 f"The feature {accepted.feature} was accepted and holds no longer. "
@@ -223,11 +223,11 @@ class ProofRunner:
         return f"{text} Its output {'ends' if run.cut else 'is'}:\n{run.end}\n"
 
 
-def regression_reason(run: Proof, accepted: AcceptedRun | None, handoff: Handoff) -> str:
+def proof_regression_reason(run: Proof, accepted: AcceptedRun | None, handoff: Handoff) -> str:
     """Return how a run proves less than the accepted run of the same command; else empty."""
     if accepted is None:
         return ""
-    if why := _fewer_tests(run, accepted):
+    if why := _fewer_tests_in_proof_run(run, accepted):
         return why
     unit = handoff.id.rsplit("-", 2)[0]
     if accepted.feature != unit and run.tests == accepted.tests:
@@ -240,7 +240,7 @@ def regression_reason(run: Proof, accepted: AcceptedRun | None, handoff: Handoff
     return ""
 
 
-def _fewer_tests(run: Proof, accepted: AcceptedRun) -> str:
+def _fewer_tests_in_proof_run(run: Proof, accepted: AcceptedRun) -> str:
     tests = run.tests or 0
     if tests < accepted.tests:
         return (

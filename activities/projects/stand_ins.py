@@ -78,13 +78,13 @@ def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
             problems.append(f"{path} would be run in place of the real {module}.")
         elif name == "__init__.py" and package in MODULES and above not in packages:
             problems.append(f"{folder}/ would be run in place of the real {package}.")
-    for path, text in python_texts(product, but=accepted):
+    for path, text in product_python_texts(product, but=accepted):
         if (is_test_file(path) or "pytest" in text) and (word := _WORDS.search(text)):
             problems.append(f"{path} has {word[1]}, by which a result can be changed: take it out.")
     return problems
 
 
-def python_texts(
+def product_python_texts(
     product: Files, *, but: Collection[tuple[str, str]] = ()
 ) -> Iterable[tuple[str, str]]:
     """Yield path and text of each Python file of a product that can be decoded.
@@ -109,7 +109,7 @@ def with_failing_stand_in_tests(product: Files, name: str) -> tuple[Files, int]:
     for every runner; the other is a function called `name` plus `FUNCTION`, for pytest only.
     """
     changed, count = product, 0
-    for path, text in python_texts(product):
+    for path, text in product_python_texts(product):
         if path.endswith("conftest.py") or not _HOLDS_TESTS.search(text):
             continue
         try:

@@ -53,7 +53,7 @@ def redact(text: str) -> str:
 
     Surrogates are replaced too: an endpoint's message may be cut in the middle of a character.
     """
-    match, text = _secrets_match(), replace_surrogates(hide_credentials(text))
+    match, text = _secret_text_match(), replace_surrogates(hide_credentials(text))
     for pattern in regexes_that_may_match(tuple(match.content), text):
         text = compile_cached_pattern(pattern).sub(_make_replacer(match.random or 0), text)
     return text
@@ -77,6 +77,6 @@ def _make_replacer(bits: float) -> Any:
 
 
 @cache
-def _secrets_match() -> Match:
+def _secret_text_match() -> Match:
     [(_, guard)] = read_guards(SHIPPED / "guards" / "secrets.yaml")
     return guard.match

@@ -44,13 +44,13 @@ def run_remote_git(
         scope = f"credential.{parts.scheme}://{parts.netloc.rpartition('@')[2]}.helper"
         # An empty helper disables those of the worker's own configuration.
         options = ["-c", f"{scope}=", "-c", f"{scope}={_HELPER}"]
-        variables = {USER: parts.username or ANY_USER, TOKEN: read_token(token_variable)}
+        variables = {USER: parts.username or ANY_USER, TOKEN: read_remote_token(token_variable)}
     return run_git(
         repository, *options, *arguments, seconds=seconds, variables=variables, watch=watch
     )
 
 
-def read_token(variable: str) -> str:
+def read_remote_token(variable: str) -> str:
     """Return the token in a variable of the worker. Raises ConfigError if it is unusable."""
     try:
         token = api_key_credential(variable)

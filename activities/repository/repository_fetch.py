@@ -13,7 +13,7 @@ import pygit2
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
-from activities.checkpoints.checkpoint_remote import move_remote_packs_from_draft
+from activities.checkpoints.checkpoint_remote import install_fetched_packs
 from activities.checkpoints.locks import file_lock, fsync_path
 from activities.projects.project_repository import (
     MAIN,
@@ -121,7 +121,7 @@ def _fetch_repository_draft(
     shallow = draft / "shallow"
     if shallow.exists():
         _write_fetch_record(path / "shallow", shallow.read_text())
-    move_remote_packs_from_draft(draft, path)
+    install_fetched_packs(draft, path)
     _write_fetch_record(path / START, f"{commit.id}\n")
     ProjectRepository(path).set_branch(MAIN, str(commit.id))
     return RepositoryOrigin(
@@ -169,9 +169,9 @@ def _fetch_into(
             ) from None
         if _WRONG.search(str(away)):
             raise ConfigError(f"repository {source}: {away}") from None
-        raise _cannot_fetch(source, away) from away
+        raise _repository_fetch_failure(source, away) from away
     except GitNotInstalled as lacking:
-        raise _cannot_fetch(source, lacking) from lacking
+        raise _repository_fetch_failure(source, lacking) from lacking
 
 
 def _missing_repository_ref(address: str, start: RepositoryStart) -> str:
@@ -190,7 +190,7 @@ def _missing_repository_ref(address: str, start: RepositoryStart) -> str:
     return f"there is no branch or tag {ref}; it has {first_few(others, MOST_NAMED) or 'none'}"
 
 
-def _cannot_fetch(source: str, why: Exception) -> ApplicationError:
+def _repository_fetch_failure(source: str, why: Exception) -> ApplicationError:
     return typed_failure(
         "Dependency",
         as_sentence(f"The repository {source} cannot be fetched: {why}"),
@@ -227,7 +227,7 @@ def _fetched_folder_address(
             remote and fetch_staged_folder(first, root.staged, remote)
         )
     except (RemoteUnavailable, GitNotInstalled) as away:
-        raise _cannot_fetch(f"folder {Path(name).name}", away) from away
+        raise _repository_fetch_failure(f"folder {Path(name).name}", away) from away
     if not is_here:
         raise ConfigError(
             f"repository folder {name}: not below the worker's workspaces root {root.path}; start "

@@ -64,7 +64,7 @@ def stage_folder(path: Path, staged: Path, bounds: RepositoryBounds) -> str:
     try:
         repository = ProjectRepository.create(draft)
         if (path / ".git").exists():
-            commit = _stage_work_tree(path, repository, source, bounds)
+            commit = _stage_folder_work_tree(path, repository, source, bounds)
         else:
             commit = _StagedFolderPack(path, repository, source, bounds).take()
         repository.set_branch(MAIN, commit)
@@ -103,11 +103,11 @@ def fetch_staged_folder(name: str, staged: Path, remote: str) -> bool:
     return True
 
 
-def _stage_work_tree(
+def _stage_folder_work_tree(
     path: Path, repository: ProjectRepository, source: str, bounds: RepositoryBounds
 ) -> str:
     """Return a commit of the work tree's current files, as git itself sees them."""
-    parent = _fetch_staged_history(path, repository)
+    parent = _fetch_staged_folder_history(path, repository)
     index = repository.path / "work-tree-index"
 
     def ask(*arguments: str) -> str:
@@ -126,7 +126,7 @@ def _stage_work_tree(
             # The index lets git skip unchanged files.
             shutil.copyfile(own_index, index)
         listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
-        _check_staged_files(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
+        _check_staged_folder_size(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
         ask("-c", "advice.addEmbeddedRepo=false", "add", "--all")
         tree = ask("write-tree").strip()
     except RemoteUnavailable as failed:
@@ -140,7 +140,7 @@ def _stage_work_tree(
     return repository.commit(tree, parents, message, parent.commit_time if parent else 0)
 
 
-def _fetch_staged_history(path: Path, repository: ProjectRepository) -> pygit2.Commit | None:
+def _fetch_staged_folder_history(path: Path, repository: ProjectRepository) -> pygit2.Commit | None:
     """Fetch the checked-out commit with its history; return None if nothing is committed yet."""
     try:
         address, spec = f"file://{path.absolute()}", f"+HEAD:refs/heads/{MAIN}"
@@ -151,7 +151,7 @@ def _fetch_staged_history(path: Path, repository: ProjectRepository) -> pygit2.C
     return repository.get_commit(str(tip.target))
 
 
-def _check_staged_files(
+def _check_staged_folder_size(
     path: Path, names: list[str], source: str, bounds: RepositoryBounds
 ) -> None:
     """Raise ConfigError if the files exceed the limits, before git reads them."""

@@ -26,10 +26,10 @@ from activities.requirements.requirement import Requirement, RequirementVerdict
 from activities.requirements.requirement_store import (
     FREE,
     R,
-    as_requirement,
     find_requirement_row,
     is_newest_requirement_call,
-    reopen_stored_duplicates,
+    load_stored_requirement,
+    reopen_duplicates,
     update_requirement,
 )
 from activities.stores.errors import StoreRefusedError
@@ -90,7 +90,7 @@ def claim_draft(
         row = connection.execute(following).first()
         if row is None:
             return None
-        if first := _first_double_of_claim(connection, row):
+        if first := _first_duplicate_of_claim(connection, row):
             _mark_claim_as_duplicate(connection, call, row, first)
             row = None
     claim = {
@@ -99,10 +99,10 @@ def claim_draft(
         "taken_until": now + int(hours * 3_600_000),
     }
     update_requirement(connection, row.job, row.id, claim)
-    return as_requirement(connection, row)
+    return load_stored_requirement(connection, row)
 
 
-def _claim_double_condition(
+def _claim_duplicate_condition(
     row: ColumnElement[str], place: ColumnElement[bool]
 ) -> ColumnElement[bool]:
     """Match another row with the same words that takes precedence over this one."""
@@ -110,9 +110,9 @@ def _claim_double_condition(
     return and_(first, or_(F.status == "accepted", and_(F.status == "draft", place)))
 
 
-def _first_double_of_claim(connection: Connection, row: Row[Any]) -> Row[Any] | None:
+def _first_duplicate_of_claim(connection: Connection, row: Row[Any]) -> Row[Any] | None:
     before = tuple_(F.at, F.job, F.id) < tuple_(literal(row.at), literal(row.job), literal(row.id))
-    same = _claim_double_condition(literal(row.said), before)
+    same = _claim_duplicate_condition(literal(row.said), before)
     other = or_(F.job != row.job, F.id != row.id)
     # Lock the original: it could be rejected meanwhile, and neither would remain.
     query = select(FIRST).where(same, other).order_by(F.status, F.at, F.job, F.id).limit(1)
@@ -132,7 +132,7 @@ def _mark_claim_as_duplicate(
         "decided_at": call.at,
     }
     update_requirement(connection, row.job, row.id, values)
-    reopen_stored_duplicates(connection, R.duplicate_of == f"{row.job}/{row.id}")
+    reopen_duplicates(connection, R.duplicate_of == f"{row.job}/{row.id}")
 
 
 def decide_claim(
@@ -177,7 +177,7 @@ def decide_claim(
         },
     )
     if status == "rejected":
-        reopen_stored_duplicates(connection, R.duplicate_of == ref)
+        reopen_duplicates(connection, R.duplicate_of == ref)
 
 
 def check_claim_undecided(connection: Connection, call: Call, ref: str) -> None:
@@ -220,7 +220,7 @@ def list_claim_decisions(
     others = drafts.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))
     before = tuple_(F.at, F.job, F.id) < tuple_(R.at, R.job, R.id)
     itself = and_(F.job == R.job, F.id == R.id)
-    double = select(F.id).where(_claim_double_condition(R.said, before), not_(itself)).exists()
+    double = select(F.id).where(_claim_duplicate_condition(R.said, before), not_(itself)).exists()
     free = connection.execute(others.where(not_(double)).with_only_columns(R.id)).all()
     return decisions, [f"{row.job}/{row.id}" for row in held_rows], len(free)
 

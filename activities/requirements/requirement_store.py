@@ -1,6 +1,6 @@
 """Requirements in the store, filled from workspaces.
 
-A job's rows mirror its workspace. `fill_stored_requirements` updates them from any earlier state: a
+A job's rows mirror its workspace. `match_rows_to_workspace` updates them from any earlier state: a
 retry duplicates nothing, and requirements removed by a rewind are withdrawn. Each write carries the
 time when its call was scheduled; one that arrives after a newer one of the same job changes
 nothing.
@@ -59,7 +59,7 @@ def stored_requirement_blobs(connection: Connection, job: str) -> dict[str, str]
     return {row.id: row.blob for row in connection.execute(query)}
 
 
-def fill_stored_requirements(
+def match_rows_to_workspace(
     connection: Connection,
     call: Call,
     present: Mapping[str, str],
@@ -83,7 +83,7 @@ def fill_stored_requirements(
     stored = {row.id: row for row in rows}
     for removed in [id for id, row in stored.items() if id not in present and not row.withdrawn]:
         update_requirement(connection, call.job, removed, _GONE | {"at": call.at})
-        reopen_stored_duplicates(connection, R.duplicate_of == f"{call.job}/{removed}")
+        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{removed}")
     for requirement, blob in changed:
         row = stored.get(requirement.id)
         if row is not None and row.blob == blob:
@@ -94,10 +94,10 @@ def fill_stored_requirements(
                     connection, call.job, requirement.id, {"withdrawn": False, "at": call.at}
                 )
         else:
-            _put_requirement(connection, call, requirement, blob, replace=row is not None)
+            _store_requirement(connection, call, requirement, blob, replace=row is not None)
 
 
-def _put_requirement(
+def _store_requirement(
     connection: Connection, call: Call, requirement: Requirement, blob: str, *, replace: bool
 ) -> None:
     if replace:
@@ -106,7 +106,7 @@ def _put_requirement(
             connection.execute(
                 delete(table).where(table.c.job == call.job, column == requirement.id)
             )
-        reopen_stored_duplicates(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
+        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
     content = requirement.model_dump(include=set(FIELDS))
     connection.execute(
         insert(REQUIREMENTS).values(
@@ -142,7 +142,7 @@ def take_over_stored_requirements(
         connection: In a transaction.
         call: The fork's call.
         parent: The job it was forked from.
-        present: As for `fill_stored_requirements`, of the fork's workspace.
+        present: As for `match_rows_to_workspace`, of the fork's workspace.
     """
     if not is_newest_requirement_call(connection, call):
         return
@@ -152,7 +152,7 @@ def take_over_stored_requirements(
             _withdraw_row(connection, parent, row.id, call.job, TAKEN_OVER.format(call.job))
 
 
-def withdraw_stored_like_parent(
+def withdraw_what_parent_withdrew(
     connection: Connection, call: Call, parent: str, present: Mapping[str, str]
 ) -> None:
     """Withdraw the fork's unchanged copies of requirements that a person withdrew from its parent.
@@ -173,7 +173,7 @@ def withdraw_stored_like_parent(
             _withdraw_row(connection, call.job, row.id, row.withdrawn_by, row.withdrawn_why)
 
 
-def withdraw_requirement(connection: Connection, ref: str, by: str, why: str) -> str:
+def withdraw_stored_requirement(connection: Connection, ref: str, by: str, why: str) -> str:
     """Withdraw a requirement for good, whatever its workspace contains; return its earlier status.
 
     Raises:
@@ -193,7 +193,7 @@ def withdraw_requirement(connection: Connection, ref: str, by: str, why: str) ->
 def _withdraw_row(connection: Connection, job: str, id: str, by: str, why: str) -> None:
     reasons = {"withdrawn_by": by, "withdrawn_why": storable_column_value(why)}
     update_requirement(connection, job, id, _GONE | reasons)
-    reopen_stored_duplicates(connection, R.duplicate_of == f"{job}/{id}")
+    reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
 
 
 def restore_requirement(connection: Connection, ref: str, by: str, why: str) -> str:
@@ -224,7 +224,7 @@ def restore_requirement(connection: Connection, ref: str, by: str, why: str) -> 
     return status
 
 
-def list_drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, str]]:
+def list_requirement_drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, str]]:
     """Return job and id of these jobs' undecided requirements."""
     condition = and_(R.job.in_(jobs), R.status == "draft", R.withdrawn.is_(False))
     return [(row.job, row.id) for row in connection.execute(select(R.job, R.id).where(condition))]
@@ -233,12 +233,12 @@ def list_drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, 
 def supersede_drafts(connection: Connection, call: Call, before: Sequence[str]) -> None:
     """Withdraw the drafts of ended jobs that the calling job replaces."""
     if is_newest_requirement_call(connection, call):
-        for job, id in list_drafts(connection, before):
+        for job, id in list_requirement_drafts(connection, before):
             update_requirement(connection, job, id, _GONE | {"at": call.at})
-            reopen_stored_duplicates(connection, R.duplicate_of == f"{job}/{id}")
+            reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
 
 
-def known_requirements(connection: Connection) -> list[KnownRequirement]:
+def live_requirements_in_store(connection: Connection) -> list[KnownRequirement]:
     """Return all requirements that are drafts or accepted, and not withdrawn."""
     query = (
         select(R.job, R.id, R.text, R.status, R.taken_by)
@@ -259,7 +259,7 @@ def forget_stored_requirements(connection: Connection, job: str) -> None:
     # Compare the full reference: job names may share a prefix or differ only in case.
     columns = REQUIREMENTS.alias().c
     refs = select(columns.job + "/" + columns.id).where(columns.job == job)
-    reopen_stored_duplicates(connection, R.duplicate_of.in_(refs))
+    reopen_duplicates(connection, R.duplicate_of.in_(refs))
     connection.execute(delete(CITATIONS).where(CITATIONS.c.job == job))
     connection.execute(delete(REQUIREMENTS).where(R.job == job))
 
@@ -278,7 +278,7 @@ class StoredRequirement:
     restored_why: str | None
 
 
-def search_requirements(
+def search_requirement_store(
     connection: Connection,
     *,
     job: str = "",
@@ -339,13 +339,13 @@ def find_requirement_row(
 def find_requirement(connection: Connection, ref: str) -> Requirement | None:
     """Return the requirement with this `ref`; None if withdrawn."""
     row = find_requirement_row(connection, ref)
-    return None if row is None or row.withdrawn else as_requirement(connection, row)
+    return None if row is None or row.withdrawn else load_stored_requirement(connection, row)
 
 
 def job_requirements(connection: Connection, job: str) -> list[Requirement]:
     """Return a job's stored requirements, except withdrawn ones."""
     query = select(REQUIREMENTS).where(R.job == job, R.withdrawn.is_(False)).order_by(R.id)
-    return [as_requirement(connection, row) for row in connection.execute(query).all()]
+    return [load_stored_requirement(connection, row) for row in connection.execute(query).all()]
 
 
 FREE: dict[str, Any] = {"taken_by": None, "taken_key": None, "taken_until": None}
@@ -361,7 +361,7 @@ _GONE = (
 """Column values of a withdrawn row, to which a person's reason may be added."""
 
 
-def reopen_stored_duplicates(connection: Connection, same: ColumnElement[bool]) -> None:
+def reopen_duplicates(connection: Connection, same: ColumnElement[bool]) -> None:
     """Make duplicates of removed requirements drafts again, so that one of them can be accepted."""
     connection.execute(
         update(REQUIREMENTS)
@@ -390,7 +390,7 @@ def is_newest_requirement_call(connection: Connection, call: Call) -> bool:
     return True
 
 
-def as_requirement(connection: Connection, row: Row[Any]) -> Requirement:
+def load_stored_requirement(connection: Connection, row: Row[Any]) -> Requirement:
     """Return the row's requirement with its citations."""
     cited = connection.execute(
         select(CITATIONS)

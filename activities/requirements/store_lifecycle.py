@@ -26,7 +26,7 @@ RELEASE_SECONDS = 2.0
 """Claims expire by themselves, so the end of a job waits no longer for a hanging store."""
 
 
-def _job_writer(root: Root, snapshot: Snapshot) -> OutboxWriter:
+def _job_store_writer(root: Root, snapshot: Snapshot) -> OutboxWriter:
     call = Call(activity_job_id(), activity_effect_key(), activity_schedule_ms())
     return OutboxWriter(root, call, snapshot.files, snapshot.state, snapshot.config)
 
@@ -38,7 +38,7 @@ def update_store_after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
     """
     if not agent_has_tool(snapshot.config, "add_requirement"):
         return []
-    return store_sync.fill_or_defer(_job_writer(root, snapshot))
+    return store_sync.fill_or_defer(_job_store_writer(root, snapshot))
 
 
 def update_store_after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
@@ -49,7 +49,7 @@ def update_store_after_fork(root: Root, snapshot: Snapshot, parent: str) -> list
     """
     if not agent_has_tool(snapshot.config, "add_requirement"):
         return []
-    return store_sync.sync_taken_over(_job_writer(root, snapshot), parent)
+    return store_sync.replace_parents_drafts(_job_store_writer(root, snapshot), parent)
 
 
 def update_store_after_replacement(
@@ -62,9 +62,11 @@ def update_store_after_replacement(
     """
     if not before or not agent_has_tool(snapshot.config, "add_requirement"):
         return []
-    writer = _job_writer(root, snapshot)
+    writer = _job_store_writer(root, snapshot)
     try:
-        if writer.store.may_hold_data and writer.store.read(lambda c: rows.list_drafts(c, before)):
+        if writer.store.may_hold_data and writer.store.read(
+            lambda c: rows.list_requirement_drafts(c, before)
+        ):
             writer.store.run(lambda c: rows.supersede_drafts(c, writer.call, before))
     except StoreUnavailableError as error:
         return [f"drafts of {', '.join(before)} stay in the store: {error}"]
@@ -80,7 +82,7 @@ def check_store_before_completion(root: Root, snapshot: Snapshot, facts: GateFac
     keeps = agent_has_tool(snapshot.config, "add_requirement")
     if not snapshot.state.deferred_writes and not keeps:
         return
-    writer = _job_writer(root, snapshot)
+    writer = _job_store_writer(root, snapshot)
     try:
         facts.unstored, refused = store_sync.find_unstored(writer, filled=keeps)
     except StoreUnavailableError as error:
@@ -98,7 +100,7 @@ def release_store_at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> li
 
     Returns what an incomplete job lost, for its result.
     """
-    writer, lost = _job_writer(root, snapshot), list[str]()
+    writer, lost = _job_store_writer(root, snapshot), list[str]()
     try:
         if outcome == "completed":
             snapshot.state.deferred_writes = []

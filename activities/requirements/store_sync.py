@@ -26,7 +26,7 @@ MAX_NAMED = 5
 @register_outbox_maker(FILLED)
 def _sync_deferred_fill(writer: OutboxWriter, _entry: DeferredWrite) -> list[str]:
     """Fill the store from the current workspace, whatever was missed before."""
-    return fill_store(writer)
+    return sync_requirement_store(writer)
 
 
 @register_outbox_maker(DECIDED)
@@ -45,12 +45,12 @@ def _sync_deferred_takeover(writer: OutboxWriter, entry: DeferredWrite) -> list[
     }
     parent = entry.data["parent"]
     writer.store.run(lambda c: rows.take_over_stored_requirements(c, writer.call, parent, present))
-    problems = fill_store(writer)
-    writer.store.run(lambda c: rows.withdraw_stored_like_parent(c, writer.call, parent, present))
+    problems = sync_requirement_store(writer)
+    writer.store.run(lambda c: rows.withdraw_what_parent_withdrew(c, writer.call, parent, present))
     return problems
 
 
-def sync_taken_over(writer: OutboxWriter, parent: str) -> list[str]:
+def replace_parents_drafts(writer: OutboxWriter, parent: str) -> list[str]:
     """Make a fork's drafts replace its parent's in the store; return remarks for people."""
     if not requirement_files.list_requirement_files(writer.files):
         return []
@@ -62,7 +62,7 @@ def sync_taken_over(writer: OutboxWriter, parent: str) -> list[str]:
         return [f"Not in the store: {refusal}"]
 
 
-def fill_store(writer: OutboxWriter) -> list[str]:
+def sync_requirement_store(writer: OutboxWriter) -> list[str]:
     """Bring the store up to date with the workspace; return problems with files in it.
 
     Raises:
@@ -85,18 +85,18 @@ def fill_store(writer: OutboxWriter) -> list[str]:
             except requirement_files.InvalidWorkspaceFile as problem:
                 problems.append(str(problem))
     store.run(
-        lambda connection: rows.fill_stored_requirements(connection, writer.call, present, changed)
+        lambda connection: rows.match_rows_to_workspace(connection, writer.call, present, changed)
     )
     return problems
 
 
 def fill_or_defer(writer: OutboxWriter) -> list[str]:
-    """Like `fill_store`, but deferred if the store does not answer."""
+    """Like `sync_requirement_store`, but deferred if the store does not answer."""
     # Keep at most one such entry: filling covers all earlier changes.
     state = writer.state
     state.deferred_writes = [entry for entry in state.deferred_writes if entry.kind != FILLED]
     try:
-        return [*flush_outbox(writer, "relational"), *fill_store(writer)]
+        return [*flush_outbox(writer, "relational"), *sync_requirement_store(writer)]
     except StoreRefusedError as refusal:
         return [f"Not in the store: {refusal}"]
     except StoreUnavailableError as error:
@@ -117,7 +117,7 @@ def find_unstored(
     """
     try:
         _, refused = attempt_outbox_writes(writer)
-        problems = fill_store(writer) if filled else []
+        problems = sync_requirement_store(writer) if filled else []
     except StoreRefusedError as refusal:
         about = DeferredWrite(
             kind=FILLED, key=writer.call.key, at=writer.call.at, about="the requirements"

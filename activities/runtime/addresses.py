@@ -21,17 +21,17 @@ def resolve_host(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
-def is_public(address: Address) -> bool:
+def is_public_address(address: Address) -> bool:
     """Return whether an address and any IPv4 address embedded in it are public."""
     if isinstance(address, IPv4Address):
         special = any(address in network for network in _SPECIAL4)
         return address.is_global and not (address.is_multicast or address.is_reserved or special)
     if address.ipv4_mapped is not None:
-        return is_public(address.ipv4_mapped)
+        return is_public_address(address.ipv4_mapped)
     if address in _NAT64:
-        return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
+        return is_public_address(IPv4Address(int(address) & 0xFFFFFFFF))
     if address.teredo is not None:
         return False
-    if address.sixtofour is not None and not is_public(address.sixtofour):
+    if address.sixtofour is not None and not is_public_address(address.sixtofour):
         return False
     return address in _GLOBAL and address.is_global and address not in _SPECIAL6

@@ -82,9 +82,9 @@ def run_child(
             start_new_session=True,
         )
         try:
-            status = _wait_for_child(child, seconds, heartbeat)
+            status = _wait_for_child_process(child, seconds, heartbeat)
         except BaseException:
-            _kill_group(child)
+            _kill_child_group(child)
             raise
         stdout.seek(0)
         stderr.seek(0)
@@ -135,14 +135,14 @@ class ChildOutputReader:
         )
 
 
-def _wait_for_child(
+def _wait_for_child_process(
     child: subprocess.Popen[bytes], seconds: float, heartbeat: Callable[[], None] | None
 ) -> int | None:
     deadline = time.monotonic() + seconds
     while True:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
-            _kill_group(child)
+            _kill_child_group(child)
             return None
         with suppress(subprocess.TimeoutExpired):
             return child.wait(timeout=min(POLL_SECONDS, remaining))
@@ -150,7 +150,7 @@ def _wait_for_child(
             heartbeat()
 
 
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
+def _kill_child_group(child: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

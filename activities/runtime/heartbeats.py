@@ -38,7 +38,7 @@ async def heartbeats() -> AsyncIterator[None]:
     The start counts as the first heartbeat: work that ends within a second sends none, since each
     is a request to the server and a write there.
     """
-    tracing.begin_activity()
+    tracing.begin_activity_tracing()
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = []
 

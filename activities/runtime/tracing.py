@@ -67,7 +67,7 @@ PLACE: ContextVar[dict[str, int] | None] = ContextVar("PLACE", default=None)
 """Phase and step of the running activity, for log records."""
 
 
-def begin_activity() -> None:
+def begin_activity_tracing() -> None:
     """Share positions noted by the activity's threads with the whole activity."""
     PLACE.set({})
 

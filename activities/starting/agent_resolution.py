@@ -10,8 +10,8 @@ from activities.commands import sandbox
 from activities.commands.sandbox import SandboxUnavailable
 from activities.guards.tool_routes import guarded_route, tools_routed_to_approval
 from activities.mcp.errors import ServerUnavailable
-from activities.model.endpoint import chosen_model_name
-from activities.model.prices import check_prices, highest_price
+from activities.model.endpoint import endpoint_model_name
+from activities.model.prices import check_prices_for_cost_limit, highest_price
 from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import Tool
@@ -89,8 +89,8 @@ def choose_agent_models(config: AgentConfig) -> None:
         ConfigError: A cost limit lacks a price, or a window is too small.
     """
     for model in config.models:
-        model.name = chosen_model_name(model)
-    check_prices(config)
+        model.name = endpoint_model_name(model)
+    check_prices_for_cost_limit(config)
     check_agent_context_windows(config)
 
 

@@ -119,7 +119,7 @@ def read_agent_skills(config: AgentConfig) -> AgentSkills:
     return skills
 
 
-def take_repository_skills(snapshot: Snapshot, folder: str) -> list[str]:
+def add_repository_agent_skills(snapshot: Snapshot, folder: str) -> list[str]:
     """Add the skills of a trusted repository.
 
     A skill of the same name replaces the agent's own.

@@ -35,7 +35,7 @@ from activities.phases.predefined_todos import (
     begin_configured_list,
     predefined_todos,
 )
-from activities.phases.tags import phase_starts, phase_tag
+from activities.phases.tags import phase_tag, phase_tag_commits
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.endings import Outcome
@@ -69,7 +69,7 @@ class ForkOrigin:
         return [entry.path.rpartition("/")[2] for entry in files.children("documents")]
 
 
-async def unknown_fork_job_error(client: Client, root: Root, job: str) -> ConfigError:
+async def unforkable_job_error(client: Client, root: Root, job: str) -> ConfigError:
     """Return why the job cannot be forked, with known jobs. Raises RPCError if it stays unknown."""
     if record := find_forgotten_record(root, job):
         return ConfigError(f"fork: {record.message}")
@@ -107,7 +107,7 @@ def fetch_fork_origin(root: Root, fork: Fork, remote: object) -> None:
         if fork.phase is None:
             if _last_fork_checkpoint(open_checkpoints(root, fork.job)):
                 return
-        elif fork.phase in phase_starts(open_checkpoints(root, fork.job)):
+        elif fork.phase in phase_tag_commits(open_checkpoints(root, fork.job)):
             return
     try:
         url = Workspace.model_validate({"remote": remote}).remote
@@ -143,7 +143,7 @@ def find_fork_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
     checkpoints = open_checkpoints(root, fork.job)
     starts = {
         number: commit
-        for number, commit in phase_starts(checkpoints).items()
+        for number, commit in phase_tag_commits(checkpoints).items()
         if newest is None or number <= newest
     }
     if fork.phase is None:

@@ -38,7 +38,7 @@ from activities.toolkit.agent_tools import agent_tools
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_context import ToolContext
-from activities.tools.delegate_tool import CONVERSATION, is_delegated_tool, read_delegated_task
+from activities.tools.delegate_tool import CONVERSATION, delegate_call_task, is_delegated_tool
 from protocol.helpers import MAX_HELPER_CALLS, HelperReply, HelperRequest
 from protocol.requests import Usage
 
@@ -76,7 +76,7 @@ class AskHelperActivity:
         """
         snapshot = open_activity_snapshot(self._root, request)
         try:
-            read_delegated_task(
+            delegate_call_task(
                 snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"]
             )
         except ToolError:
@@ -85,7 +85,7 @@ class AskHelperActivity:
 
     def _helper_question(self, request: HelperRequest) -> ModelQuery:
         snapshot = open_activity_snapshot(self._root, request)
-        conversation, _ = _open_conversation(snapshot, request)
+        conversation, _ = _open_helper_conversation(snapshot, request)
         tools, key = (
             helper_tools(snapshot),
             provider_cache_key(activity_job_id(), f"helper {request.call}"),
@@ -97,7 +97,7 @@ class AskHelperActivity:
 
     def _after(self, request: HelperRequest, streamed: StreamedReply) -> HelperReply:
         snapshot = open_activity_snapshot(self._root, request)
-        conversation, files = _open_conversation(snapshot, request)
+        conversation, files = _open_helper_conversation(snapshot, request)
         number = request.number + 1
         conversation = conversation.append_reply(
             model_call_message(number, streamed), model_call_provider_data(number, streamed)
@@ -203,14 +203,16 @@ def helper_tools(snapshot: Snapshot) -> list[Tool]:
     ]
 
 
-def _open_conversation(snapshot: Snapshot, request: HelperRequest) -> tuple[Conversation, Files]:
+def _open_helper_conversation(
+    snapshot: Snapshot, request: HelperRequest
+) -> tuple[Conversation, Files]:
     """Return the helper's conversation with the next message, and the files it sees."""
     if request.tree:
         tree = snapshot.checkpoints.files(request.tree)
         conversation = Conversation(tree.subfolder(CONVERSATION))
         files = Files(tree.store, tree.subfolder(FILES).id, limit=snapshot.files.limit)
     else:
-        task = read_delegated_task(
+        task = delegate_call_task(
             snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"]
         )
         conversation = Conversation(Files.empty(snapshot.checkpoints.store)).append(

@@ -8,7 +8,7 @@ from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.text import fingerprints
-from activities.tools.wait import requested_time
+from activities.tools.wait import requested_wait_time
 from protocol.requests import MAX_PATH, Call
 
 MAX_NAME = 100
@@ -36,7 +36,7 @@ def describe_call_ref(name: str, raw: str, longest_wait: int) -> Call:
     call = Call(tool=name[:MAX_NAME], fingerprint=fingerprints.arguments_fingerprint(raw))
     if path := _call_ref_path(raw):
         call.path = path
-    if name == "wait" and (wait_time := requested_time(raw, longest_wait)):
+    if name == "wait" and (wait_time := requested_wait_time(raw, longest_wait)):
         call.seconds, call.until = wait_time
     return call
 

@@ -71,7 +71,7 @@ class CloseJobActivity:
     def _close_job(self, request: CloseRequest) -> CloseReply:
         snapshot = open_activity_snapshot(self._root, request)
         before = snapshot.files
-        result = _job_result(snapshot, request)
+        result = _job_result_at_close(snapshot, request)
         phase = snapshot.state.phase
         completed = todos_completed_by_job_end(snapshot) if request.status == "completed" else []
         if request.status == "completed":
@@ -81,11 +81,11 @@ class CloseJobActivity:
             filter(None, [result.notes, *input_document_warnings(snapshot.files)])
         )
         if snapshot.repository and not snapshot.link:
-            result.branch = _commit_branch(self._root, snapshot, request, result)
+            result.branch = _commit_branch_at_close(self._root, snapshot, request, result)
         page = archive_page(snapshot, "closed", request.reason, result.summary, acts=request.acts)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_workspace_summary(snapshot)
-        text = result.model_dump_json(indent=2, exclude=_left_out(result)) + "\n"
+        text = result.model_dump_json(indent=2, exclude=_fields_not_in_result_file(result)) + "\n"
         snapshot.write_system_file("output/completion.json", text.encode())
         snapshot.record_changes(before)
         timestamp = activity_schedule_time()
@@ -104,11 +104,11 @@ class CloseJobActivity:
         )
 
 
-def _left_out(result: JobResult) -> Any:
+def _fields_not_in_result_file(result: JobResult) -> Any:
     return NOT_IN_FILE if result.result else {**NOT_IN_FILE, "result": True}
 
 
-def _commit_branch(
+def _commit_branch_at_close(
     root: Root, snapshot: Snapshot, request: CloseRequest, result: JobResult
 ) -> BranchResult | None:
     """Commit the work to a branch; if that was not pushed, also write it as files.
@@ -141,7 +141,7 @@ def _commit_branch(
     return branch
 
 
-def _job_result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
+def _job_result_at_close(snapshot: Snapshot, request: CloseRequest) -> JobResult:
     arguments: dict[str, Any] = {"summary": request.reason}
     if request.call is not None:
         called = snapshot.tool_call(request.call)["function"]

@@ -27,7 +27,7 @@ from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.projects.handoff import handoff_problems
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.store_lifecycle import check_store_before_completion
-from activities.requirements.tools.output_collection import survey_collected_requirements
+from activities.requirements.tools.output_collection import survey_requirements_for_output
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text import fingerprints, tokens
@@ -57,11 +57,14 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
         with typed_failures(), heartbeats_from_thread():
             snapshot = open_activity_snapshot(root, request)
             checks = CheckRunner(root, activity_job_id(), snapshot.config)
-            facts = read_facts(snapshot, request.call, checks)
-            called = _called_function(snapshot, request.call)
+            facts = gather_gate_facts(snapshot, request.call, checks)
+            called = _gate_call_function(snapshot, request.call)
             if called["name"] == "job_complete":
                 entries = (
-                    _parse_arguments(called["name"], called["arguments"])[0].get("unresolved") or []
+                    _parse_gate_call_arguments(called["name"], called["arguments"])[0].get(
+                        "unresolved"
+                    )
+                    or []
                 )
                 check_store_before_completion(root, snapshot, facts)
                 read_coverage_facts(snapshot, entries, facts)
@@ -75,7 +78,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
     return gate_facts
 
 
-def _called_function(snapshot: Snapshot, call: int | None) -> dict[str, str]:
+def _gate_call_function(snapshot: Snapshot, call: int | None) -> dict[str, str]:
     """Return name and arguments of the call; empty ones if a phase ends after a handover."""
     if call is None:
         return {"name": "", "arguments": ""}
@@ -83,7 +86,7 @@ def _called_function(snapshot: Snapshot, call: int | None) -> dict[str, str]:
     return function
 
 
-def read_facts(
+def gather_gate_facts(
     snapshot: Snapshot, call: int | None, checks: CheckRunner | None = None
 ) -> GateFacts:
     """Return the facts with which gates judge the end of a phase or the job.
@@ -92,8 +95,8 @@ def read_facts(
         call: Position of the ending call; None if a phase has handed over.
         checks: Runs the command of a todo's `done_when`.
     """
-    called = _called_function(snapshot, call)
-    arguments, error = _parse_arguments(called["name"], called["arguments"])
+    called = _gate_call_function(snapshot, call)
+    arguments, error = _parse_gate_call_arguments(called["name"], called["arguments"])
     handed = parse_agent_todo_file(snapshot.read_bytes("todos.yaml"))
     written = snapshot.read_text("plan.md")
     plan = parse_plan(written)
@@ -162,7 +165,7 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
     if not agent_has_tool(snapshot.config, "set_sentences_aside"):
         return
     try:
-        now = survey_collected_requirements(snapshot.files, activity_job_id(), no_tool_heartbeat)
+        now = survey_requirements_for_output(snapshot.files, activity_job_id(), no_tool_heartbeat)
     except InvalidWorkspaceFile as problem:
         facts.uncovered = [f"{problem}."]
         return
@@ -183,7 +186,7 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
     ][:MAX_NAMED]
 
 
-def _parse_arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:
+def _parse_gate_call_arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:
     if not name:
         return {}, None
     try:

@@ -111,9 +111,9 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
     volatile = snapshot.config.shell.volatile
     before = Snapshot.load(snapshot.checkpoints, since).files
     parts = {
-        TASK: _clip_phase_judge_part(snapshot.read_text("instructions.md")),
-        f"The phase: {phase.name}": _clip_phase_judge_part(phase.description),
-        "Its todos": _clip_phase_judge_part("\n".join(lines)),
+        TASK: _clip_judge_prompt_part(snapshot.read_text("instructions.md")),
+        f"The phase: {phase.name}": _clip_judge_prompt_part(phase.description),
+        "Its todos": _clip_judge_prompt_part("\n".join(lines)),
         "What it changed": phase_diff(
             without_volatile(before, volatile),
             without_volatile(snapshot.files, volatile),
@@ -122,7 +122,7 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
     return "\n\n".join(f"# {heading}\n\n{text or 'nothing'}" for heading, text in parts.items())
 
 
-def _clip_phase_judge_part(text: str) -> str:
+def _clip_judge_prompt_part(text: str) -> str:
     return clip_to_tokens(text, PART_TOKENS, "this part is left out")
 
 

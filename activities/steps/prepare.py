@@ -77,9 +77,9 @@ from activities.starting.agent_resolution import (
 )
 from activities.starting.agent_skills import (
     REPOSITORY,
+    add_repository_agent_skills,
     notice_untrusted_skills,
     read_agent_skills,
-    take_repository_skills,
 )
 from activities.starting.fork import (
     begin_fork,
@@ -87,7 +87,7 @@ from activities.starting.fork import (
     fetch_fork_origin,
     find_fork_origin,
     newest_fork_origin_phase,
-    unknown_fork_job_error,
+    unforkable_job_error,
 )
 from activities.starting.repository_ownership import (
     check_forgotten_ownership,
@@ -101,7 +101,7 @@ from activities.text.safe_text import text_title_line
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
-from config.agent_files import amend_config, load_agent, overridden_agent_value
+from config.agent_files import amend_agent_config, load_agent, overridden_agent_value
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from protocol.job_state import JobState, Phase
@@ -152,7 +152,7 @@ class PrepareActivity:
                         remote = request.project.remote
                     await asyncio.to_thread(fetch_fork_origin, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
-                    raise await unknown_fork_job_error(activity.client(), self._root, fork.job)
+                    raise await unforkable_job_error(activity.client(), self._root, fork.job)
                 # A project takes the number from the result of the job that it forks.
                 newest = None
                 if fork and not request.project:
@@ -180,7 +180,9 @@ class PrepareActivity:
         notices = list(prepared.notices)
         if fork:
             notices += update_store_after_fork(self._root, snapshot, fork.job)
-        notices += update_store_after_replacement(self._root, snapshot, _not_taken_over(snapshot))
+        notices += update_store_after_replacement(
+            self._root, snapshot, _earlier_jobs_to_replace(snapshot)
+        )
         timestamp = activity_schedule_time()
         story = f"{prepared.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, timestamp)
@@ -269,7 +271,7 @@ class PrepareActivity:
         if not config.trust_skills:
             notices += notice_untrusted_skills(snapshot.files, folder)
         else:
-            notices += take_repository_skills(snapshot, folder)
+            notices += add_repository_agent_skills(snapshot, folder)
             tools = resolve_agent_tools(config)
             snapshot.files = _prepare_tool_pages(snapshot.files, config, tools)
         return PreparedJob(snapshot, tools, notices=notices, notifying=notifying)
@@ -401,7 +403,7 @@ def _prepare_fork_config(request: PrepareRequest, fork: Fork, pinned: AgentConfi
             f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
             "leave `agent` out"
         )
-    config = amend_config(pinned, request.set)
+    config = amend_agent_config(pinned, request.set)
     check_result_schema(config)
     choose_agent_models(config)
     return config
@@ -415,7 +417,7 @@ def _prepare_fork_publish(request: PrepareRequest, link: RepositoryLink) -> Publ
         raise ConfigError(str(wrong)) from None
 
 
-def _not_taken_over(snapshot: Snapshot) -> list[str]:
+def _earlier_jobs_to_replace(snapshot: Snapshot) -> list[str]:
     """Return the earlier jobs that this one replaces.
 
     Empty for planners and testers: they are also started anew after their reports were accepted.

@@ -36,7 +36,7 @@ from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
 from activities.steps.call_refs import newest_call_refs
-from activities.steps.show_call import bounded_arguments
+from activities.steps.show_call import shown_call_arguments
 from activities.steps.tell import add_remarks_to_instructions
 from activities.steps.tool_call import tool_call_error_line
 from activities.text.safe_text import replace_surrogates
@@ -202,9 +202,9 @@ def _describe_recovery_call(root: Root, request: WriteErrorRequest) -> str:
         return f"It cannot be read: {type(error).__name__}: {error}"
     try:
         arguments = json.loads(called["arguments"])
-        listed = bounded_arguments(arguments)
+        listed = shown_call_arguments(arguments)
     except (ValueError, AttributeError):
-        listed = bounded_arguments({"arguments": called["arguments"]})
+        listed = shown_call_arguments({"arguments": called["arguments"]})
     lines = [f"- {name}: {value}" for name, value in listed.items()]
     return "\n".join([f"`{called['name']}` with", "", *lines] if lines else [called["name"]])
 

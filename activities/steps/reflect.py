@@ -31,7 +31,7 @@ from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.agent_tools import agent_tools_by_name
 from protocol.reflection import ReflectReply, ReflectRequest
 from protocol.requests import Usage
-from protocol.short_text import as_list_entry, shorten_to_start
+from protocol.short_text import indent_list_entry, shorten_to_start
 
 ReflectionPart = Literal["assumption", "prevention"]
 PATH = "experiences.md"
@@ -95,8 +95,8 @@ class ReflectActivity:
         snapshot = open_activity_snapshot(self._root, request)
         known = f"\n\n# The assumption that failed\n\n{assumption}" if assumption else ""
         prompt = (
-            f"# What made it fail\n\n{_failure_issue(snapshot, request)}\n\n# The record\n\n"
-            f"{_attempt_record(snapshot)}{known}{again}"
+            f"# What made it fail\n\n{_issue_to_reflect_on(snapshot, request)}\n\n# The record\n\n"
+            f"{_attempt_to_reflect_on(snapshot)}{known}{again}"
         )
         return ModelQuery.with_own_prompt(snapshot, f"reflection_{part}", prompt)
 
@@ -113,15 +113,15 @@ class ReflectActivity:
         self, request: ReflectRequest, paid: list[StreamedReply], first: str, second: str
     ) -> ReflectReply:
         snapshot = open_activity_snapshot(self._root, request)
-        issue = _failure_issue(snapshot, request)
+        issue = _issue_to_reflect_on(snapshot, request)
         assumption, prevention = (
             _reflection_text(text, MAX_CHARACTERS) for text in (first, second)
         )
         before, phase = snapshot.files, snapshot.state.phase
         entry = (
             f"## Phase {phase.number}, step {snapshot.state.step}: {phase.name}\n\n"
-            f"- Failed: {as_list_entry(issue)}\n- Assumption: {as_list_entry(assumption)}\n"
-            f"- Next time: {as_list_entry(prevention)}\n"
+            f"- Failed: {indent_list_entry(issue)}\n- Assumption: {indent_list_entry(assumption)}\n"
+            f"- Next time: {indent_list_entry(prevention)}\n"
         )
         present = snapshot.read_text(PATH) or "# Experiences\n"
         snapshot.write_system_file(PATH, f"{present.rstrip()}\n\n{entry}".encode())
@@ -160,16 +160,16 @@ def is_generic_reflection(snapshot: Snapshot, text: str) -> bool:
     if any(name in bare for name in agent_tools_by_name(snapshot.config) if "_" in name):
         return False
     folders = {entry.path for entry in snapshot.files.children()}
-    return not any(_ENDING.search(word) or _in_folder(word, folders) for word in words)
+    return not any(_ENDING.search(word) or _is_workspace_path_word(word, folders) for word in words)
 
 
-def _in_folder(word: str, folders: set[str]) -> bool:
+def _is_workspace_path_word(word: str, folders: set[str]) -> bool:
     """Return whether the word is a path, such as `notes/tea` or `tests/`, and not `and/or`."""
     first, slash, rest = word.removeprefix("./").partition("/")
     return bool(slash) and (not rest or first in folders)
 
 
-def _attempt_record(snapshot: Snapshot) -> str:
+def _attempt_to_reflect_on(snapshot: Snapshot) -> str:
     """Return the attempt's conversation, or its archive page if the next one has begun."""
     if len(snapshot.conversation) > 2:
         return archive_prompt(snapshot)
@@ -177,7 +177,7 @@ def _attempt_record(snapshot: Snapshot) -> str:
     return snapshot.read_text(page) if page else "(nothing is kept)"
 
 
-def _failure_issue(snapshot: Snapshot, request: ReflectRequest) -> str:
+def _issue_to_reflect_on(snapshot: Snapshot, request: ReflectRequest) -> str:
     issue = request.issue
     if request.call is not None:
         issue = snapshot.text_argument(request.call, "issue")

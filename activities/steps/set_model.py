@@ -20,7 +20,7 @@ from activities.starting.agent_resolution import (
     resolve_job_limits,
     resolve_tool_routes,
 )
-from config.agent_files import amend_config
+from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import ModelConfig
 from protocol.job_state import PhaseKind
@@ -47,7 +47,7 @@ class SetModelActivity:
             config = with_model_settings(before, request.set, kind)
             choose_agent_models(config)
             routes = self._change_tools(snapshot, before, config)
-            changes = list(_model_changes(before.model_for(kind), config.model_for(kind)))
+            changes = list(_model_setting_changes(before.model_for(kind), config.model_for(kind)))
             timestamp, commit = activity_schedule_time(), request.commit
             if config != before:
                 snapshot.pin_config(config)
@@ -87,7 +87,7 @@ def with_model_settings(
     Raises:
         ConfigError: A key is unknown, or a value is wrong.
     """
-    amended = amend_config(config, settings)
+    amended = amend_agent_config(config, settings)
     keys = [key.partition(".")[2] for key in settings]
 
     def apply_settings(model: ModelConfig, *, always: bool = False) -> ModelConfig:
@@ -114,7 +114,7 @@ def with_model_settings(
     return amended
 
 
-def _model_changes(before: ModelConfig, after: ModelConfig) -> Iterator[str]:
+def _model_setting_changes(before: ModelConfig, after: ModelConfig) -> Iterator[str]:
     for key in ModelConfig.model_fields:
         old, new = getattr(before, key), getattr(after, key)
         if old != new:

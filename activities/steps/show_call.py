@@ -42,13 +42,13 @@ def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShowCallReply]
             except ToolError as problem:
                 shown.error = redact(str(problem))[:500]
             else:
-                shown.arguments = bounded_arguments(arguments)
+                shown.arguments = shown_call_arguments(arguments)
             return shown
 
     return show_call
 
 
-def bounded_arguments(arguments: dict[str, Any]) -> dict[str, str]:
+def shown_call_arguments(arguments: dict[str, Any]) -> dict[str, str]:
     """Return each argument as redacted text; cut ones say how many characters are missing."""
     most = MAX_CHARACTERS // max(1, len(arguments))
     return {

@@ -29,9 +29,11 @@ def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesRep
         """Store each of a job's traces once."""
         with typed_failures(), heartbeats_from_thread():
             check_activity_root(root, request.root, request.remote)
-            trace_rows = [trace_row(activity_job_id(), request, trace) for trace in request.traces]
+            trace_rows = [
+                trace_row_to_store(activity_job_id(), request, trace) for trace in request.traces
+            ]
             try:
-                count = RelationalStore(root).run(lambda c: rows.keep_traces(c, trace_rows))
+                count = RelationalStore(root).run(lambda c: rows.insert_traces(c, trace_rows))
             except StoreUnavailableError as away:
                 # The store has tried twice; the job keeps the traces and calls again.
                 raise typed_failure("Dependency", str(away)) from away
@@ -54,7 +56,7 @@ def _review_guards(root: Root, traces: Sequence[Trace]) -> None:
         activity.logger.warning("guards stay as they are: %s", error)
 
 
-def trace_row(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any]:
+def trace_row_to_store(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any]:
     """Return a trace as a redacted row for the store."""
     row = {
         **trace.model_dump(exclude={"commit"}),

@@ -98,7 +98,7 @@ class TakeWorkActivity:
     def _inspect_work(self, request: TakeWorkRequest) -> tuple[ChildWork, TakenWorkSummary]:
         needed = (request.head, request.handoff.inputs.commit)
         repository = open_remote_project(self._root, activity_job_id(), request.remote, *needed)
-        result = inspect_taken_work(self._root, request, repository)
+        result = examine_work(self._root, request, repository)
         push_project(repository, activity_job_id(), request.remote)
         return result
 
@@ -159,7 +159,7 @@ def load_work(root: Root, request: TakeWorkRequest) -> Snapshot:
         return fetch_snapshot(root, request.job, request.remote, request.checkpoint)
 
 
-def inspect_taken_work(
+def examine_work(
     root: Root, request: TakeWorkRequest, repository: ProjectRepository
 ) -> tuple[ChildWork, TakenWorkSummary]:
     """Put a job's work into the repository and examine it."""
@@ -173,10 +173,10 @@ def inspect_taken_work(
         work.routing = answer if isinstance(answer, Routing) else None
         work.verdict = answer if isinstance(answer, TesterVerdict) else None
     if handoff.report == "verdict":
-        _take_work_verdict(root, repository, snapshot, work, report)
+        _settle_tester_verdict(root, repository, snapshot, work, report)
     else:
         tree = handoff_product_tree(repository, snapshot, request.folder, handoff)
-        _commit_taken_work(repository, snapshot, work, tree, report)
+        _commit_work_to_branch(repository, snapshot, work, tree, report)
         if not work.problems and not handoff.report:
             result = prove_handoff(root, activity_job_id(), snapshot, tree)
             work.proofs, work.problems = result.proofs, result.problems
@@ -194,7 +194,7 @@ def inspect_taken_work(
     return work, _summarize_work(report, changed, request.tokens)
 
 
-def _take_work_verdict(
+def _settle_tester_verdict(
     root: Root,
     repository: ProjectRepository,
     snapshot: Snapshot,
@@ -215,24 +215,24 @@ def _take_work_verdict(
     if not paths or work.problems:
         return
     result = prove_handoff(root, activity_job_id(), snapshot, tree)
-    _commit_taken_work(repository, snapshot, work, tree, report)
+    _commit_work_to_branch(repository, snapshot, work, tree, report)
     work.tests = paths[:MAX_CHANGED]
     if not verdict.passed:
         work.proofs = result.proofs
     elif result.problems:
         work.problems = result.problems
-    elif _taken_work_test_count(result.proofs) > _taken_work_test_count(work.proofs):
+    elif _total_test_count(result.proofs) > _total_test_count(work.proofs):
         work.proofs = [*result.proofs, *(run for run in work.proofs if run.tests is None)]
     else:
         # No command runs the new tests: they stay on the branch of the tester's job.
         work.commit = before
 
 
-def _taken_work_test_count(proofs: list[Proof]) -> int:
+def _total_test_count(proofs: list[Proof]) -> int:
     return sum(run.tests or 0 for run in proofs)
 
 
-def _commit_taken_work(
+def _commit_work_to_branch(
     repository: ProjectRepository,
     snapshot: Snapshot,
     work: ChildWork,

@@ -37,7 +37,7 @@ from activities.runtime.failures import (
     typed_failures,
 )
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
-from activities.steps.show_call import bounded_arguments
+from activities.steps.show_call import shown_call_arguments
 from activities.stores.errors import StoreUnavailableError
 from activities.text import fingerprints
 from activities.text.safe_text import cut_middle
@@ -54,7 +54,7 @@ from activities.toolkit.path_ownership import (
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
 from activities.toolkit.tool_offer import deferred_tool_refusal
-from activities.tools.delegate_tool import CONVERSATION, read_delegated_answer
+from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
 from protocol.errors import Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest
 from protocol.scope import complete_ticked_scope_items
@@ -79,7 +79,7 @@ def remote_tool_call_activity(root: Root) -> Callable[[Sequence[RawValue]], Tool
             entry = agent_tools_by_name(snapshot.config).get(name := activity.info().activity_type)
             if entry is None:
                 raise RuntimeError(f"this worker has no activity {name}; it may be an older one")
-            return _run_observed_tool_call(root, snapshot, entry, request)
+            return _run_tool_call_with_guards(root, snapshot, entry, request)
 
     return run_remote
 
@@ -88,14 +88,14 @@ def _tool_activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply
     @activity.defn(name=entry.name)
     def run_call(request: ToolRequest) -> ToolReply:
         with typed_failures(), heartbeats_from_thread():
-            return _run_observed_tool_call(
+            return _run_tool_call_with_guards(
                 root, open_activity_snapshot(root, request), entry, request
             )
 
     return run_call
 
 
-def _run_observed_tool_call(
+def _run_tool_call_with_guards(
     root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest
 ) -> ToolReply:
     tracing.trace_activity_tool(entry.name, conversation_call_id(request.step, request.call))
@@ -110,7 +110,7 @@ def _deny_tool_call_activity(root: Root) -> Callable[[ToolRequest], ToolReply]:
             snapshot = open_activity_snapshot(root, request)
             why = request.refusal or ""
             story = snapshot.commit_message("denied")
-            return _record_result(
+            return _record_tool_call_result(
                 snapshot, request, tool_call_commit_time(request), story, why, failed=True
             )
 
@@ -136,16 +136,13 @@ class CallRefused(Refusal):
 def run_tool(
     snapshot: Snapshot, entry: Tool, request: ToolRequest, time_ms: int, guards: CallGuards
 ) -> ToolReply:
-    """Run one call, or record its answer or refusal, and save the checkpoint.
-
-    A call that needs a person's approval is neither run nor recorded.
-    """
+    """Run a call, or record its answer or refusal; one that needs approval is not recorded."""
     if request.answer is not None:
         story = snapshot.commit_message(f"{entry.name} answered")
-        return _record_result(snapshot, request, time_ms, story, request.answer)
+        return _record_tool_call_result(snapshot, request, time_ms, story, request.answer)
     refused = snapshot.commit_message(f"{entry.name} refused")
     if (why := request.refusal) is not None:
-        return _record_result(snapshot, request, time_ms, refused, why, failed=True)
+        return _record_tool_call_result(snapshot, request, time_ms, refused, why, failed=True)
     raw = snapshot.tool_call(request.call)["function"]["arguments"]
     before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
     story = snapshot.commit_message(entry.name)
@@ -157,7 +154,9 @@ def run_tool(
         report = guards.report_outcome(refusal.outcome)
         if not refusal.outcome.asks:
             why = str(refusal)
-            return _record_result(snapshot, request, time_ms, refused, why, report, failed=True)
+            return _record_tool_call_result(
+                snapshot, request, time_ms, refused, why, report, failed=True
+            )
         return _ask_about_tool_call(request, time_ms, guards, report)
     except Unfinished as unfinished:
         passed = guards.report_outcome().model_dump(exclude_unset=True)
@@ -167,19 +166,18 @@ def run_tool(
         # An empty error, such as a server's, would look like a result.
         why = str(problem).strip() or f"{entry.name} failed and did not say why."
         if instead := _tool_call_rewrite_note(guards):
-            # Without this note the model would not understand an error about arguments that a guard
-            # rewrote.
+            # Without this note an error about rewritten arguments would puzzle the model.
             why = f"{why}\n{instead}"
         failed = snapshot.commit_message(f"{entry.name} failed")
-        return _record_result(
+        return _record_tool_call_result(
             snapshot, request, time_ms, failed, why, guards.report_outcome(), failed=True
         )
     if request.helper:
         tree = snapshot.checkpoints.files(request.helper)
         snapshot.keep_helper(request.call, Conversation(tree.subfolder(CONVERSATION)))
-    first_path, progress = _record_tool_call_changes(snapshot, before, tool_files)
+    first_path, progress = _record_workspace_changes(snapshot, before, tool_files)
     story += f" {first_path}" if first_path else ""
-    reply = _record_result(
+    reply = _record_tool_call_result(
         snapshot,
         request,
         time_ms,
@@ -196,7 +194,7 @@ def run_tool(
     return reply
 
 
-def _record_tool_call_changes(
+def _record_workspace_changes(
     snapshot: Snapshot, before: Files, tool_files: Files
 ) -> tuple[str, bool]:
     """Return the first changed path, and whether the tool itself changed files of the work.
@@ -221,7 +219,7 @@ def _ask_about_tool_call(
 ) -> ToolReply:
     question = report.model_dump(exclude_unset=True)
     if guards.rewritten_arguments:
-        question["rewritten_arguments"] = bounded_arguments(guards.rewritten_arguments)
+        question["rewritten_arguments"] = shown_call_arguments(guards.rewritten_arguments)
     return ToolReply(commit=request.commit, at=time_ms, ok=False, **question)
 
 
@@ -292,7 +290,7 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         time_ms=activity_schedule_ms(),
         heartbeat=no_tool_heartbeat if local else throttled_heartbeat(),
         waited_seconds=request.waited_seconds or 0,
-        answer=read_delegated_answer(snapshot.checkpoints.files(request.helper))
+        answer=delegate_call_answer(snapshot.checkpoints.files(request.helper))
         if request.helper
         else "",
     )
@@ -381,7 +379,7 @@ def _tool_call_rewrite_note(guards: CallGuards) -> str:
     return f"[{', '.join(guards.rewriters)} rewrote the call: {changes}]"
 
 
-def _record_result(
+def _record_tool_call_result(
     snapshot: Snapshot,
     request: ToolRequest,
     time_ms: int,

@@ -107,13 +107,11 @@ class TransitionActivity:
         last_page = _close_phase(snapshot, request, issue, summary)
         remarks: list[str] = []
         if request.restore is not None:
-            _restore_phase_at_transition(
-                snapshot, request.restore, with_files=request.restore_files
-            )
+            _restore_phase_start(snapshot, request.restore, with_files=request.restore_files)
             if request.restore_files:
                 remarks = update_store_after_rewind(self._root, snapshot)
         if request.purpose == "work":
-            _take_scope_at_transition(snapshot)
+            _take_scope_from_first_plan(snapshot)
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
         _enter_phase(snapshot.state, self._next_phase(snapshot, request))
@@ -121,7 +119,7 @@ class TransitionActivity:
             snapshot.state.issue = issue
         elif finished.phase.kind == "tactical":
             snapshot.state.issue = ""
-        snapshot.files = _consume_todos_at_transition(snapshot.files, snapshot.state.phase)
+        snapshot.files = _consume_todo_file(snapshot.files, snapshot.state.phase)
         snapshot.record_changes(before)
         written = snapshot.files
         given_up = request.outcome == "rewound"
@@ -132,7 +130,7 @@ class TransitionActivity:
         snapshot.state.unused_tools = unoffered_tools(
             snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
         )
-        messages = _transition_opening_messages(snapshot, request, last_page, traces)
+        messages = _opening_messages_of_phase(snapshot, request, last_page, traces)
         snapshot.begin_conversation(*messages)
         timestamp = activity_schedule_time()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
@@ -220,7 +218,7 @@ def _enter_phase(state: JobState, phase: Phase) -> None:
     state.images = []
 
 
-def _transition_opening_messages(
+def _opening_messages_of_phase(
     snapshot: Snapshot, request: TransitionRequest, page: str, traces: Sequence[str]
 ) -> list[dict[str, Any]]:
     restored = request.restore is not None and request.restore_files
@@ -237,7 +235,7 @@ def _transition_opening_messages(
         ) from error
 
 
-def _take_scope_at_transition(snapshot: Snapshot) -> None:
+def _take_scope_from_first_plan(snapshot: Snapshot) -> None:
     """Use the boxes of the first plan as the scope of a job that started without one."""
     state = snapshot.state
     if not any(item.original for item in state.scope):
@@ -247,7 +245,7 @@ def _take_scope_at_transition(snapshot: Snapshot) -> None:
         ]
 
 
-def _restore_phase_at_transition(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
+def _restore_phase_start(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
     """Restore the scope of a phase's start; also its files, except archive pages and lessons."""
     base = Snapshot.load(snapshot.checkpoints, commit)
     snapshot.state.scope = base.state.scope
@@ -265,7 +263,7 @@ def _restore_phase_at_transition(snapshot: Snapshot, commit: str, *, with_files:
         )
 
 
-def _consume_todos_at_transition(files: Files, phase: Phase) -> Files:
+def _consume_todo_file(files: Files, phase: Phase) -> Files:
     """Remove `todos.yaml`, archiving it if it is the list of this phase."""
     if files.entry("todos.yaml") is None:
         return files

@@ -193,7 +193,7 @@ class RelationalStore:
             opened[0].dispose()
 
 
-def check_store_address() -> None:
+def check_relational_store_address() -> None:
     """Check the address in the environment, if any, without connecting.
 
     Raises:

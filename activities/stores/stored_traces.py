@@ -17,7 +17,7 @@ OVERLAP = 200
 later."""
 
 
-def keep_traces(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
+def insert_traces(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
     """Insert rows whose `key` is new; return how many were inserted."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     count = 0
@@ -62,7 +62,7 @@ def find_trace(connection: Connection, id: int) -> Row[Any] | None:
     return connection.execute(select(*PLAIN).where(T.id == id)).first()
 
 
-def count_retrieved_traces(connection: Connection, ids: Sequence[int]) -> None:
+def increment_trace_retrievals(connection: Connection, ids: Sequence[int]) -> None:
     """Increment the counts of these traces, which were shown to an agent."""
     counted = update(TRACES).where(T.id.in_(ids)).values(retrieved=T.retrieved + 1)
     connection.execute(counted)
@@ -106,7 +106,7 @@ def store_trace_vectors(connection: Connection, model: str, vectors: Mapping[int
         connection.execute(update(TRACES).where(T.id == id).values(values))
 
 
-def read_trace_vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
+def read_stored_trace_vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
     """Return this model's embeddings by id; empty if their number still equals `known`."""
     of_model = T.embedded_by == model
     counted = select(func.count()).select_from(TRACES).where(of_model)

@@ -17,7 +17,7 @@ MAX_HOSTS = 10
 
 def agent_tools_by_name(config: AgentConfig) -> dict[str, Tool]:
     """Return all tools a configuration may name, by name; those of the registry come first."""
-    tools = [*REGISTRY.values(), *_agent_server_tools(config)]
+    tools = [*REGISTRY.values(), *_agent_mcp_tools(config)]
     return {tool.name: _describe_agent_command_tool(tool, config.shell) for tool in tools}
 
 
@@ -27,7 +27,7 @@ def agent_tools(config: AgentConfig) -> list[Tool]:
     Raises:
         UnknownTool: The configuration has a name that is neither a tool nor a group.
     """
-    tools = [*select_registered_tools(config.toolset), *_agent_server_tools(config)]
+    tools = [*select_registered_tools(config.toolset), *_agent_mcp_tools(config)]
     names = {"", *(entry.name for entry in tools)}
     return [
         _describe_agent_command_tool(entry, config.shell)
@@ -68,5 +68,5 @@ def _describe_agent_command_tool(entry: Tool, shell: ShellConfig) -> Tool:
     return replace(entry, summary=" ".join(parts))
 
 
-def _agent_server_tools(config: AgentConfig) -> list[Tool]:
+def _agent_mcp_tools(config: AgentConfig) -> list[Tool]:
     return [remote_tool(declared, config.mcp[declared.server]) for declared in config.server_tools]

@@ -101,7 +101,7 @@ def system_owned_prefix(path: str) -> str | None:
     return next(filter(is_system_path, beginnings), None)
 
 
-def is_outside_content(path: str) -> bool:
+def is_path_of_outside_content(path: str) -> bool:
     """Return whether the path's content came from documents or the web."""
     return _covers_owned_path(("documents/", "chunks/"), "/".join(parts_of(path)))
 

@@ -198,7 +198,7 @@ def tool(
 
     def register_function(function: F) -> F:
         summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
-        wrong = _declaration_problem(function, effect, phases)
+        wrong = _tool_registration_problem(function, effect, phases)
         if not (wrong or summary):
             wrong = "has no docstring, whose first line the model reads"
         if not wrong and local and (at_most_once or effect == "outside"):
@@ -230,7 +230,7 @@ def _registered_tool_place(function: ToolFunction) -> str:
     return f"{inspect.getfile(function)}: tool {function.__name__}"
 
 
-def _declaration_problem(function: ToolFunction, effect: str, phases: Collection[str]) -> str:
+def _tool_registration_problem(function: ToolFunction, effect: str, phases: Collection[str]) -> str:
     """Return a problem that would otherwise show only when a job uses the tool; empty if none."""
     if effect not in _EFFECTS:
         return f"effect: found {effect!r}, expected one of {', '.join(_EFFECTS)}"

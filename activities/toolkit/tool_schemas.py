@@ -58,11 +58,11 @@ def schema_argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0
     if isinstance(values := field.get("enum"), list):
         described.append(f"one of {first_few([str(each)[:80] for each in values], MAX_VALUES)}")
     for least, most, unit in BOUNDS:
-        described += _schema_bound_facts(field.get(least), field.get(most), unit)
+        described += _tool_schema_bound_facts(field.get(least), field.get(most), unit)
     described += [
-        f"{word} {_format_schema_bound(field[key])}"
+        f"{word} {_format_tool_schema_bound(field[key])}"
         for key, word in BEYOND.items()
-        if _is_schema_bound(field.get(key))
+        if _is_tool_schema_bound(field.get(key))
     ]
     parts = [choice for key in CHOICES if isinstance(field.get(key), list) for choice in field[key]]
     if str(named := field.get("$ref")).startswith("#/$defs/"):
@@ -79,26 +79,26 @@ def schema_argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0
     return list(dict.fromkeys(described))
 
 
-def _schema_bound_facts(least: object, most: object, unit: str) -> list[str]:
+def _tool_schema_bound_facts(least: object, most: object, unit: str) -> list[str]:
     # Do not document that a text or a list must not be empty.
-    low = least if _is_schema_bound(least) and not (unit and least in (0, 1)) else None
-    high = most if _is_schema_bound(most) else None
+    low = least if _is_tool_schema_bound(least) and not (unit and least in (0, 1)) else None
+    high = most if _is_tool_schema_bound(most) else None
     if low is not None and high is not None:
-        return [f"{_format_schema_bound(low)} to {_format_schema_bound(high)}{unit}"]
+        return [f"{_format_tool_schema_bound(low)} to {_format_tool_schema_bound(high)}{unit}"]
     if low is None and high is None:
         return []
     return [
-        f"at least {_format_schema_bound(low)}{unit}"
+        f"at least {_format_tool_schema_bound(low)}{unit}"
         if high is None
-        else f"at most {_format_schema_bound(high)}{unit}"
+        else f"at most {_format_tool_schema_bound(high)}{unit}"
     ]
 
 
-def _is_schema_bound(value: object) -> bool:
+def _is_tool_schema_bound(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _format_schema_bound(value: Any) -> str:
+def _format_tool_schema_bound(value: Any) -> str:
     return f"{value:,}"
 
 
@@ -117,7 +117,7 @@ def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
     def shorten_part(part: dict[str, Any]) -> dict[str, Any]:
         if named := str(part.get("$ref", "")).removeprefix("#/$defs/"):
             siblings = {key: value for key, value in part.items() if key != "$ref"}
-            part = {**_without_key(definitions[named], "description"), **siblings}
+            part = {**_tool_schema_without_key(definitions[named], "description"), **siblings}
         variants = [each for each in part.get("anyOf", []) if each != {"type": "null"}]
         if len(variants) == 1 and "anyOf" in part:
             part = {**variants[0], **{k: v for k, v in part.items() if k != "anyOf"}}
@@ -130,7 +130,7 @@ def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
         return (
             unchecked
             if isinstance(unchecked.get("title"), dict)
-            else _without_key(unchecked, "title")
+            else _tool_schema_without_key(unchecked, "title")
         )
 
     return _map_schema(
@@ -138,7 +138,7 @@ def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _without_key(part: dict[str, Any], key: str) -> dict[str, Any]:
+def _tool_schema_without_key(part: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != key}
 
 

@@ -44,7 +44,7 @@ def delegate(
     web where you have it, and changes nothing. Up to four calls in one reply run side by side. An
     answer has at most 2,000 tokens and is kept in delegated/.
     """
-    _check_delegated_files(context.files, files)
+    _check_files_to_delegate(context.files, files)
     if not context.answer:
         raise ToolError(NO_ANSWER)
     answer = clip_to_tokens(context.answer, ANSWER_TOKENS, "the answer was longer than it may be")
@@ -61,15 +61,15 @@ def is_delegated_tool(entry: Tool) -> bool:
     return entry.group == "web" or (entry.effect == "reads" and entry.group in READING)
 
 
-def read_delegated_task(files: Files, raw_arguments: str) -> str:
+def delegate_call_task(files: Files, raw_arguments: str) -> str:
     """Return the task text of a `delegate` call. Raises ToolError if the call is invalid."""
     arguments = REGISTRY[DELEGATE].parse(raw_arguments)
-    _check_delegated_files(files, arguments["files"])
+    _check_files_to_delegate(files, arguments["files"])
     listed = "\n".join(f"- {path}" for path in arguments["files"])
     return f"{arguments['task']}\n\nFiles to read:\n\n{listed or '(find them yourself)'}"
 
 
-def read_delegated_answer(tree: Files) -> str:
+def delegate_call_answer(tree: Files) -> str:
     """Return a helper's last message; empty if that is no answer."""
     conversation = Conversation(tree.subfolder(CONVERSATION))
     last = conversation.message(len(conversation) - 1)
@@ -77,7 +77,7 @@ def read_delegated_answer(tree: Files) -> str:
     return str(answer or "").strip()
 
 
-def _check_delegated_files(files: Files, paths: list[str]) -> None:
+def _check_files_to_delegate(files: Files, paths: list[str]) -> None:
     try:
         missing = [path for path in paths if files.entry(path) is None]
     except PathRefused as refused:

@@ -51,7 +51,7 @@ def extract_document_text(
     The mark of a page names the number printed on it and the sections on it, where the document
     has them; HTML has a page for each heading. What looks broken or was guessed is said first.
     """
-    reading = document_reading(context, path)
+    reading = read_workspace_document(context, path)
     all_pages = reading.pages
     first, last = _page_range(pages, all_pages)
     shown = [page for page in all_pages if first <= page.number <= last]
@@ -84,7 +84,7 @@ def chunk_document(
     shared = context.config.settings.chunk_overlap if overlap is None else overlap
     if shared >= size:
         raise ToolError(f"overlap ({shared}) must be smaller than max_tokens ({size}).")
-    path = document_of(context, path)
+    path = canonical_document_path(context, path)
     folder = f"chunks/{document_result_folder(path)}"
     if context.files.entry(folder):
         context.files = context.files.delete(folder)
@@ -114,20 +114,20 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
     Raises:
         ToolError: The document is missing, or its text cannot be read.
     """
-    return document_reading(context, path).pages
+    return read_workspace_document(context, path).pages
 
 
-def document_reading(context: ToolContext, path: str) -> ReadingResult:
+def read_workspace_document(context: ToolContext, path: str) -> ReadingResult:
     """Return the pages of a document in the workspace, and the quality of the reading.
 
     Raises:
         ToolError: The document is missing, or its text cannot be read.
     """
-    return read_document_in(context.files, path, context.heartbeat)
+    return read_document_in_files(context.files, path, context.heartbeat)
 
 
-def read_document_in(files: Files, path: str, heartbeat: Callable[[], None]) -> ReadingResult:
-    """Like `document_reading`, for any tree of files."""
+def read_document_in_files(files: Files, path: str, heartbeat: Callable[[], None]) -> ReadingResult:
+    """Like `read_workspace_document`, for any tree of files."""
     name = find_document_of_text(files, path)
     data = files.read(name)
     beside = input_document_text_name(name)
@@ -163,7 +163,7 @@ def _stored_document_quality(files: Files, name: str) -> Quality:
     return Quality() if files.entry(path) is None else Quality.from_json(files.read(path).decode())
 
 
-def document_of(context: ToolContext, path: str) -> str:
+def canonical_document_path(context: ToolContext, path: str) -> str:
     """Return the document's canonical path, also if `path` is the text beside it.
 
     That text has all pages in one file, so it would count as a document of one page.
@@ -172,7 +172,7 @@ def document_of(context: ToolContext, path: str) -> str:
 
 
 def find_document_of_text(files: Files, path: str) -> str:
-    """Like `document_of`, for any tree of files."""
+    """Like `canonical_document_path`, for any tree of files."""
     name = "/".join(parts_of(path))
     document = name.removesuffix(input_document_text_name(""))
     if document == name or not _is_document_write_protected(document) or files.entry(name) is None:

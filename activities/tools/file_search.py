@@ -52,7 +52,7 @@ def search_files(
     hits: list[str] = []
     total = 0
     for entry in _files_under(context, path):
-        for number, line in enumerate(_file_lines(context, entry), 1):
+        for number, line in enumerate(_lines_to_search(context, entry), 1):
             if number % HEARTBEAT_LINES == 0:
                 context.heartbeat()
             if match := pattern.search(line):
@@ -86,7 +86,7 @@ def _files_under(context: ToolContext, path: str) -> Iterator[FileEntry]:
             yield entry
 
 
-def _file_lines(context: ToolContext, entry: FileEntry) -> list[str]:
+def _lines_to_search(context: ToolContext, entry: FileEntry) -> list[str]:
     try:
         return split_lines(context.files.read_entry(entry).decode())
     except UnicodeDecodeError:

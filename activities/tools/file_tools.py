@@ -13,7 +13,7 @@ from activities.checkpoints.errors import quote_path_in_error
 from activities.job.workspace_summary import workspace_summary
 from activities.text.safe_text import split_lines
 from activities.toolkit.errors import ToolError
-from activities.toolkit.path_ownership import DOCUMENT_NOTICE, is_outside_content
+from activities.toolkit.path_ownership import DOCUMENT_NOTICE, is_path_of_outside_content
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from protocol.tools import READ_LINES
@@ -50,7 +50,7 @@ def read_file(
         header += (
             f", from column {column:,} on (the longest has {max(map(len, shown), default=0):,})"
         )
-    if is_outside_content(path):
+    if is_path_of_outside_content(path):
         header += f". {DOCUMENT_NOTICE}"
     numbered = (f"{n:6}\t{line[column - 1 :]}" for n, line in enumerate(shown, offset))
     return "\n".join([header, *numbered])
@@ -147,12 +147,14 @@ def list_files(
         entries = context.files.children(path)
     else:
         top = context.files.resolve_links(path)
-        entries = [e for e in context.files.walk(path) if _is_file_listed(e.path, pattern, top)]
+        entries = [
+            e for e in context.files.walk(path) if _matches_list_files_pattern(e.path, pattern, top)
+        ]
     if not entries:
         return f"Nothing in {path or 'the workspace'}" + (
             f" matches {pattern}." if pattern else "."
         )
-    lines = [_listed_file_line(entry) for entry in entries[:MAX_LISTED]]
+    lines = [_file_listing_line(entry) for entry in entries[:MAX_LISTED]]
     if len(entries) > MAX_LISTED:
         lines.append(
             f"[TRUNCATED {len(entries) - MAX_LISTED} more; list a folder or use a pattern]"
@@ -160,7 +162,7 @@ def list_files(
     return "\n".join(lines)
 
 
-def _is_file_listed(path: str, pattern: str, folder: str) -> bool:
+def _matches_list_files_pattern(path: str, pattern: str, folder: str) -> bool:
     # In shells `**/` also matches no folder at all.
     patterns = {pattern, pattern.replace("**/", "")}
     names = {path, path.removeprefix(f"{folder}/")}
@@ -172,7 +174,7 @@ def move_file(context: ToolContext, old: Path, new: Path) -> str:
     """Move or rename a file or folder; refused when the target exists."""
     moved = context.files.entry(old)
     if moved and moved.kind != "folder":
-        _check_written_file_path(new)
+        _refuse_folder_path(new)
     if context.files.entry(new):
         raise ToolError(f"{new} exists. Choose another name or delete it first.")
     context.files = context.files.move(old, new)
@@ -202,12 +204,12 @@ def generate_workspace_summary(context: ToolContext) -> str:
 
 
 def _write_file_text(context: ToolContext, path: str, content: str) -> None:
-    _check_written_file_path(path)
+    _refuse_folder_path(path)
     context.files = context.files.write(path, content.encode())
     context.note_read(path)
 
 
-def _check_written_file_path(path: str) -> None:
+def _refuse_folder_path(path: str) -> None:
     """Raise ToolError if the path names a folder where a file is to be written."""
     if path.endswith(("/", "/.")):
         raise ToolError(
@@ -234,7 +236,7 @@ def _existing_file_entry(files: Files, path: str) -> FileEntry:
     return entry
 
 
-def _listed_file_line(entry: FileEntry) -> str:
+def _file_listing_line(entry: FileEntry) -> str:
     if entry.kind == "folder":
         return f"{entry.path}/"
     return f"{entry.path}  {entry.size:,}" + (" (link)" if entry.kind == "link" else "")

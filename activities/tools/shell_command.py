@@ -100,7 +100,7 @@ def _build_command_layer(context: ToolContext) -> Mapping[str, Path]:
         raise DependencyUnavailable(str(error)) from error
 
 
-def _fetch_history_for_command(context: ToolContext, place: WorkingCopyOrigin | None) -> None:
+def _fetch_git_for_shell_command(context: ToolContext, place: WorkingCopyOrigin | None) -> None:
     """Bring the history that commands may read to a host that took the job over."""
     remote = context.config.workspace.remote
     if place is not None and remote:
@@ -117,7 +117,7 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
             shell = context.config.shell
             confined = shell.sandbox == "bubblewrap"
             place = WorkingCopyOrigin.from_links(context.project_link, context.repository)
-            _fetch_history_for_command(context, place)
+            _fetch_git_for_shell_command(context, place)
             with (
                 working_copy_git(context.root, place, private.path, confined=confined) as shown,
                 cache_folder(context.root, context.job, shell, "commands") as cache,

@@ -78,10 +78,10 @@ def search_tools(
         rest = f" and {len(more) - MORE} others" if len(more) > MORE else ""
         named = ", ".join(entry.name for entry in more[:MORE])
         parts.append(f"More match; search for a name to call one: {named}{rest}.")
-    return "\n\n".join([*parts, *map(_tool_page, best)])
+    return "\n\n".join([*parts, *map(_tool_search_page, best)])
 
 
-def _tool_page(entry: Tool) -> str:
+def _tool_search_page(entry: Tool) -> str:
     page = entry.page.strip()
     if len(page) <= PAGE_CHARACTERS:
         return page
@@ -94,7 +94,9 @@ def _search_tools_by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
         compiled = compile_pattern(pattern, any_case=True, memory=PATTERN_BYTES)
     except re2.error as error:
         raise ToolError(f"query is not a valid RE2 pattern: {pattern_error(error)}") from None
-    ranked = [entry for n in range(3) for entry in pool if compiled.search(_search_parts(entry)[n])]
+    ranked = [
+        entry for n in range(3) for entry in pool if compiled.search(_tool_search_texts(entry)[n])
+    ]
     return list(dict.fromkeys(ranked))
 
 
@@ -130,11 +132,11 @@ def _matching_tool_rows(base: sqlite3.Connection, words: list[str], ending: str)
 
 
 def _tool_index_row(entry: Tool) -> tuple[str, str, str]:
-    name, line, rest = _search_parts(entry)
+    name, line, rest = _tool_search_texts(entry)
     return f"{name} {_HUMP.sub(' ', name)}", line, rest
 
 
-def _search_parts(entry: Tool) -> tuple[str, str, str]:
+def _tool_search_texts(entry: Tool) -> tuple[str, str, str]:
     """Return the indexed texts: name, summary, and documentation with the arguments'."""
     # Without values and bounds, which would drown out the tool's purpose.
     arguments_text = "\n".join(

@@ -27,7 +27,7 @@ OptionalText = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 @register_outbox_maker(KIND)
 def _write_tool_trace(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
-    writer.store.run(lambda connection: rows.keep_traces(connection, [entry.data]))
+    writer.store.run(lambda connection: rows.insert_traces(connection, [entry.data]))
     return []
 
 
@@ -88,7 +88,7 @@ def query_traces(
         if matches:
             ids = [row.id for row in matches]
             RelationalStore(context.root).run(
-                lambda connection: rows.count_retrieved_traces(connection, ids)
+                lambda connection: rows.increment_trace_retrievals(connection, ids)
             )
     except StoreUnavailableError as away:
         raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
@@ -111,7 +111,7 @@ def get_trace(
         row = store.read(lambda connection: rows.find_trace(connection, number))
         if row is None or not reader.may_see(row):
             raise ToolError(f"There is no trace {id}. query_traces names those there are.")
-        store.run(lambda connection: rows.count_retrieved_traces(connection, [number]))
+        store.run(lambda connection: rows.increment_trace_retrievals(connection, [number]))
     except StoreUnavailableError as away:
         raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
     return render_trace(row, level)

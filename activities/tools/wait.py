@@ -37,7 +37,7 @@ def wait(
     return f"Waited {context.waited_seconds:,} s." + (f" It was until: {until}" if until else "")
 
 
-def requested_time(raw_arguments: str, longest: int) -> tuple[int, int | None] | None:
+def requested_wait_time(raw_arguments: str, longest: int) -> tuple[int, int | None] | None:
     """Return the seconds and end (epoch seconds) that a `wait` call requests; None if invalid."""
     try:
         arguments = REGISTRY["wait"].parse(raw_arguments)

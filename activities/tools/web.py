@@ -94,7 +94,8 @@ def fetch_page(
         f"{f' {source.quality}' if source.quality else ''}\n"
         f"{WEB_NOTICE} It "
         f"begins:\n{_quote_web_lines([f'Title: {source.title}'] if source.title else [])}"
-        f"{_quote_web_lines(_first_web_lines(lines))}{_web_link_lines(source.links, source.path)}"
+        f"{_quote_web_lines(_first_web_page_lines(lines))}"
+        f"{_web_page_link_lines(source.links, source.path)}"
     )
 
 
@@ -107,7 +108,7 @@ def _describe_web_text_file(source: PageSource, context: ToolContext) -> str:
     return f"and its text {how_much} to {beside}." if written else f"{how_much}."
 
 
-def _web_link_lines(links: dict[str, str], path: str) -> str:
+def _web_page_link_lines(links: dict[str, str], path: str) -> str:
     if not links:
         return ""
     shown = [f"{words or 'no words'}: {url}" for url, words in links.items()][:SHOWN_LINKS]
@@ -116,7 +117,7 @@ def _web_link_lines(links: dict[str, str], path: str) -> str:
     return f"It links to:\n{_quote_web_lines(shown)}{rest}"
 
 
-def _first_web_lines(lines: list[str]) -> list[str]:
+def _first_web_page_lines(lines: list[str]) -> list[str]:
     shown = "\n".join(line[:300] for line in lines[:SHOWN_LINES])
     return shown[:SHOWN_CHARACTERS].splitlines()
 

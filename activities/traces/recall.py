@@ -48,14 +48,14 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             seconds=STORE_SECONDS,
         )
         # Show repeated refusals once; one that occurred only once is no lesson for other jobs.
-        alike = Counter(map(_recalled_trace_texts, traces))
+        alike = Counter(map(_trace_identity_texts, traces))
         once: dict[tuple[str, ...], Row[Any]] = {}
         for row in traces:
-            if row.type != "violation" or alike[_recalled_trace_texts(row)] >= MIN_REPEATS:
-                once.setdefault(_recalled_trace_texts(row), row)
+            if row.type != "violation" or alike[_trace_identity_texts(row)] >= MIN_REPEATS:
+                once.setdefault(_trace_identity_texts(row), row)
         traces = list(once.values())[:MAX_RECALLED]
         if traces:
-            store.run(lambda c: rows.count_retrieved_traces(c, [row.id for row in traces]))
+            store.run(lambda c: rows.increment_trace_retrievals(c, [row.id for row in traces]))
     except StoreUnavailableError as error:
         activity.logger.warning("a phase begins without traces: %s", error)
         return []
@@ -70,7 +70,7 @@ def _is_lesson(row: Row[Any]) -> bool:
     return bool(row.type != "decision" or row.source == "agent")
 
 
-def _recalled_trace_texts(row: Row[Any]) -> tuple[str, ...]:
+def _trace_identity_texts(row: Row[Any]) -> tuple[str, ...]:
     return row.type, row.guard, row.tool, row.what_happened, row.why, row.what_was_correct
 
 

@@ -150,7 +150,7 @@ def find_traces(
     with _making:
         index = _indices.setdefault(store.address, TraceIndex())
     # Before taking the lock, so that others need not wait for the endpoint.
-    embedded = _embed_query(store, reader, query, embeddings) if embeddings else None
+    embedded = _embed_trace_query(store, reader, query, embeddings) if embeddings else None
     with index.lock:
         _update_trace_index(store, index, seconds)
         rankings = [index.rank_by_words(query, is_candidate, most)]
@@ -173,7 +173,7 @@ def _update_trace_index(store: RelationalStore, index: TraceIndex, seconds: floa
         index.add_rows(store.read(lambda c: rows.newer_traces(c, 0), seconds=seconds))
 
 
-def _embed_query(
+def _embed_trace_query(
     store: RelationalStore, reader: TraceSearchScope, query: str, embeddings: Embeddings
 ) -> tuple[str, Matrix] | None:
     """Return the model's name and the query's vector; None without embeddings.
@@ -212,6 +212,6 @@ def _update_trace_vectors(store: RelationalStore, index: TraceIndex, model: str)
     if index.model != model:
         index.model, index.vectors = model, {}
     for id, data in store.read(
-        lambda c: rows.read_trace_vectors(c, model, len(index.vectors))
+        lambda c: rows.read_stored_trace_vectors(c, model, len(index.vectors))
     ).items():
         index.vectors[id] = np.frombuffer(data, dtype="<f2").astype(np.float32)

@@ -11,7 +11,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 import httpx2
 
-from activities.runtime.addresses import Address, is_public
+from activities.runtime.addresses import Address, is_public_address
 from config.schema.web import Web
 from protocol.errors import Refusal
 from protocol.fork_command import fork_command
@@ -56,7 +56,7 @@ def parse_page_address(address: str, base: httpx2.URL | None = None) -> httpx2.U
     return url.copy_with(fragment=None)
 
 
-def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str]:
+def check_page_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str]:
     """Return the addresses to connect to: all of the host's, provided none is refused.
 
     Args:
@@ -73,7 +73,7 @@ def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str
         address = ip_address(text)
         if named or _is_page_address_allowed(address, web):
             continue
-        if not is_public(address):
+        if not is_public_address(address):
             meant = "" if text == host else f" ({text})"
             raise PageRefused(
                 f"{host}{meant} is not a public address, and fetch_page reaches only those. Use a "

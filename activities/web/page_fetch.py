@@ -15,7 +15,12 @@ import httpx2
 
 from activities.runtime.addresses import resolve_host
 from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder, DamagedBody
-from activities.web.page_addresses import PageRefused, Resolve, check_addresses, parse_page_address
+from activities.web.page_addresses import (
+    PageRefused,
+    Resolve,
+    check_page_addresses,
+    parse_page_address,
+)
 from config.schema.web import Web
 from protocol.short_text import one_line
 
@@ -107,7 +112,7 @@ async def _resolve_page_host(url: httpx2.URL, web: Web, resolver: Resolve) -> li
     host = url.raw_host.decode()
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
-        resolved = await _run_page_lookup_in_thread(lambda: resolver(host, port))
+        resolved = await _run_dns_lookup_in_thread(lambda: resolver(host, port))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
@@ -116,10 +121,10 @@ async def _resolve_page_host(url: httpx2.URL, web: Web, resolver: Resolve) -> li
                 "another source."
             ) from None
         raise PageRefused(f"{host}: no such host ({reason}). Check the address.") from None
-    return check_addresses(url, resolved, web)[:MAX_ADDRESSES]
+    return check_page_addresses(url, resolved, web)[:MAX_ADDRESSES]
 
 
-async def _run_page_lookup_in_thread(work: Callable[[], T]) -> T:
+async def _run_dns_lookup_in_thread(work: Callable[[], T]) -> T:
     """Run the function in a thread and abandon it on cancellation.
 
     A resolver may hang for minutes, and asyncio waits for threads of its own executor.
@@ -154,7 +159,7 @@ async def _get_page(
     """Return the page, or the address it redirects to."""
     for place, address in enumerate(addresses, 1):
         try:
-            return await _get_from(url, address, web, trust)
+            return await _fetch_page_from(url, address, web, trust)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if place == len(addresses):
                 reason = _page_fetch_error_line(error)
@@ -173,7 +178,9 @@ async def _get_page(
     raise PageRefused(f"{url.raw_host.decode()}: no such host. Check the address.")
 
 
-async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLContext) -> _Page | str:
+async def _fetch_page_from(
+    url: httpx2.URL, address: str, web: Web, trust: ssl.SSLContext
+) -> _Page | str:
     timeout = httpx2.Timeout(web.read_seconds, connect=min(CONNECT_SECONDS, web.page_seconds))
     host = url.raw_host.decode().rstrip(".")
     # One client per request: clients keep cookies and connections by IP address, which hosts share.

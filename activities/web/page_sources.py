@@ -105,7 +105,7 @@ def read_source(fetched: FetchedPage, heartbeat: Callable[[], None] | None = Non
         reason = str(error).partition(": ")[2] or str(error)
         raise PageRefused(f"{fetched.url}: {reason}. Or take another source.") from None
     title = _page_source_title(data) if name.endswith(".html") else ""
-    links = _absolute_links(reading.pages, fetched.final_url)
+    links = _page_source_links(reading.pages, fetched.final_url)
     return PageSource(name, title, links, reading.pages, reading.quality, fetched)
 
 
@@ -172,7 +172,7 @@ def _page_source_title(data: bytes) -> str:
     return " ".join(text.split())[:200]
 
 
-def _absolute_links(pages: list[Page], base: str) -> dict[str, str]:
+def _page_source_links(pages: list[Page], base: str) -> dict[str, str]:
     links: dict[str, str] = {}
     for address, words in (link for page in pages for link in page.links):
         try:

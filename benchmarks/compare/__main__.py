@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.comparison_bench import Plan, measure_comparison
-from benchmarks.compare.comparison_page import comparison_page_markdown, write_page
+from benchmarks.compare.comparison_page import comparison_page_markdown, update_comparison_page
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     if arguments.write:
-        write_page(arguments.write, figures)
+        update_comparison_page(arguments.write, figures)
     print(comparison_page_markdown(figures))
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.benchmark_jobs import run_bare_engine
+from benchmarks.benchmark_jobs import run_bare_benchmark
 from benchmarks.compare import comparison_figures
 from benchmarks.compare.adapter_task import Outcome, Task
 from benchmarks.compare.adapters import ADAPTERS
@@ -78,8 +78,8 @@ class ComparisonBench:
     async def _measure_adapter_steps(self, name: str, *, lifted: bool) -> comparison_figures.Steps:
         model = f"steps-{self._plan.steps}-{name}{'-lifted' if lifted else ''}"
         outcome = await self._run_adapter_process(name, model, STEPS_PROMPT, lifted=lifted)
-        return comparison_figures.figures_by_step(
-            outcome, comparison_figures.call_arrival_figures(self.log, model)
+        return comparison_figures.adapter_step_figures(
+            outcome, comparison_figures.read_call_arrivals(self.log, model)
         )
 
     async def drift(self, name: str) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class ComparisonBench:
                 outcome = await self._run_adapter_process(
                     name, model, f"Make all items. Seed {seed}.", lifted=True, items=ITEMS
                 )
-            return outcome, len(comparison_figures.call_arrival_figures(self.log, model))
+            return outcome, len(comparison_figures.read_call_arrivals(self.log, model))
 
         seeds = range(1, self._plan.seeds + 1)
         return asdict(
@@ -174,8 +174,8 @@ async def measure_comparison(plan: Plan) -> dict[str, Any]:
 async def _measure_comparison_unit() -> float:
     """Return the unit in milliseconds: two Temporal activities that do nothing."""
     async with development_server(ui=False) as running:
-        await run_bare_engine(running.client, 10, local=False)
-        return (await run_bare_engine(running.client, 60, local=False)).mean
+        await run_bare_benchmark(running.client, 10, local=False)
+        return (await run_bare_benchmark(running.client, 60, local=False)).mean
 
 
 def _missing_adapter_package(name: str) -> str | None:

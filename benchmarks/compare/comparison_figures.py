@@ -53,7 +53,7 @@ class Drifted:
     """How the runs ended, and how often."""
 
 
-def call_arrival_figures(log: Path, model: str) -> list[tuple[float, int]]:
+def read_call_arrivals(log: Path, model: str) -> list[tuple[float, int]]:
     """Return arrival time in seconds and size in bytes of each call of this model."""
     if not log.exists():
         return []
@@ -61,10 +61,10 @@ def call_arrival_figures(log: Path, model: str) -> list[tuple[float, int]]:
     return [(arrived, size) for arrived, name, size in lines if name == model]
 
 
-def figures_by_step(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Steps:
+def adapter_step_figures(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Steps:
     took = [(after - before) * 1000 for (before, _), (after, _) in pairwise(calls)]
     tenth = max(1, len(took) // 10)
-    first, last = _recorded_slope_figures(outcome.recorded)
+    first, last = _recorded_bytes_per_step(outcome.recorded)
     recorded = outcome.recorded[-1][1] if outcome.recorded else 0
     return Steps(
         ended=outcome.ended,
@@ -83,40 +83,40 @@ def figures_by_step(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Ste
     )
 
 
-def _recorded_slope_figures(recorded: Sequence[tuple[int, int]]) -> tuple[float, float]:
+def _recorded_bytes_per_step(recorded: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """Return recorded bytes per step in the first and in the last tenth."""
     marks = sorted(dict(recorded).items())
     if len(marks) < 2:
         return 0.0, 0.0
     tenth = max(1, (len(marks) - 1) // 10)
-    return _recorded_slope_figure(marks[0], marks[tenth]), _recorded_slope_figure(
+    return _bytes_per_step_between(marks[0], marks[tenth]), _bytes_per_step_between(
         marks[-1 - tenth], marks[-1]
     )
 
 
-def _recorded_slope_figure(low: tuple[int, int], high: tuple[int, int]) -> float:
+def _bytes_per_step_between(low: tuple[int, int], high: tuple[int, int]) -> float:
     return (high[1] - low[1]) / (high[0] - low[0])
 
 
 def drift_comparison_figures(runs: Sequence[tuple[Outcome, int]]) -> Drifted:
     """Summarise outcomes, each with its number of model calls."""
-    counts = [_count_right_items(outcome.made or {}) for outcome, _ in runs]
+    counts = [_count_correct_files(outcome.made or {}) for outcome, _ in runs]
     return Drifted(
         seeds=len(runs),
         made=mean(counts),
         least=min(counts),
         whole=counts.count(ITEMS),
         calls=mean(calls for _, calls in runs),
-        ends=dict(Counter(_outcome_end(outcome) for outcome, _ in runs)),
+        ends=dict(Counter(_adapter_ending_label(outcome) for outcome, _ in runs)),
     )
 
 
-def _count_right_items(files: dict[str, str]) -> int:
+def _count_correct_files(files: dict[str, str]) -> int:
     """Count items whose file has the right content."""
     return sum(
         files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
     )
 
 
-def _outcome_end(outcome: Outcome) -> str:
+def _adapter_ending_label(outcome: Outcome) -> str:
     return outcome.error.partition(":")[0] if outcome.ended == "stopped" else outcome.ended

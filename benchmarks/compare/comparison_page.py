@@ -12,7 +12,7 @@ from benchmarks.drifting_model import ITEMS
 MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def write_page(page: Path, figures: dict[str, Any]) -> None:
+def update_comparison_page(page: Path, figures: dict[str, Any]) -> None:
     """Replace the text between the markers.
 
     Raises:
@@ -39,15 +39,14 @@ def comparison_page_markdown(figures: dict[str, Any]) -> str:
         *_comparison_page_table(
             _STEPS,
             [
-                _steps_row(name, measured, figures)
-                for name, measured in _adapters_on_comparison_page(figures)
+                _adapter_steps_row(name, measured, figures)
+                for name, measured in _compared_adapters(figures)
             ],
         ),
     ]
     if plan["seeds"]:
         rows = [
-            _comparison_drift_row(name, measured)
-            for name, measured in _adapters_on_comparison_page(figures)
+            _comparison_drift_row(name, measured) for name, measured in _compared_adapters(figures)
         ]
         lines += [
             "",
@@ -58,7 +57,7 @@ def comparison_page_markdown(figures: dict[str, Any]) -> str:
         ]
     rows = [
         [ADAPTERS[name].title, _versions_row(measured), ADAPTERS[name].note]
-        for name, measured in _adapters_on_comparison_page(figures)
+        for name, measured in _compared_adapters(figures)
     ]
     lines += ["", *_comparison_page_table(["", "versions", "how it is used"], rows)]
     lines += [
@@ -82,7 +81,7 @@ _STEPS = [
 _DRIFT = ["", "items made, mean", "least", "made all", "model calls", "ended"]
 
 
-def _adapters_on_comparison_page(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _compared_adapters(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [
         (name, measured)
         for name, measured in figures["runners"].items()
@@ -90,7 +89,7 @@ def _adapters_on_comparison_page(figures: dict[str, Any]) -> list[tuple[str, dic
     ]
 
 
-def _steps_row(name: str, runner: dict[str, Any], figures: dict[str, Any]) -> list[str]:
+def _adapter_steps_row(name: str, runner: dict[str, Any], figures: dict[str, Any]) -> list[str]:
     steps, unit, expected = runner["steps"], figures["bare_ms"], figures["asked"]["steps"]
     records = steps["bytes_all"] > 0
     as_it_comes = runner.get("as_it_comes")

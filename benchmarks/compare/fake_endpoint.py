@@ -98,11 +98,11 @@ class Behaviours:
         with self._lock:
             model = self.models.get(name)
             if model is None:
-                model = self.models[name] = _made_call(name)
+                model = self.models[name] = _fake_model_from_name(name)
         return adapt_fake_answer(request, model)
 
 
-def _made_call(name: str) -> Model:
+def _fake_model_from_name(name: str) -> Model:
     kind, _, rest = name.partition("-")
     value = rest.partition("-")[0]
     if kind == "drift":
@@ -162,7 +162,7 @@ class Endpoint(ModelServer):
     calls_log: Path = field(kw_only=True)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def on_request(self, incoming: wire.IncomingRequest) -> None:
+    def on_request(self, incoming: wire.WireRequest) -> None:
         line = (time.perf_counter(), str(incoming.request.get("model")), incoming.size)
         with self._lock, self.calls_log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")

@@ -22,7 +22,7 @@ from textwrap import shorten
 from activities.documents import Page
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
-from benchmarks.pdf.corpus_fetch import CorpusSample, corpus_samples, fetch
+from benchmarks.pdf.corpus_fetch import CorpusSample, corpus_samples, fetch_corpus_pdf
 from benchmarks.pdf.engines import ENGINES
 from benchmarks.pdf.likeness import Likeness, likeness
 
@@ -58,7 +58,7 @@ def main() -> None:
     figures = {
         engine: measure_pdf_engine(engine, rows, arguments.folder) for engine in arguments.engines
     }
-    text = f"{_pdf_engine_summary(figures)}\n\n{_each_pdf_table(rows, figures.get(OWN, []))}"
+    text = f"{_pdf_engine_summary(figures)}\n\n{_pdf_corpus_table(rows, figures.get(OWN, []))}"
     if arguments.write:
         page = arguments.write.read_text()
         arguments.write.write_text(
@@ -74,16 +74,16 @@ def measure_pdf_engine(
     """Compare what the engine reads with the reference, for each PDF."""
     results = []
     for sample in rows:
-        path = fetch(sample, folder)
-        right = _read_with_engine(REFERENCE, path, folder)
-        ours = _read_with_engine(engine, path, folder)
+        path = fetch_corpus_pdf(sample, folder)
+        right = _run_pdf_engine(REFERENCE, path, folder)
+        ours = _run_pdf_engine(engine, path, folder)
         same = None if ours.pages is None else likeness(right.pages or [], ours.pages)
         results.append((same, ours))
         print(f"{engine:24} {sample.name:50} {same or ours.why}", file=sys.stderr, flush=True)
     return results
 
 
-def _read_with_engine(engine: str, path: Path, folder: Path) -> Result:
+def _run_pdf_engine(engine: str, path: Path, folder: Path) -> Result:
     """Read in a separate process; cached, except for our own engine."""
     cached = folder / "texts" / f"{engine}+{path.parent.name}+{path.name}.json"
     if cached.exists() and engine != OWN:
@@ -126,7 +126,9 @@ def _pdf_engine_summary(figures: dict[str, list[tuple[Likeness | None, Result]]]
     return "\n".join(lines)
 
 
-def _each_pdf_table(rows: list[CorpusSample], results: list[tuple[Likeness | None, Result]]) -> str:
+def _pdf_corpus_table(
+    rows: list[CorpusSample], results: list[tuple[Likeness | None, Result]]
+) -> str:
     lines = [
         "| PDF | kind | words | there | neighbours | seconds | what Longhaul says of it |",
         "|---|---|---|---|---|---|---|",

@@ -33,7 +33,7 @@ def corpus_samples() -> list[CorpusSample]:
     return [CorpusSample(kind, package, path) for kind, package, path in lines]
 
 
-def fetch(sample: CorpusSample, folder: Path) -> Path:
+def fetch_corpus_pdf(sample: CorpusSample, folder: Path) -> Path:
     """Return the PDF as a file below the folder; its package is fetched once.
 
     Raises:

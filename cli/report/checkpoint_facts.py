@@ -107,13 +107,14 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
         agent=newest.config.name,
         project=newest.link.id if newest.link else "",
         phase_starts=[
-            _phase_start_facts(store, entry, known) for entry in starts_of_phases[-MOST_PHASES:]
+            _checkpoint_phase_start(store, entry, known)
+            for entry in starts_of_phases[-MOST_PHASES:]
         ],
         omitted_phases=max(0, len(starts_of_phases) - MOST_PHASES),
         first_at=log[0].timestamp,
         last_at=log[-1].timestamp,
         replies=sum(" · reply: " in entry.message for entry in log),
-        pages=_archive_page_facts(newest.files),
+        pages=_checkpoint_archive_pages(newest.files),
         result=_checkpoint_result(newest),
         files=newest.files,
         verifiers=newest.config.verifiers,
@@ -139,7 +140,7 @@ def list_checkpoint_deliverables(
     return [_checkpoint_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
 
 
-def unexplained_work_at_checkpoint(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
+def unexplained_open_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
     """Return what was open when a job completed and is not explained in `unresolved`."""
     entries = [str(entry) for entry in result.get("unresolved") or []]
     phases = [
@@ -166,7 +167,7 @@ def _checkpoint_log_since_fork(log: list[LogEntry]) -> list[LogEntry]:
     return log[begins[-1] :] if begins else log
 
 
-def _phase_start_facts(
+def _checkpoint_phase_start(
     store: Checkpoints, entry: LogEntry, known: dict[str, frozenset[str]]
 ) -> PhaseStart:
     snapshot = Snapshot.load(store, entry.id)
@@ -185,7 +186,7 @@ def _checkpoint_plan_lines(plan: str) -> frozenset[str]:
     return frozenset(one_line(text, 200) for text in [*names, *boxes])
 
 
-def _archive_page_facts(files: Files) -> dict[int, ArchivePage]:
+def _checkpoint_archive_pages(files: Files) -> dict[int, ArchivePage]:
     """Return archive pages by phase number, without those of phases that have not ended."""
     pages: dict[int, ArchivePage] = {}
     if files.entry("archive") is None:

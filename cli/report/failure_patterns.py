@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report.data import Pattern, PhaseLine, RefusalLine
+from cli.report.data import FailurePattern, PhaseLine, RefusalLine
 from protocol.short_text import one_line
 
 OFTEN = 3
@@ -15,7 +15,7 @@ MOST_DETAILS = 10
 REASON_CHARACTERS = 140
 
 
-def planning_only_pattern(phases: Sequence[PhaseLine]) -> Pattern:
+def report_planning_only(phases: Sequence[PhaseLine]) -> FailurePattern:
     """Find consecutive strategic phases. The final one verifies, so it does not count."""
     runs: list[list[PhaseLine]] = [[]]
     for phase in phases:
@@ -28,7 +28,7 @@ def planning_only_pattern(phases: Sequence[PhaseLine]) -> Pattern:
     strategic = sum(phase.model_calls for phase in phases if phase.kind == "strategic")
     longest = max((len(run) for run in runs), default=0)
     figure = f"at most {longest} strategic in a row"
-    return Pattern(
+    return FailurePattern(
         name="planning_only",
         title="Phases that only plan",
         figure=figure + (f"; {strategic / calls:.0%} of model calls plan" if calls else ""),
@@ -45,7 +45,7 @@ def planning_only_pattern(phases: Sequence[PhaseLine]) -> Pattern:
     )
 
 
-def swinging_plans_pattern(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
+def report_swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> FailurePattern:
     """Find plan lines that vanish and come back.
 
     Args:
@@ -61,7 +61,7 @@ def swinging_plans_pattern(plans: Sequence[tuple[int, frozenset[str]]]) -> Patte
         ]
         dropped |= dict.fromkeys(before - plan, number)
         before = plan
-    return Pattern(
+    return FailurePattern(
         name="swinging_plans",
         title="Plans that swing",
         figure=f"{len(back)} lines came back; {len(dropped)} went for good",
@@ -75,10 +75,10 @@ def swinging_plans_pattern(plans: Sequence[tuple[int, frozenset[str]]]) -> Patte
     )
 
 
-def repeated_refusals_pattern(rows: Sequence[RefusalLine]) -> Pattern:
+def report_repeated_refusals(rows: Sequence[RefusalLine]) -> FailurePattern:
     """Find refusals and errors of one kind that occur too often to be chance."""
     often = sorted((row for row in rows if row.count >= OFTEN), key=lambda row: -row.count)
-    return Pattern(
+    return FailurePattern(
         name="repeated_refusals",
         title="The same mistake again",
         figure=f"{len(often)} kinds came {OFTEN} times or more",
@@ -101,14 +101,14 @@ def _repeated_refusal_name(row: RefusalLine) -> str:
     return f"{row.by} ({row.tool})" if row.tool else row.by
 
 
-def self_assessment_pattern(
+def report_self_assessment(
     confidence: float | None,
     unresolved: int,
     refused: int,
     failing: Sequence[str] = (),
     *,
     closed: bool,
-) -> Pattern:
+) -> FailurePattern:
     """Compare the agent's confidence with unresolved points, refusals and failed commands.
 
     Args:
@@ -128,7 +128,7 @@ def self_assessment_pattern(
         )
     if confidence is not None and confidence >= SURE:
         details += [f"sure, though this failed when it was last run: {ran}" for ran in failing]
-    return Pattern(
+    return FailurePattern(
         name="self_assessment",
         title="Self-assessment",
         figure=f"confidence {confidence_text}; {unresolved} unresolved; {refused} "
@@ -145,10 +145,10 @@ def self_assessment_pattern(
     )
 
 
-def premature_completion_pattern(open_ones: Sequence[str], refused: int | None) -> Pattern:
+def report_premature_completion(open_ones: Sequence[str], refused: int | None) -> FailurePattern:
     """Find completions that were accepted although something was open."""
     counted = "" if refused is None else f"; {refused} refused"
-    return Pattern(
+    return FailurePattern(
         name="premature_completion",
         title="Premature completion",
         figure=f"{int(bool(open_ones))} let through{counted}",
@@ -161,11 +161,11 @@ def premature_completion_pattern(open_ones: Sequence[str], refused: int | None) 
     )
 
 
-def unretrieved_traces_pattern(traces: Sequence[Mapping[str, Any]]) -> Pattern:
+def report_unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> FailurePattern:
     """Count traces that no agent has seen since."""
     never = sum(not trace.get("retrieved") for trace in traces)
     share = f"; {1 - never / len(traces):.0%} retrieved" if traces else ""
-    return Pattern(
+    return FailurePattern(
         name="unretrieved_traces",
         title="Traces that nobody was shown",
         figure=f"{never} of {len(traces)}{share}",
@@ -177,11 +177,11 @@ def unretrieved_traces_pattern(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     )
 
 
-def generic_reflections_pattern(traces: Sequence[Mapping[str, Any]]) -> Pattern:
+def report_generic_reflections(traces: Sequence[Mapping[str, Any]]) -> FailurePattern:
     """Find reflections that name no file, tool or step even after a second request."""
     all_of_them = [trace for trace in traces if str(trace.get("guard")).endswith("reflection")]
     empty = [trace for trace in all_of_them if trace.get("guard") == "generic reflection"]
-    return Pattern(
+    return FailurePattern(
         name="generic_reflections",
         title="Reflections that name nothing",
         figure=f"{len(empty)} of {len(all_of_them)}",

@@ -46,7 +46,7 @@ class ReportStoreReader:
 
     def traces(self, job_id: str) -> list[dict[str, Any]]:
         """Return a job's traces; empty if they cannot be read."""
-        return self._gather_from_store(lambda root: _gather_trace_rows(root, job_id))
+        return self._gather_from_store(lambda root: _read_report_traces(root, job_id))
 
     def habits(self, project: str, agent: str = "", job_id: str = "") -> list[Habit]:
         """Return recurring mistakes; empty if they cannot be read.
@@ -73,7 +73,7 @@ class ReportStoreReader:
             return []
 
 
-def _gather_trace_rows(root: Root, job_id: str) -> list[dict[str, Any]]:
+def _read_report_traces(root: Root, job_id: str) -> list[dict[str, Any]]:
     return [
         {
             "time": f"{datetime.fromtimestamp(row.at, UTC):%Y-%m-%d %H:%M}",
@@ -130,7 +130,7 @@ async def gather_report(client: Client, job_id: str) -> Report | ProjectReport |
         report = compose_job_report(
             job_id, None, None, facts, store.traces(job_id), now=datetime.now(UTC)
         )
-        return _add_gathered_habits(report, facts, store)
+        return _add_habits_to_report(report, facts, store)
     if job_view.kind == TRIAL:
         return await gather_trial_report(client, job_view)
     if job_view.status.get("project"):
@@ -141,12 +141,12 @@ async def gather_report(client: Client, job_id: str) -> Report | ProjectReport |
             )
         return await _gather_project_report(client, job_view, store)
     facts = _gather_checkpoint_facts(job_view.id, job_view)
-    return _add_gathered_habits(
+    return _add_habits_to_report(
         await _gather_job_report(client, job_view, facts, store), facts, store
     )
 
 
-def _add_gathered_habits(
+def _add_habits_to_report(
     report: Report, facts: CheckpointFacts, store: ReportStoreReader
 ) -> Report:
     """Add recurring mistakes over all jobs of the same agent."""
@@ -188,7 +188,7 @@ async def _gather_project_report(
         id=sanitize_line(job_view.id),
         title=sanitize_line(job_view.status.get("title")),
         status=sanitize_line(job_view.status_word, 40),
-        units=[_gather_unit_line(unit) for unit in units],
+        units=[_project_unit_line(unit) for unit in units],
         waits=[
             sanitize_line(text) for text in project_rendering.render_project_waits(job_view.status)
         ],
@@ -212,11 +212,11 @@ def _gather_project_job_ids(status: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(str(job["job"]) for job in jobs))
 
 
-def _gather_unit_line(unit: dict[str, Any]) -> UnitLine:
+def _project_unit_line(unit: dict[str, Any]) -> UnitLine:
     story = project_rendering.render_project_unit_story({**unit, "evidence": []})
     runs = [
         Output(
-            line=sanitize_line(project_rendering.project_proof_line(run), 1000),
+            line=sanitize_line(project_rendering.render_project_proof(run), 1000),
             end=sanitize_text(run.get("end"), 1000),
             cut=bool(run.get("cut")),
         )

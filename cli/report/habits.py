@@ -38,7 +38,7 @@ def find_habits(
     order = sorted({**newest, **ended}.items(), key=lambda item: (item[1], item[0]))
     jobs = [name for name, _ in order][-MOST_COMPARED:]
     patterns = extract_patterns(rows)
-    guards_by_pattern = [(pattern, _guards_from_habit(pattern, learned)) for pattern in patterns]
+    guards_by_pattern = [(pattern, _habit_guard_names(pattern, learned)) for pattern in patterns]
     guard_names = {name for _, names in guards_by_pattern for name in names}
     habits = []
     for pattern, names in guards_by_pattern:
@@ -81,7 +81,7 @@ def _build_habit(
     )
 
 
-def _guards_from_habit(pattern: Pattern, learned: Sequence[LearnedRevision]) -> set[str]:
+def _habit_guard_names(pattern: Pattern, learned: Sequence[LearnedRevision]) -> set[str]:
     """Return names of guards whose evidence includes traces of the pattern."""
     numbers = {row.id for row in pattern.traces}
     named = {entry.name: " ".join(entry.evidence[1:]) for entry in learned if entry.guard}

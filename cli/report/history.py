@@ -100,16 +100,16 @@ async def parse_history_events(
                 # A reset copies events of the earlier run, including the matching schedule events.
                 name, story = scheduled.pop(ended.scheduled_event_id, ("", ""))
                 attempt = attempts.pop(ended.scheduled_event_id, 1)
-                result = await _decode_history_value(list(ended.result.payloads), converter)
+                result = await _decode_history_payload(list(ended.result.payloads), converter)
                 yield ActivityResult(time, name, story, result, attempt)
             case "marker_recorded_event_attributes":
                 marker = event.marker_recorded_event_attributes
                 if marker.marker_name != LOCAL_ACTIVITY or "result" not in marker.details:
                     continue
-                about = await _decode_history_value(
+                about = await _decode_history_payload(
                     list(marker.details["data"].payloads), converter
                 )
-                result = await _decode_history_value(
+                result = await _decode_history_payload(
                     list(marker.details["result"].payloads), converter
                 )
                 name, attempt = str(about.get("activity_type")), int(about.get("attempt") or 1)
@@ -130,7 +130,7 @@ async def _history_step_summary(event: HistoryEvent, converter: DataConverter) -
     return str(text)
 
 
-async def _decode_history_value(
+async def _decode_history_payload(
     payloads: list[Payload], converter: DataConverter
 ) -> dict[str, Any]:
     if not payloads:

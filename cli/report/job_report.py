@@ -12,7 +12,7 @@ from cli.report.checkpoint_facts import (
     CheckpointFacts,
     PhaseStart,
     list_checkpoint_deliverables,
-    unexplained_work_at_checkpoint,
+    unexplained_open_work,
 )
 from cli.report.claim_proofs import list_proofs
 from cli.report.data import (
@@ -21,10 +21,10 @@ from cli.report.data import (
     Act,
     Decision,
     Deliverable,
+    FailurePattern,
     Figures,
     Head,
     Item,
-    Pattern,
     PhaseLine,
     RefusalLine,
     Report,
@@ -71,14 +71,14 @@ def compose_job_report(
     refusals = tally.refusals if tally else []
     head = _report_head(job_id, job_view, facts, result, now, link)
     phases = [_report_phase_line(began, facts, tally) for began in facts.phase_starts]
-    _close_phases(phases, head, facts)
+    _set_phase_ends(phases, head, facts)
     figures = _report_figures(status, result, counted, facts, head)
     if counted:
         # The status of a fork continues the original job's count.
         figures.steps = len(counted.steps)
-        refusals = _count_refusals(figures, refusals)
+        refusals = _set_refusal_figures(figures, refusals)
     is_completed = head.status == "completed"
-    still_open = unexplained_work_at_checkpoint(facts, result) if is_completed else []
+    still_open = unexplained_open_work(facts, result) if is_completed else []
     figures.completions_accepted = int(is_completed)
     figures.completions_let_through = int(bool(still_open))
     # After a rewind or in a fork, the job's step numbers do not begin with 1.
@@ -90,18 +90,20 @@ def compose_job_report(
         figures=figures,
         phases=phases,
         waits=tally.waits if tally else [],
-        steps=_shift_steps(fold_steps(tally.steps, BARS), shift) if tally else [],
-        refusals=_shift_steps(tally_refusals(refusals), shift),
-        scope=_reported_scope(facts.state.scope),
+        steps=_renumber_report_steps(fold_steps(tally.steps, BARS), shift) if tally else [],
+        refusals=_renumber_report_steps(tally_refusals(refusals), shift),
+        scope=_report_scope_ledger(facts.state.scope),
         evidence=list_proofs(facts, tally if complete else None, head.status)[-MOST_LISTED:],
-        deliverables=_reported_deliverables(facts, result),
+        deliverables=_report_deliverables(facts, result),
         unresolved=[sanitize_line(each) for each in unresolved[:MOST_LISTED]],
-        people=[_reported_act(each) for each in status.get("people") or []][-MOST_LISTED:],
-        decisions=[_reported_approval(each) for each in approvals[-MOST_LISTED:]],
+        people=[_report_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
+        decisions=[_report_approval(each) for each in approvals[-MOST_LISTED:]],
         remarks_of_people=[sanitize_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
         notices=[sanitize_line(each) for each in notices[-MOST_LISTED:]],
         traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
-        patterns=_find_patterns(head, figures, phases, facts, result, still_open, refusals, traces),
+        patterns=_report_failure_patterns(
+            head, figures, phases, facts, result, still_open, refusals, traces
+        ),
         remarks=_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
     )
 
@@ -139,7 +141,7 @@ def _report_head(
     )
 
 
-def _reported_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list[Deliverable]:
+def _report_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list[Deliverable]:
     return [
         deliverable.model_copy(
             update={
@@ -183,7 +185,7 @@ def _report_phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally |
     )
 
 
-def _close_phases(phases: list[PhaseLine], head: Head, facts: CheckpointFacts) -> None:
+def _set_phase_ends(phases: list[PhaseLine], head: Head, facts: CheckpointFacts) -> None:
     """Set the end of each phase: the start of the next, or the end of the job or of its last
     activity.
     """
@@ -229,7 +231,7 @@ def _report_figures(
     )
 
 
-def _count_refusals(figures: Figures, refusals: list[RefusalLine]) -> list[RefusalLine]:
+def _set_refusal_figures(figures: Figures, refusals: list[RefusalLine]) -> list[RefusalLine]:
     """Set the counts of refusals; return them with a row for those that only the job counted."""
     rows = [row for row in refusals if row.kind != "tool error"]
     known = sum(row.count for row in rows)
@@ -248,7 +250,7 @@ def _count_refusals(figures: Figures, refusals: list[RefusalLine]) -> list[Refus
     ]
 
 
-def _find_patterns(
+def _report_failure_patterns(
     head: Head,
     figures: Figures,
     phases: list[PhaseLine],
@@ -257,23 +259,23 @@ def _find_patterns(
     still_open: list[str],
     refusals: list[RefusalLine],
     traces: list[dict[str, Any]],
-) -> list[Pattern]:
+) -> list[FailurePattern]:
     """Look for the known patterns, with quoted text made safe to show."""
     plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
     shown = [
-        failure_patterns.premature_completion_pattern(still_open, figures.completions_refused),
-        failure_patterns.planning_only_pattern(phases),
-        failure_patterns.swinging_plans_pattern([*plans, (facts.state.phase.number, facts.plan)]),
-        failure_patterns.repeated_refusals_pattern(refusals),
-        failure_patterns.self_assessment_pattern(
+        failure_patterns.report_premature_completion(still_open, figures.completions_refused),
+        failure_patterns.report_planning_only(phases),
+        failure_patterns.report_swinging_plans([*plans, (facts.state.phase.number, facts.plan)]),
+        failure_patterns.report_repeated_refusals(refusals),
+        failure_patterns.report_self_assessment(
             head.confidence,
             len(result.get("unresolved") or []),
             figures.completions_refused or 0,
             facts.failing,
             closed=bool(result),
         ),
-        failure_patterns.unretrieved_traces_pattern(traces),
-        failure_patterns.generic_reflections_pattern(traces),
+        failure_patterns.report_unretrieved_traces(traces),
+        failure_patterns.report_generic_reflections(traces),
     ]
     return [
         pattern.model_copy(
@@ -283,7 +285,7 @@ def _find_patterns(
     ]
 
 
-def _reported_approval(approval: dict[str, Any]) -> Decision:
+def _report_approval(approval: dict[str, Any]) -> Decision:
     decided = approval.get("decided")
     who = "nobody in time" if approval.get("expired") else approval.get("by")
     return Decision(
@@ -296,7 +298,7 @@ def _reported_approval(approval: dict[str, Any]) -> Decision:
     )
 
 
-def _reported_act(act: dict[str, Any]) -> Act:
+def _report_person_act(act: dict[str, Any]) -> Act:
     did = f"{act.get('did')} ({act['id']})" if act.get("id") else act.get("did")
     return Act(
         at=datetime.fromtimestamp(act["at"], UTC) if act.get("at") else None,
@@ -308,7 +310,7 @@ def _reported_act(act: dict[str, Any]) -> Act:
     )
 
 
-def _reported_scope(items: list[ScopeItem]) -> Scope:
+def _report_scope_ledger(items: list[ScopeItem]) -> Scope:
     first = sorted(items, key=lambda item: item.status == "completed")
     return Scope(
         **ledger.scope_counts(items),
@@ -325,7 +327,7 @@ def _reported_scope(items: list[ScopeItem]) -> Scope:
     )
 
 
-def _shift_steps(rows: list[Any], by: int) -> list[Any]:
+def _renumber_report_steps(rows: list[Any], by: int) -> list[Any]:
     """Add to the step numbers of these rows."""
     if by:
         for row in rows:

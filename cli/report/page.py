@@ -27,7 +27,7 @@ def render_page(report: Report | ProjectReport | TrialReport) -> str:
     """Render the page of a job, of all jobs of a project, or of a trial."""
     if isinstance(report, TrialReport):
         title = f"{report.title or report.id} · {report.id}"
-        return _render_template("trial.html.j2", title, trial=report)
+        return _render_report_template("trial.html.j2", title, trial=report)
     if isinstance(report, Report):
         return _render_report_page([report], report.job.title or report.job.id, report.job.id)
     return _render_report_page(report.jobs, report.title or report.id, report.id, report)
@@ -36,7 +36,7 @@ def render_page(report: Report | ProjectReport | TrialReport) -> str:
 def _render_report_page(
     reports: list[Report], title: str, name: str, project: ProjectReport | None = None
 ) -> str:
-    return _render_template(
+    return _render_report_template(
         "page.html.j2",
         f"{title} · {name}",
         project=project,
@@ -45,7 +45,7 @@ def _render_report_page(
     )
 
 
-def _render_template(template: str, title: str, **content: Any) -> str:
+def _render_report_template(template: str, title: str, **content: Any) -> str:
     style = _HERE.joinpath("page.css").read_text("utf-8")
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = Environment(

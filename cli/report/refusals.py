@@ -36,7 +36,7 @@ class Refusal:
     """Fingerprint of the reason without its numbers and names."""
 
 
-def reported_reply_refusal(result: ActivityResult) -> Refusal | None:
+def derive_reply_refusal(result: ActivityResult) -> Refusal | None:
     """Return what was wrong with a reply without tool calls; None if it has calls."""
     reply = result.result
     if reply.get("calls"):
@@ -47,7 +47,7 @@ def reported_reply_refusal(result: ActivityResult) -> Refusal | None:
     return Refusal("reply", _TALK.get(verdict, "a reply without a tool call"), "")
 
 
-def reported_call_refusal(
+def derive_call_refusal(
     activity_result: ActivityResult, reply_guard: str = "", ending_guard: str = ""
 ) -> Refusal | None:
     """Return what refused a tool call; None if it succeeded or a person is asked.

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from cli.report.data import MOST_LISTED, Bar, RefusalLine, Wait
 from cli.report.history import ActivityResult, JobEvent
-from cli.report.refusals import Refusal, reported_call_refusal, reported_reply_refusal
+from cli.report.refusals import Refusal, derive_call_refusal, derive_reply_refusal
 from cli.report.sanitize import sanitize_line
 from protocol.requests import Usage
 
@@ -74,9 +74,9 @@ class Tally:
             self._reply_guard = str(event.result.get("guard") or "")
             used.sent_calls = len(event.result.get("calls") or []) + _tally_dropped_calls(event)
             self._add_step(used)
-            self._add_refusal(reported_reply_refusal(event), spent)
+            self._add_refusal(derive_reply_refusal(event), spent)
         elif "ok" in event.result and not event.result.get("asks"):
-            refusal = reported_call_refusal(event, self._reply_guard, self._ending_guard)
+            refusal = derive_call_refusal(event, self._reply_guard, self._ending_guard)
             used = _tally_call_usage(event, refusal)
             self.questions += event.activity == "request_clarification" and bool(event.result["ok"])
             self._add_refusal(refusal, spent)
@@ -194,10 +194,10 @@ def tally_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
 def fold_steps(steps: list[Bar], most: int) -> list[Bar]:
     """Return at most `most` bars with equal numbers of steps, except for the last."""
     size = -(-len(steps) // most) or 1
-    return [_merge_tally_steps(steps[start : start + size]) for start in range(0, len(steps), size)]
+    return [_merge_step_counts(steps[start : start + size]) for start in range(0, len(steps), size)]
 
 
-def _merge_tally_steps(steps: list[Bar]) -> Bar:
+def _merge_step_counts(steps: list[Bar]) -> Bar:
     return Bar(
         first=steps[0].first,
         last=steps[-1].last,

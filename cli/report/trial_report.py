@@ -13,15 +13,15 @@ from cli.report.sanitize import sanitize_line, sanitize_text
 from cli.trial_rendering import (
     WORDS,
     read_trial_runs,
+    render_trial_run_counts,
     trial_ending_line,
     trial_limit_lines,
-    trial_run_counts,
 )
 from cli.trial_summary import (
     TrialConfigurationSummary,
     compare_summaries,
     fill_trial_usages,
-    summarise_runs,
+    summarise_trial_runs,
 )
 from engine.web_ui import answering_web_ui_link, job_web_ui_link
 from protocol.job_state import Data
@@ -116,7 +116,7 @@ def compose_trial_report(
     """Return the report from what was read."""
     data = view.status.get("start") or (view.status.get("result") or {}).get("start")
     start = TrialStart.model_validate(data) if data else None
-    summaries = summarise_runs(runs)
+    summaries = summarise_trial_runs(runs)
     if reached := trial_ending_line(view.status):
         remarks = [*remarks, f"{reached[0].upper()}{reached[1:]}."]
     status = {**view.status, "runs": [run.model_dump(mode="json") for run in runs]}
@@ -125,25 +125,27 @@ def compose_trial_report(
         title=sanitize_line(view.status.get("title")),
         status=sanitize_line(view.status_word, 40),
         progress=trial_progress_line(runs) if runs else "",
-        begins=_describe_trial_start(start),
+        begins=_report_trial_start(start),
         started=view.started,
         ended=view.ended,
         read=now,
         link=link,
         instructions=sanitize_text(start.start.get("instructions")) if start else "",
         configurations=[
-            ConfigurationLine(**summary.model_dump(), counts=trial_run_counts(summary.by_status))
+            ConfigurationLine(
+                **summary.model_dump(), counts=render_trial_run_counts(summary.by_status)
+            )
             for summary in summaries
         ],
         comparisons=compare_summaries(summaries),
-        changes=list_trial_changes(start) if start else [],
-        limits=[*describe_trial_limits(start), *trial_limit_lines(status)] if start else [],
+        changes=report_trial_changes(start) if start else [],
+        limits=[*report_trial_limits(start), *trial_limit_lines(status)] if start else [],
         runs=[_trial_run_line(run, links.get(run.job)) for run in runs],
         remarks=remarks,
     )
 
 
-def list_trial_changes(start: TrialStart) -> list[Change]:
+def report_trial_changes(start: TrialStart) -> list[Change]:
     """Return the settings that not all configurations share, with each one's value."""
     settings = [_flat_trial_settings(start.job_start(name)) for name in start.configurations]
     keys = dict.fromkeys(key for each in settings for key in each)
@@ -157,7 +159,7 @@ def list_trial_changes(start: TrialStart) -> list[Change]:
     ]
 
 
-def describe_trial_limits(start: TrialStart) -> list[str]:
+def report_trial_limits(start: TrialStart) -> list[str]:
     """Return what bounds the trial, a line each."""
     return [
         f"{start.runs} {'run' if start.runs == 1 else 'runs'} of each configuration, "
@@ -177,7 +179,7 @@ def _flat_trial_settings(job: dict[str, Any]) -> dict[str, str]:
     return flat
 
 
-def _describe_trial_start(start: TrialStart | None) -> str:
+def _report_trial_start(start: TrialStart | None) -> str:
     if start is None:
         return ""
     if fork := start.start.get("fork"):

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from config.schema.agent_sections import (
+    AgentSettings,
     Context,
     Embeddings,
     Learning,
@@ -18,7 +19,6 @@ from config.schema.agent_sections import (
     PhaseJudge,
     Prompts,
     Review,
-    Settings,
     TodoLists,
     Verifier,
 )
@@ -155,8 +155,8 @@ class AgentFile(Data):
         description="Where checkpoints are stored besides the workspaces root.",
     )
     todos: TodoLists
-    settings: Settings = Field(
-        default_factory=lambda: Settings.model_validate({}),
+    settings: AgentSettings = Field(
+        default_factory=lambda: AgentSettings.model_validate({}),
         description="Numbers for the requirement agents.",
     )
     web: Web = Field(

@@ -196,7 +196,7 @@ class Limits(Data):
     )
 
     @model_validator(mode="after")
-    def _some_count_passes(self) -> Self:
+    def _check_todo_bounds(self) -> Self:
         if self.min_todos > self.max_todos:
             raise ValueError(f"min_todos {self.min_todos} is over max_todos {self.max_todos}")
         return self
@@ -252,7 +252,7 @@ class TodoLists(Data):
     )
 
 
-class Settings(Data):
+class AgentSettings(Data):
     """Figures that only some agents use."""
 
     confidence_threshold: float = Field(

@@ -47,7 +47,9 @@ def export_client_plugins() -> list[Plugin]:
         SetupError: The extra is not installed, or another protocol is configured.
     """
     plugins: list[Plugin] = (
-        load_export_pipeline().temporal_plugins() if exports_traces() or exports_metrics() else []
+        load_export_pipeline().export_pipeline_plugins()
+        if exports_traces() or exports_metrics()
+        else []
     )
     return plugins
 

@@ -17,7 +17,7 @@ def failure_kind(error: BaseException) -> str:
     return type(error).__name__
 
 
-def mark_span_failed(span: Span, kind: str) -> None:
+def set_span_failure_kind(span: Span, kind: str) -> None:
     """Mark the span as failed."""
     span.set_attribute("error.type", kind)
     span.set_status(StatusCode.ERROR)

@@ -35,7 +35,7 @@ from temporalio.worker import (
 )
 
 from engine.otel.failure_kinds import failure_kind
-from engine.otel.pipeline import SCOPE, pipeline_span_export
+from engine.otel.pipeline import SCOPE, span_export
 
 HEADER = "longhaul-trace"
 """Header of a continued run: start in nanoseconds since 1970, and the id of the parent span."""
@@ -90,7 +90,7 @@ class JobSpans(WorkflowInboundInterceptor):
             name += f" {agent}"
         if error:
             attributes["error.type"] = error
-        out = pipeline_span_export()
+        out = span_export()
         span, parent = self.span, self.parent
         out.send(
             ReadableSpan(
@@ -123,9 +123,7 @@ def _job_span_context(above: SpanContext) -> SpanContext:
     run = UUID(workflow.info().first_execution_run_id).int
     trace_id = above.trace_id if above.is_valid else run
     around = set_span_in_context(NonRecordingSpan(above)) if above.is_valid else None
-    sampling = pipeline_span_export().sampler.should_sample(
-        around, trace_id, workflow.info().workflow_type
-    )
+    sampling = span_export().sampler.should_sample(around, trace_id, workflow.info().workflow_type)
     is_sampled = sampling.decision is Decision.RECORD_AND_SAMPLE
     return SpanContext(
         trace_id, run & _LOW, is_remote=True, trace_flags=TraceFlags(is_sampled),

@@ -14,8 +14,8 @@ from opentelemetry.metrics import Histogram
 from opentelemetry.trace import SpanKind
 
 from activities.runtime.tracing import ModelRequest, ReplyCallback, TracedReply
-from engine.otel.failure_kinds import failure_kind, mark_span_failed
-from engine.otel.pipeline import SCOPE, meter_provider, pipeline_tracer
+from engine.otel.failure_kinds import failure_kind, set_span_failure_kind
+from engine.otel.pipeline import SCOPE, meter_provider, otel_tracer
 
 REHEARSAL = "rehearsal"
 PROVIDER = "openai"
@@ -48,7 +48,7 @@ def model_call_span(
     if request.temperature is not None:
         attributes["gen_ai.request.temperature"] = request.temperature
     began = time.perf_counter()
-    with pipeline_tracer().start_as_current_span(
+    with otel_tracer().start_as_current_span(
         f"chat {request.model}",
         kind=SpanKind.CLIENT,
         attributes=attributes,
@@ -81,7 +81,7 @@ def model_call_span(
             yield record_reply
         except BaseException as error:
             common["error.type"] = failure_kind(error)
-            mark_span_failed(span, failure_kind(error))
+            set_span_failure_kind(span, failure_kind(error))
             raise
         finally:
             _model_call_duration_histogram().record(time.perf_counter() - began, common)

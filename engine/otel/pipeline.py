@@ -58,7 +58,7 @@ class SpanExport:
     def __init__(self) -> None:
         generator = TemporalIdGenerator(RandomIdGenerator())
         self._provider = TracerProvider(
-            resource=_pipeline_service_resource(), id_generator=generator, shutdown_on_exit=False
+            resource=_otel_service_resource(), id_generator=generator, shutdown_on_exit=False
         )
         self._processor = (
             BatchSpanProcessor(OTLPSpanExporter()) if exports.exports_traces() else None
@@ -87,13 +87,13 @@ class SpanExport:
 
 
 @cache
-def pipeline_span_export() -> SpanExport:
+def span_export() -> SpanExport:
     return SpanExport()
 
 
 @cache
-def pipeline_tracer() -> Tracer:
-    return pipeline_span_export().tracers.get_tracer(SCOPE)
+def otel_tracer() -> Tracer:
+    return span_export().tracers.get_tracer(SCOPE)
 
 
 @cache
@@ -102,10 +102,10 @@ def meter_provider() -> MeterProvider:
     readers = (
         [PeriodicExportingMetricReader(OTLPMetricExporter())] if exports.exports_metrics() else []
     )
-    return MeterProvider(readers, resource=_pipeline_service_resource(), shutdown_on_exit=False)
+    return MeterProvider(readers, resource=_otel_service_resource(), shutdown_on_exit=False)
 
 
-def temporal_plugins() -> list[Plugin]:
+def export_pipeline_plugins() -> list[Plugin]:
     """Return Temporal's plugin, which propagates the trace, and the interceptor with our spans.
 
     Temporal's own spans are disabled, since they contain failure messages.
@@ -113,13 +113,13 @@ def temporal_plugins() -> list[Plugin]:
     # Import late: the interceptor imports this module.
     from engine.otel.interceptor import TracingInterceptor  # noqa: PLC0415
 
-    pipeline_span_export()
+    span_export()
     return [OpenTelemetryPlugin(), SimplePlugin("longhaul", interceptors=[TracingInterceptor()])]
 
 
 @contextmanager
 def start_span(kind: str, job: str) -> Iterator[None]:
-    with pipeline_tracer().start_as_current_span(
+    with otel_tracer().start_as_current_span(
         f"start {kind}",
         kind=SpanKind.PRODUCER,
         attributes={"longhaul.job": job},
@@ -130,7 +130,7 @@ def start_span(kind: str, job: str) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def pipeline_metrics_runtime() -> AsyncIterator[Runtime]:
+async def otlp_metrics_runtime() -> AsyncIterator[Runtime]:
     """Yield a runtime whose metrics, including ours, are exported to OpenTelemetry."""
     buffer = MetricBuffer(UPDATES)
     runtime = Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=buffer))
@@ -143,8 +143,8 @@ def flush_exports() -> None:
     """Send outstanding data once; give up after a few seconds."""
 
     def shut_down_providers() -> None:
-        if pipeline_span_export.cache_info().currsize:
-            pipeline_span_export().shutdown()
+        if span_export.cache_info().currsize:
+            span_export().shutdown()
         if meter_provider.cache_info().currsize:
             meter_provider().shutdown()
 
@@ -153,7 +153,7 @@ def flush_exports() -> None:
     sending.join(LAST_SECONDS)
 
 
-def _pipeline_service_resource() -> Resource:
+def _otel_service_resource() -> Resource:
     """Return the service's attributes from the environment; its default name is ours."""
     resource = Resource.create()
     if str(resource.attributes["service.name"]).startswith("unknown_service"):

@@ -11,8 +11,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.runtime.tracing import WATCHER, ModelRequest, ReplyCallback
 from engine.otel import model_spans
-from engine.otel.failure_kinds import failure_kind, mark_span_failed
-from engine.otel.pipeline import pipeline_tracer
+from engine.otel.failure_kinds import failure_kind, set_span_failure_kind
+from engine.otel.pipeline import otel_tracer
 from protocol.requests import ToolReply
 
 NOT_DONE = "refused"
@@ -25,7 +25,7 @@ class StepSpans(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
         place: dict[str, str | int] = {"longhaul.job": info.workflow_id or ""}
-        with pipeline_tracer().start_as_current_span(
+        with otel_tracer().start_as_current_span(
             info.activity_type,
             attributes={**place, "longhaul.attempt": info.attempt},
             record_exception=False,
@@ -35,10 +35,10 @@ class StepSpans(ActivityInboundInterceptor):
             try:
                 result = await self.next.execute_activity(input)
             except BaseException as error:
-                mark_span_failed(span, failure_kind(error))
+                set_span_failure_kind(span, failure_kind(error))
                 raise
             if isinstance(result, ToolReply) and not result.ok and not result.asks:
-                mark_span_failed(span, NOT_DONE if result.guard else FAILED)
+                set_span_failure_kind(span, NOT_DONE if result.guard else FAILED)
             return result
 
 

@@ -14,16 +14,16 @@ from scripts.docs import command_reference, configuration_reference, modules, si
 
 ROOT = Path(__file__).parents[2]
 PARTS: dict[str, Callable[[], str]] = {
-    "agents": configuration_reference.shipped_agents,
+    "agents": configuration_reference.agents_reference_table,
     "commands": command_reference.commands,
     "guards": configuration_reference.guard_keys,
     "keys": configuration_reference.agent_keys,
     "modules": modules.module_diagram,
-    "project": signals.project_keys,
+    "project": signals.project_start_keys,
     "signals": signals.signals,
     "start": signals.start_keys,
     "status": signals.status_example,
-    "tools": configuration_reference.tools_by_group,
+    "tools": configuration_reference.tools_reference_table,
 }
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -33,7 +33,7 @@ def documentation_pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def renew_documentation_page(text: str) -> str:
+def regenerate_docs_page(text: str) -> str:
     """Return a page's text with its parts generated anew."""
     return _PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}{part[3]}", text)
 
@@ -42,7 +42,7 @@ def main() -> None:
     """Write every page whose generated parts are out of date."""
     for page in documentation_pages():
         text = page.read_text(encoding="utf-8")
-        if (new := renew_documentation_page(text)) != text:
+        if (new := regenerate_docs_page(text)) != text:
             page.write_text(new, encoding="utf-8")
             print(page.relative_to(ROOT))
 

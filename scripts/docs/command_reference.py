@@ -40,21 +40,21 @@ def _commands_below(name: str, command: Any) -> dict[str, Any]:
 
 def _command(name: str, command: Any) -> str:
     named = [param for param in command.params if param.param_type_name == "argument"]
-    usage = " ".join(["starter.py", name, *(_argument_row(param) for param in named)])
+    usage = " ".join(["starter.py", name, *(_command_argument_usage(param) for param in named)])
     rows = [_option_row(param) for param in command.params if HELP not in param.opts]
     description = cleandoc(command.help or "")
     parameters = markdown_table(["argument or option", ""], rows)
     return "\n".join([f"## {name}", "", f"`{usage}`", "", description, "", *parameters, "", ""])
 
 
-def _argument_row(param: Any) -> str:
+def _command_argument_usage(param: Any) -> str:
     shown = param.metavar or param.name.upper()
     return str(shown if param.required else f"[{shown}]")
 
 
 def _option_row(param: Any) -> tuple[str, str]:
     if param.param_type_name == "argument":
-        return f"`{_argument_row(param)}`", _option_help(param)
+        return f"`{_command_argument_usage(param)}`", _option_help(param)
     shown = " / ".join([*param.opts, *param.secondary_opts])
     if not param.is_flag:
         shown += f" {param.metavar or param.name.upper()}"

@@ -47,7 +47,7 @@ def guard_keys() -> str:
     )
 
 
-def shipped_agents() -> str:
+def agents_reference_table() -> str:
     """List the shipped agents."""
     rows = []
     for name in agent_names():
@@ -57,7 +57,7 @@ def shipped_agents() -> str:
     return "\n".join([*markdown_table(("agent", "does", "tools", "needs documents"), rows), ""])
 
 
-def tools_by_group() -> str:
+def tools_reference_table() -> str:
     """List the tools by group."""
     rows = []
     for entry in sorted(REGISTRY.values(), key=lambda entry: entry.group):
@@ -128,7 +128,7 @@ def _configuration_sections_below(field: FieldInfo) -> Iterator[tuple[str, type[
     while get_origin(inner) in (dict, list):
         suffix += ".*" if get_origin(inner) is dict else "[]"
         inner = get_args(inner)[-1]
-    if suffix and _is_model(inner):
+    if suffix and _is_config_section(inner):
         yield suffix, inner  # type: ignore[misc]
 
 
@@ -139,10 +139,12 @@ def _section_of_key(field: FieldInfo) -> type[BaseModel] | None:
     if get_origin(field.annotation) in (dict, list):
         return None
     kinds = (field.annotation, *get_args(field.annotation))
-    return next((kind for kind in kinds if _is_model(kind) and kind is not PatternThresholds), None)
+    return next(
+        (kind for kind in kinds if _is_config_section(kind) and kind is not PatternThresholds), None
+    )
 
 
-def _is_model(kind: object) -> bool:
+def _is_config_section(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
@@ -151,19 +153,24 @@ def _key_rows(fields: dict[str, FieldInfo], defaults: dict[str, Any]) -> list[Ro
     for name, field in fields.items():
         default = defaults.get(name, field.get_default(call_default_factory=True))
         rows.append(
-            (f"`{name}`", _accepted_values(field), _shown_default(default), field.description or "")
+            (
+                f"`{name}`",
+                _describe_config_values(field),
+                _shown_default(default),
+                field.description or "",
+            )
         )
     return rows
 
 
-def _accepted_values(field: FieldInfo) -> str:
+def _describe_config_values(field: FieldInfo) -> str:
     bounds = [
         f"{sign} {value:,}"
         for constraint in [*field.metadata, *_configuration_annotations(field.annotation)]
         for attribute, sign in (("ge", "≥"), ("gt", ">"), ("le", "≤"), ("lt", "<"))
         if (value := getattr(constraint, attribute, None)) is not None
     ]
-    return " ".join([_type_name(field.annotation), ", ".join(bounds)]).strip()
+    return " ".join([_describe_config_type(field.annotation), ", ".join(bounds)]).strip()
 
 
 def _configuration_annotations(kind: Any) -> list[Any]:
@@ -181,23 +188,25 @@ def _configuration_annotations(kind: Any) -> list[Any]:
     return []
 
 
-def _type_name(kind: Any) -> str:
+def _describe_config_type(kind: Any) -> str:
     if get_origin(kind) is Annotated:
-        return _type_name(get_args(kind)[0])
+        return _describe_config_type(get_args(kind)[0])
     if kind is PatternThresholds:
         return "nudge, then: whole numbers"
-    if get_origin(kind) is dict or _is_model(kind):
+    if get_origin(kind) is dict or _is_config_section(kind):
         return "mapping"
     if get_origin(kind) is Literal:
         return ", ".join(f"`{word}`" for word in get_args(kind))
     if get_origin(kind) in (Union, UnionType):
-        names = ["null" if part is NoneType else _type_name(part) for part in get_args(kind)]
+        names = [
+            "null" if part is NoneType else _describe_config_type(part) for part in get_args(kind)
+        ]
         return " or ".join(names)
     if get_origin(kind) is list:
         item = get_args(kind)[0]
-        return f"list of {'mappings' if _is_model(item) else _type_name(item)}"
+        return f"list of {'mappings' if _is_config_section(item) else _describe_config_type(item)}"
     if get_origin(kind) is tuple:
-        return f"pairs of {_type_name(get_args(kind)[0])}"
+        return f"pairs of {_describe_config_type(get_args(kind)[0])}"
     words = {str: "text", int: "whole number", float: "number", bool: "true or false"}
     return words.get(kind, str(kind))
 

@@ -40,7 +40,7 @@ def start_keys() -> str:
     return _signal_table(JobStart, MEANING)
 
 
-def project_keys() -> str:
+def project_start_keys() -> str:
     """Describe the keys of a project's input."""
     return _signal_table(ProjectStart, OF_PROJECTS)
 
@@ -49,7 +49,9 @@ def signals() -> str:
     """Describe every signal with its payload and effect."""
     rows = []
     for name, spec in SIGNALS.items():
-        keys = ", ".join(f"`{key}` ({needed})" for key, needed in _payload_keys(spec.payload))
+        keys = ", ".join(
+            f"`{key}` ({needed})" for key, needed in _describe_payload_keys(spec.payload)
+        )
         rows.append((f"`{name}`", keys or "none", spec.effect))
     return "\n".join([*markdown_table(("signal", "payload", "effect"), rows), ""])
 
@@ -80,15 +82,15 @@ def status_example() -> str:
 
 
 def _signal_table(kind: type[BaseModel], meaning: dict[str, str]) -> str:
-    rows = [(f"`{name}`", needed, meaning[name]) for name, needed in _payload_keys(kind)]
+    rows = [(f"`{name}`", needed, meaning[name]) for name, needed in _describe_payload_keys(kind)]
     return "\n".join([*markdown_table(("key", "", ""), rows), ""])
 
 
-def _payload_keys(kind: type[BaseModel]) -> list[tuple[str, str]]:
-    return [(name, _field_need(field)) for name, field in kind.model_fields.items()]
+def _describe_payload_keys(kind: type[BaseModel]) -> list[tuple[str, str]]:
+    return [(name, _payload_key_need(field)) for name, field in kind.model_fields.items()]
 
 
-def _field_need(field: FieldInfo) -> str:
+def _payload_key_need(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from activities.checkpoints import Root
-from benchmarks.benchmark_jobs import JobRun, run_bare_engine, run_benchmark_job
+from benchmarks.benchmark_jobs import JobRun, run_bare_benchmark, run_benchmark_job
 from benchmarks.zero_cost_transport import common_prefix
 from engine.development import DevelopmentServer
 
@@ -13,7 +13,7 @@ MOST_GROWTH = 1.5
 async def test_a_step_costs_few_events_and_bytes_whatever_the_length(
     running: DevelopmentServer, root: Root
 ) -> None:
-    engine = await run_bare_engine(running.client, 10, local=False)
+    engine = await run_bare_benchmark(running.client, 10, local=False)
     short = await run_benchmark_job(running.client, root, 20)
     longer = await run_benchmark_job(running.client, root, 160)
     growth = _growth(longer)

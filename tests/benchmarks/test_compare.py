@@ -19,7 +19,7 @@ from benchmarks.compare.adapter_task import (
 )
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.comparison_bench import Plan, measure_comparison
-from benchmarks.compare.comparison_page import comparison_page_markdown, write_page
+from benchmarks.compare.comparison_page import comparison_page_markdown, update_comparison_page
 from benchmarks.compare.fake_endpoint import Behaviours, Endpoint
 from benchmarks.drifting_model import drifting_file_content, drifting_file_path
 from rehearsal import Reply
@@ -59,7 +59,7 @@ async def test_a_drifting_model_ends_a_plain_loop(tmp_path: Path) -> None:
     with Endpoint(Behaviours(), calls_log=log) as endpoint:
         task = Task(endpoint.base_url, "drift-0.2-plain-1", "Seed 1.", str(tmp_path), 60)
         outcome = await run_adapter("plain", task)
-    calls = comparison_figures.call_arrival_figures(log, task.model)
+    calls = comparison_figures.read_call_arrivals(log, task.model)
     drift = comparison_figures.drift_comparison_figures([(outcome, len(calls))])
     assert outcome.ended == "finished"
     assert 0 < drift.made < 60
@@ -70,7 +70,7 @@ def test_tenths_are_of_what_was_recorded_and_of_when_calls_came() -> None:
     # Step n of 20 takes n ms and records n bytes.
     calls = [(sum(range(n)) / 1000, 100 * n) for n in range(1, 22)]
     recorded = [(n, sum(range(n + 1))) for n in range(21)]
-    steps = comparison_figures.figures_by_step(
+    steps = comparison_figures.adapter_step_figures(
         Outcome("finished", recorded=recorded, store=7), calls
     )
     assert steps.first_ms == pytest.approx(1.5)
@@ -81,7 +81,7 @@ def test_tenths_are_of_what_was_recorded_and_of_when_calls_came() -> None:
 
 
 def test_a_run_without_a_call_has_figures_too() -> None:
-    steps = comparison_figures.figures_by_step(Outcome("stopped", "X: y"), [])
+    steps = comparison_figures.adapter_step_figures(Outcome("stopped", "X: y"), [])
     assert (steps.calls, steps.ms, steps.bytes_all) == (0, 0.0, 0)
 
 
@@ -148,13 +148,13 @@ def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
     page.write_text("Before\n<!-- measured -->\nold\n<!-- end -->\nAfter\n")
     asked = {"steps": 1, "cap": 1.0, "seeds": 0, "rate": 0.2}
     found = {"date": "2026-01-01", "machine": "1 core", "server": "s", "bare_ms": 1.0}
-    write_page(page, {**found, "asked": asked, "runners": {}})
+    update_comparison_page(page, {**found, "asked": asked, "runners": {}})
     text = page.read_text()
     assert text.startswith("Before\n<!-- measured -->\nMeasured 2026-01-01")
     assert text.endswith("<!-- end -->\nAfter\n")
     page.write_text("Nothing marked\n")
     with pytest.raises(ValueError, match="has no <!-- measured -->"):
-        write_page(page, {**found, "asked": asked, "runners": {}})
+        update_comparison_page(page, {**found, "asked": asked, "runners": {}})
 
 
 def test_each_adapter_has_its_module() -> None:

@@ -29,8 +29,8 @@ class Endpoint(Handler):
     second: ClassVar[Reply] = Reply("maple, birch")
 
     def do_POST(self) -> None:
-        incoming = wire.parse_request_body(self.body())
-        assert isinstance(incoming, wire.IncomingRequest)
+        incoming = wire.parse_wire_request(self.body())
+        assert isinstance(incoming, wire.WireRequest)
         request = incoming.request
         if why := self.refusal(request):
             self.give_json({"error": {"message": why}}, 400)
@@ -41,7 +41,7 @@ class Endpoint(Handler):
     def refusal(self, request: dict[str, Any]) -> str:
         return ""
 
-    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
         return wire.reply_as_events(incoming, answer)
 
     @staticmethod
@@ -64,7 +64,7 @@ class Broken(Endpoint):
 class Thinking(Endpoint):
     """Its model reasons, but ignores reasoning that is sent back."""
 
-    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
         return [
             b"data: %b\n\n" % json.dumps(THOUGHT).encode(),
             *wire.reply_as_events(incoming, answer),
@@ -97,22 +97,22 @@ class NoEffort(Endpoint):
 
 
 class NoCounts(Endpoint):
-    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
         return self.without(wire.reply_as_events(incoming, answer), b'"usage"')
 
 
 class NoReason(Endpoint):
-    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
         return self.without(wire.reply_as_events(incoming, answer), b'"finish_reason":"')
 
 
 class NoEnd(NoReason):
-    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
         return self.without(super().events(incoming, answer), b"[DONE]")
 
 
 class NoCache(Endpoint):
-    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
         events = wire.reply_as_events(incoming, answer)
         return [event.replace(b'"cached_tokens"', b'"other"') for event in events]
 

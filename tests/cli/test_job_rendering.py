@@ -38,7 +38,7 @@ def painted(status, waiting=None, silence=""):
 
 
 def test_each_todo_has_the_box_of_its_status():
-    assert [box for box, _ in job_rendering.todo_lines(STATUS)] == ["☑", "▶", "☐"]
+    assert [box for box, _ in job_rendering.render_job_todos(STATUS)] == ["☑", "▶", "☐"]
     assert job_rendering.job_todo_progress(STATUS) == (1, 3)
 
 
@@ -48,7 +48,7 @@ def test_a_todo_that_nobody_did_reads_not_needed_and_is_no_progress():
         {"id": 2, "content": "Second", "status": "not needed"},
     ]
     status = {**STATUS, "todos": todos}
-    assert job_rendering.todo_lines(status)[1] == ("·", "2. Second (not needed)")
+    assert job_rendering.render_job_todos(status)[1] == ("·", "2. Second (not needed)")
     assert job_rendering.job_todo_progress(status) == (1, 1)
 
 

@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import Client
 
 from cli import signal_effects
-from cli.commands_steer import _undone_by_rewind
+from cli.commands_steer import _rewind_undo_advice
 from cli.jobs import JobView
 
 
@@ -102,13 +102,13 @@ def test_rewind_sends_what_was_asked(engine, starter, options, payload):
 
 def test_a_rewind_says_what_it_undid_and_what_undoes_it():
     status = {"phase": {"number": 5}}
-    told = _undone_by_rewind("tea", {"phase": 2, "restore_files": True}, status)
+    told = _rewind_undo_advice("tea", {"phase": 2, "restore_files": True}, status)
     assert told.startswith("undone: phases 2 to 4; files as at the start of phase 2, ")
     assert "`starter.py rewind tea --phase 4 --issue" in told
-    assert "files as they were" in _undone_by_rewind(
+    assert "files as they were" in _rewind_undo_advice(
         "tea", {"phase": 4, "restore_files": False}, status
     )
-    assert _undone_by_rewind("tea", {}, status) == ""
+    assert _rewind_undo_advice("tea", {}, status) == ""
 
 
 def test_limit_sends_numbers_and_reports_the_effect(engine, starter):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from config.agent_files import agent_names, amend_config, load_agent, overridden_agent_value
+from config.agent_files import agent_names, amend_agent_config, load_agent, overridden_agent_value
 from config.layers import SHIPPED
 from config.schema.agent import ConfigError
 from config.templates import render_template
@@ -231,16 +231,16 @@ def test_a_pinned_configuration_is_amended_by_what_is_given_alone(
     (folder / "prompts" / "own.md").write_text("---\nversion: 2\n---\nof its own")
     monkeypatch.setenv("LONGHAUL_MODEL", "of the environment")
 
-    assert amend_config(pinned, {}, folder) == pinned
+    assert amend_agent_config(pinned, {}, folder) == pinned
     given = {"limits.max_todos": 30, "prompts.strategic": "own.md", "model.name": "large"}
-    amended = amend_config(pinned, given, folder)
+    amended = amend_agent_config(pinned, given, folder)
     assert (amended.limits.rewinds, amended.limits.max_todos) == (2, 30)
     assert amended.templates["strategic"] == "of its own"
     assert amended.templates["tactical"] == pinned.templates["tactical"]
     assert (amended.model.name, amended.model_for("tactical").name) == ("large", "small")
     assert (pinned.limits.max_todos, pinned.model.name) != (30, "large")
     with pytest.raises(ConfigError, match=r"set: limits\.nothing"):
-        amend_config(pinned, {"limits.nothing": 1}, folder)
+        amend_agent_config(pinned, {"limits.nothing": 1}, folder)
 
 
 def test_a_section_that_is_set_leaves_its_other_keys_as_they_are(folder: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_section_that_is_set_leaves_its_other_keys_as_they_are(folder: Path) -
     pinned = load_agent("mine", given, folder)
     assert (pinned.model.name, pinned.model.temperature) == ("small", 0.5)
     # A fork is amended with the same data: without a model's name it could not begin.
-    assert amend_config(pinned, given, folder) == pinned
+    assert amend_agent_config(pinned, given, folder) == pinned
 
 
 def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path) -> None:
@@ -259,19 +259,19 @@ def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path)
     pinned = load_agent("mine", {}, folder)
     agent(folder, "description: edited since", "first")
 
-    fewer = amend_config(pinned, {"review.calls": 3}, folder)
+    fewer = amend_agent_config(pinned, {"review.calls": 3}, folder)
     assert fewer.reviewer == pinned.reviewer
     # A fork's models are chosen anew; its parent keeps the pinned ones.
     assert fewer.reviewer is not None
     fewer.reviewer.model.name = "another"
     assert fewer.reviewer != pinned.reviewer
-    other = amend_config(pinned, {"review.agent": "second"}, folder)
+    other = amend_agent_config(pinned, {"review.agent": "second"}, folder)
     assert other.reviewer is not None
     assert other.reviewer.name == "second"
-    assert amend_config(pinned, {"review": None}, folder).reviewer is None
+    assert amend_agent_config(pinned, {"review": None}, folder).reviewer is None
     with pytest.raises(ConfigError, match=r"set: guards: found \['x'\].*a new job"):
-        amend_config(pinned, {"guards": ["x"]}, folder)
-    assert amend_config(pinned, {"guards": pinned.guards}, folder).rules == pinned.rules
+        amend_agent_config(pinned, {"guards": ["x"]}, folder)
+    assert amend_agent_config(pinned, {"guards": pinned.guards}, folder).rules == pinned.rules
 
 
 def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from config.agent_files import amend_config, load_agent
+from config.agent_files import amend_agent_config, load_agent
 from config.graph_files import extend_graph_schema, load_graph_schema
 from config.layers import SHIPPED
 from config.schema.agent import ConfigError
@@ -67,6 +67,6 @@ def test_a_fork_may_declare_more_of_the_graph() -> None:
         "key": "id",
         "properties": {"id": {"type": "text"}},
     }
-    amended = amend_config(pinned, {"graph.nodes": {"Place": place}})
+    amended = amend_agent_config(pinned, {"graph.nodes": {"Place": place}})
     assert amended.graph_schema.nodes.keys() == pinned.graph_schema.nodes.keys() | {"Place"}
-    assert amend_config(pinned, {}).graph_schema == pinned.graph_schema
+    assert amend_agent_config(pinned, {}).graph_schema == pinned.graph_schema

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rehearsal import Answer, Reply, Request
-from rehearsal.request_view import RequestView, parse_request
+from rehearsal.request_view import RequestView, parse_request_view
 from rehearsal.wire import Arguments
 from tests.soak import soak
 
@@ -67,7 +67,7 @@ class Ledger:
     def reply(self, request: Request) -> Reply:
         if not request.get("tools"):
             return Reply(content=f"Lines: {str(request['messages']).count('append_file(')}.")
-        view = parse_request(request)
+        view = parse_request_view(request)
         verb = view.current_todo.text.partition(" ")[0] if view.current_todo else ""
         does = {
             "Describe": self._describe,

@@ -16,7 +16,7 @@ from temporalio.exceptions import CancelledError
 
 from engine.development import find_temporal_binary
 from rehearsal import Answer, Hang, Request, Stall
-from rehearsal.request_view import parse_request
+from rehearsal.request_view import parse_request_view
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.processes import REPOSITORY, environment
@@ -56,7 +56,7 @@ class NeverSummarises(Ledger):
 
 
 def silent(request: Request) -> bool:
-    return bool(request.get("tools")) and parse_request(request).number == 2
+    return bool(request.get("tools")) and parse_request_view(request).number == 2
 
 
 @dataclass

@@ -11,7 +11,7 @@ import yaml
 
 from config.agent_files import load_agent
 from protocol.course import StuckThresholds
-from scripts.docs.__main__ import renew_documentation_page
+from scripts.docs.__main__ import regenerate_docs_page
 from scripts.docs.command_reference import command_options, registered_commands
 from tests.docs.reading import (
     ROOT,
@@ -34,7 +34,7 @@ every_page = pytest.mark.parametrize("page", documentation_pages(), ids=lambda p
 @every_page
 def test_generated_parts_are_current(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert renew_documentation_page(text) == text, "run `make docs`"
+    assert regenerate_docs_page(text) == text, "run `make docs`"
 
 
 @every_page

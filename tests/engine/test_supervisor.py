@@ -17,7 +17,7 @@ import pytest
 
 from engine.development import DevelopmentServer, free_port
 from engine.metrics_sum import MetricsSum
-from engine.supervisor import describe_exit
+from engine.supervisor import describe_worker_exit
 from tests.engine.test_worker_process import REPOSITORY, environment, run
 
 QUEUE = "supervised"
@@ -192,4 +192,4 @@ def test_a_page_that_did_not_come_changes_nothing():
 
 @pytest.mark.parametrize(("code", "text"), [(1, "code 1"), (-9, "SIGKILL"), (-200, "signal 200")])
 def test_exits_are_named(code: int, text: str):
-    assert describe_exit(code) == text
+    assert describe_worker_exit(code) == text

@@ -44,12 +44,12 @@ class Provider:
         self.asked.append((path.rpartition("/v1/")[2], request["model"]))
         if path.endswith("/responses"):
             return self._responses(request)
-        incoming = wire.parse_request_body(body)
-        assert isinstance(incoming, wire.IncomingRequest)
+        incoming = wire.parse_wire_request(body)
+        assert isinstance(incoming, wire.WireRequest)
         if request["model"] not in self.chat:
             return _failed(wire.Failure(400, ELSEWHERE.format(request["model"])))
         self.chats.append(request)
-        answer = wire.ask_model_on_wire(self.responses.model, _unmarked(incoming.request))
+        answer = wire.answer_wire_request(self.responses.model, _unmarked(incoming.request))
         if not isinstance(answer, wire.Reply):
             return _failed(answer)
         content = b"".join(wire.reply_as_events(incoming, answer))

@@ -79,7 +79,7 @@ class Responses:
         except Refused as refused:
             self.refusals.append(str(refused))
             return wire.Failure(400, str(refused))
-        answer = wire.ask_model_on_wire(self.model, as_chat(request))
+        answer = wire.answer_wire_request(self.model, as_chat(request))
         if not isinstance(answer, wire.Reply):
             return answer
         output = self._output(request, answer)

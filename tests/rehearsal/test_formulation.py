@@ -11,7 +11,7 @@ from rehearsal import extraction, strategic
 from rehearsal.formulation import choose_formulation_procedure
 from rehearsal.plans import Plan, PlanPhase
 from rehearsal.procedure_replay import Call, Steps
-from rehearsal.request_view import parse_request
+from rehearsal.request_view import parse_request_view
 from tests.activities.standing import Standing
 
 LISTED = """\
@@ -43,12 +43,12 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
     for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
         job.write(path, text)
-    batches = extraction.rehearsed_extraction_todos([("documents/tea.md", 4, 6)])
+    batches = extraction.formulation_todos([("documents/tea.md", 4, 6)])
     job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
     snapshot = job.open()
     snapshot.state.issue = issue
     messages = orientation_messages(snapshot, "")
-    view = parse_request(
+    view = parse_request_view(
         {"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []}
     )
     [(_, handed)] = until(job, strategic.hand_over_phase(view), "todo_write")

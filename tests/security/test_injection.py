@@ -15,7 +15,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.toolkit.path_ownership import DOCUMENT_NOTICE
-from rehearsal.request_view import parse_request
+from rehearsal.request_view import parse_request_view
 from rehearsal.wire import Reply, Request
 from tests.activities.standing import Standing
 from tests.activities.web import sites
@@ -45,7 +45,7 @@ class Obedient:
         self.short = Short({"Hand": [hand_over(todo), DONE], "Close": [close("output/tea.md")]})
 
     def __call__(self, request: Request) -> Reply:
-        view = parse_request(request) if request.get("tools") else None
+        view = parse_request_view(request) if request.get("tools") else None
         if view and view.kind == "tactical":
             return self.obey(request["messages"])
         return self.short(request)

@@ -36,7 +36,7 @@ def gate_held(ends: str) -> Iterator[Held]:
     Args:
         ends: The tool whose call would end phase or job.
     """
-    read, held = gate_facts.read_facts, Held()
+    read, held = gate_facts.gather_gate_facts, Held()
 
     def read_facts(snapshot: Any, call: int | None, checks: Any = None) -> Any:
         ended_by = None if call is None else snapshot.tool_call(call)["function"]["name"]
@@ -45,7 +45,7 @@ def gate_held(ends: str) -> Iterator[Held]:
         return read(snapshot, call, checks)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gate_facts, "read_facts", read_facts)
+        patch.setattr(gate_facts, "gather_gate_facts", read_facts)
         yield held
 
 

@@ -14,7 +14,7 @@ from protocol.requests import Usage
 from protocol.scope import scope_from_texts
 from workflows import pipeline
 from workflows.forms import FORMS
-from workflows.project_moves import AssignJob, Move, count_begun_job
+from workflows.project_moves import AssignJob, Move, count_project_job
 from workflows.project_units import keep_unresolved_unit_work, note_unit_attempt, unit_work_problems
 
 
@@ -91,7 +91,7 @@ class Play:
         """Begin every job that the state asks for."""
         begun = [move for move in self.moves if isinstance(move, AssignJob)]
         for move in begun:
-            count_begun_job(self.project, move)
+            count_project_job(self.project, move)
             FORMS[self.project.start.form].mark_begun(self.project, move)
             self.project.running[move.job] = RunningJob(
                 unit=move.unit,

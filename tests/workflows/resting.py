@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rehearsal import call, rehearse
-from rehearsal.request_view import RequestView, parse_request
+from rehearsal.request_view import RequestView, parse_request_view
 from rehearsal.wire import Answer, Model, Request
 
 
@@ -22,7 +22,7 @@ class Resting:
 
     def __call__(self, request: Request) -> Answer:
         if request.get("tools"):
-            view = parse_request(request)
+            view = parse_request_view(request)
             if self._at(view) and not any(made.tool == "wait" for made in view.calls):
                 return call("wait", seconds=3600)
         return self._model(request)

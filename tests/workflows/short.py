@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rehearsal import Reply, Request
-from rehearsal.request_view import RequestView, is_error, is_judge_request, parse_request
+from rehearsal.request_view import (
+    RequestView,
+    is_error_result,
+    is_judge_request,
+    parse_request_view,
+)
 from rehearsal.wire import Arguments
 
 Call = tuple[str, Arguments]
@@ -72,10 +77,14 @@ class Short:
     def __call__(self, request: Request) -> Reply:
         if not request.get("tools"):
             return self.judge(request) if is_judge_request(request) else Reply(content="Summary.")
-        view = parse_request(request)
+        view = parse_request_view(request)
         if "send_back" in view.tools:
             return self.reviewer(request)
-        if view.calls and view.calls[-1].tool == "job_complete" and is_error(view.calls[-1].result):
+        if (
+            view.calls
+            and view.calls[-1].tool == "job_complete"
+            and is_error_result(view.calls[-1].result)
+        ):
             self._refused[view.number, len(view.calls)] = view.calls[-1].result
         verb = view.current_todo.text.partition(" ")[0] if view.current_todo else ""
         if verb == "Plan" and verb not in self.verbs:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rehearsal import Answer, Reply, Request
-from rehearsal.request_view import RequestView, is_error, parse_request
+from rehearsal.request_view import RequestView, is_error_result, parse_request_view
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
 TODOS = {
@@ -64,7 +64,7 @@ class Team:
                 self.long += 1
                 return self.shortened
             return Reply(content="Summary.")
-        view = parse_request(request)
+        view = parse_request_view(request)
         verb = view.current_todo.text.partition(" ")[0] if view.current_todo else ""
         if verb in ("Plan", "Rethink") and not view.calls and view.replies == 0:
             self.asked.append(view.opening)
@@ -80,7 +80,7 @@ class Team:
             told = write("workspace.md", asked[:8000])
             return [plan("[ ] Do"), told, hand_over({}), DONE]
         if verb == "Mark":
-            if view.calls and is_error(view.calls[-1].result):
+            if view.calls and is_error_result(view.calls[-1].result):
                 return [("todo_rewind", {"issue": view.calls[-1].result})]
             return [plan("[x] Do"), close(summary=self.summary, unresolved=list(self.unresolved))]
         for text, writes in self.does.items():

@@ -17,8 +17,8 @@ from workflows.budget import (
     TOOL_CALL,
     ExceededBudgetLimit,
     Reservation,
-    changed_limits,
     exceeded_limit,
+    limits_after_signal,
 )
 
 PRICE = Price(prompt=2, cached=0.2, completion=10)
@@ -178,7 +178,7 @@ def test_what_comes_next_is_a_compaction_where_one_is_due() -> None:
 
 def test_new_limits_change_what_they_name_and_nothing_else() -> None:
     limits = JobLimits(job=Budget(cost=2, tokens=50), price=PRICE)
-    new = changed_limits(limits, "m", {"cost": 20.0, "phase": {"model_calls": 800}})
+    new = limits_after_signal(limits, "m", {"cost": 20.0, "phase": {"model_calls": 800}})
     assert isinstance(new, JobLimits)
     assert new.job == Budget(cost=20, tokens=50)
     assert new.phase == Budget(model_calls=800)
@@ -187,10 +187,10 @@ def test_new_limits_change_what_they_name_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("payload", [{"cost": 20.0}, {"phase": {"cost": 20.0}}])
 def test_cost_cannot_be_limited_where_the_price_is_unknown(payload: dict[str, Any]) -> None:
-    refusal = changed_limits(JobLimits(), "gpt-5-mini", payload)
+    refusal = limits_after_signal(JobLimits(), "gpt-5-mini", payload)
     assert isinstance(refusal, str)
     assert "prices.gpt-5-mini" in refusal
-    assert isinstance(changed_limits(JobLimits(), "gpt-5-mini", {"tokens": 5}), JobLimits)
+    assert isinstance(limits_after_signal(JobLimits(), "gpt-5-mini", {"tokens": 5}), JobLimits)
 
 
 def test_time_counts_from_where_it_was_last_counted() -> None:

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.toolkit.registry import select_registered_tools
 from rehearsal import Script, call, rehearse
-from rehearsal.request_view import message_text, parse_request
+from rehearsal.request_view import parse_request_view, request_message_text
 from rehearsal.wire import Answer, Request
 from tests.activities.tools.plenty import GROUPS, plenty
 from tests.workflows.serving import serving
@@ -37,12 +37,12 @@ class Needing:
     def __call__(self, request: Request) -> Answer:
         if not request.get("tools"):
             return rehearse(request)
-        view = parse_request(request)
+        view = parse_request_view(request)
         self.offered.setdefault(view.number, []).append(view.tools)
         self.prompts.setdefault(view.number, set()).add(view.system)
         if view.number != 2 or len(self.told) == 4:
             return rehearse(request)
-        self.told.append(message_text(request["messages"][-2]))
+        self.told.append(request_message_text(request["messages"][-2]))
         replies = [
             call(WANTED, since="2024-01-01"),
             call("search_tools", query="exporting an invoice"),
@@ -92,7 +92,7 @@ async def test_an_unknown_tool_is_answered_in_a_few_lines(
 
     def model(request: Request) -> Answer:
         if request.get("tools") and len(told) < 2:
-            told.append(message_text(request["messages"][-2]))
+            told.append(request_message_text(request["messages"][-2]))
             return call("crystal_ball")
         return rehearse(request)
 

@@ -120,7 +120,7 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
         "brew (blocked, and repo/ has nothing of it): It is cold."
     ]
     assert move.handoff.inputs.findings == []
-    told = project_status.project_unit_data(brewed)
+    told = project_status.project_unit_status(brewed)
     assert [(each["role"], each["outcome"]) for each in told["history"]] == [
         ("coder", "accepted"),
         ("tester", "did not pass"),

@@ -18,7 +18,7 @@ from activities.checkpoints.forgotten_records import (
 from activities.checkpoints.owner import OWNER_FILE, OwnerMark
 from activities.forgetting.job_files import LOCKS, has_job_files, job_paths
 from activities.requirements.requirement import Citation, Requirement
-from activities.requirements.requirement_store import fill_stored_requirements, job_requirements
+from activities.requirements.requirement_store import job_requirements, match_rows_to_workspace
 from activities.steps.store_traces import stored_traces
 from activities.stores.outbox import Call as StoreCall
 from activities.stores.relational_store import RelationalStore
@@ -111,7 +111,7 @@ async def test_the_store_keeps_what_a_job_left_unless_asked(jobs: Jobs) -> None:
         call = StoreCall(name, f"{name}.1", 1)
         rows = {made.id: "b"}
         RelationalStore(root).run(
-            partial(fill_stored_requirements, call=call, present=rows, changed=[(made, "b")])
+            partial(match_rows_to_workspace, call=call, present=rows, changed=[(made, "b")])
         )
 
     def kept() -> list[int]:

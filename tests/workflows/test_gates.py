@@ -19,7 +19,7 @@ from workflows.gates import (
     completion_gate,
     phase_gate,
 )
-from workflows.tool_rules import phase_rule, unknown_tool_answer
+from workflows.tool_rules import phase_tool_rule, unknown_tool_refusal
 
 LIMITS = JobLimits()
 GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
@@ -368,8 +368,8 @@ def test_of_many_open_items_a_refusal_names_the_first() -> None:
 
 def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:
     route = ToolRoute(name="todo_write", phases=["strategic"], local=True, seconds=1)
-    assert phase_rule(route, "strategic") is None
-    assert "todo_write belongs to strategic phases" in str(phase_rule(route, "tactical"))
+    assert phase_tool_rule(route, "strategic") is None
+    assert "todo_write belongs to strategic phases" in str(phase_tool_rule(route, "tactical"))
 
 
 @pytest.mark.parametrize(
@@ -384,15 +384,15 @@ def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:
 def test_a_tool_of_another_agent_is_answered_with_ours(
     tool: str, offered: list[str], said: str
 ) -> None:
-    assert said in unknown_tool_answer(tool, offered)
+    assert said in unknown_tool_refusal(tool, offered)
 
 
 def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
-    assert unknown_tool_answer("rm", ["read_file", "wait"]) == (
+    assert unknown_tool_refusal("rm", ["read_file", "wait"]) == (
         "There is no tool 'rm'. The tools are: read_file, wait."
     )
 
 
 def test_of_many_tools_an_unknown_one_is_answered_with_the_first() -> None:
-    told = unknown_tool_answer("rm", [f"tool_{n}" for n in range(1, 101)])
+    told = unknown_tool_refusal("rm", [f"tool_{n}" for n in range(1, 101)])
     assert told.endswith("tool_29, tool_30 and 70 more, each with a page in tools/.")

@@ -18,7 +18,7 @@ from activities.learning.learning_pass import LearningPass
 from activities.steps.store_traces import stored_traces
 from cli.report.gather import ReportStoreReader
 from config.learned_guards import LearnedGuards
-from rehearsal.request_view import RequestView, is_error
+from rehearsal.request_view import RequestView, is_error_result
 from tests.workflows.habits import done, kept_by
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, TEA, Call, Does, Short, close, hand_over
@@ -110,7 +110,7 @@ class Reader:
         if view.calls:
             reads = [made for made in view.calls if made.tool == "read_file"]
             told = zip(self.lines, reads, strict=True)
-            self.refused = [lines for lines, made in told if is_error(made.result)]
+            self.refused = [lines for lines, made in told if is_error_result(made.result)]
             return [TEA, DONE]
         calls: list[Call] = []
         for n, lines in enumerate(self.lines):

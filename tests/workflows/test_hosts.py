@@ -18,7 +18,7 @@ from activities.checkpoints import Root
 from activities.checkpoints.checkpoint_remote import remote_ref_prefix
 from engine.connection import connect_client
 from rehearsal import Answer, Failure, Request
-from rehearsal.request_view import parse_request
+from rehearsal.request_view import parse_request_view
 from tests.crash.model import LEDGER as LEDGER_FILE
 from tests.crash.model import Ledger
 from tests.workflows.serving import serving
@@ -52,7 +52,7 @@ class Held:
 
     def __call__(self, request: Request) -> Answer:
         if request.get("tools") and self.is_held:
-            current = parse_request(request).current_todo
+            current = parse_request_view(request).current_todo
             if current and self.todo in current.text:
                 return Failure(503, "held")
         return LEDGER(request)

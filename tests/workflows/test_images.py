@@ -16,7 +16,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from rehearsal import Reply, Request
-from rehearsal.request_view import RequestView, parse_request
+from rehearsal.request_view import RequestView, parse_request_view
 from tests.activities.mcp.serving import FETCHED
 from tests.http_server import Handler, served
 from tests.provider.server import Provider, ProviderTransport
@@ -129,7 +129,7 @@ class Looker(Team):
     """A team whose tester opens the page, takes a picture, looks at it, and judges the colour."""
 
     def __call__(self, request: Request) -> Any:
-        view = parse_request(request)
+        view = parse_request_view(request)
         shots = re.findall(r"received/\w+\.png", " ".join(made.result for made in view.calls))
         made = [call.tool for call in view.calls]
         if "Test the feature page" not in view.workspace or made[-1:] == ["write_file"]:

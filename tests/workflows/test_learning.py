@@ -16,7 +16,7 @@ from activities.stores.relational_store import RelationalStore
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.agent import ConfigError
 from config.schema.guards import Guard, Match
-from rehearsal.request_view import RequestView, is_error
+from rehearsal.request_view import RequestView, is_error_result
 from tests.activities.traces.noting import store, trace
 from tests.workflows.habits import done, kept_by
 from tests.workflows.scheduled import fired
@@ -44,7 +44,7 @@ class Habit:
 
     def work(self, view: RequestView) -> Sequence[Call]:
         if view.calls:
-            self.refused = sum(is_error(made.result) for made in view.calls)
+            self.refused = sum(is_error_result(made.result) for made in view.calls)
             return [TEA, DONE]
         written = {"content": "a thought"}
         return [("write_file", {"path": f"scratch/{n}.md", **written}) for n in range(self.files)]
@@ -122,7 +122,7 @@ class Insisting:
     def work(self, view: RequestView) -> Sequence[Call]:
         if not view.calls or view.calls[-1].tool == "request_clarification":
             return [TEA]
-        if is_error(view.calls[-1].result):
+        if is_error_result(view.calls[-1].result):
             return [("request_clarification", {"question": "May I?", "default": "No."})]
         return [DONE]
 

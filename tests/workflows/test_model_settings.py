@@ -146,12 +146,12 @@ class NeverDone(Handler):
     """Its streams end without a final event."""
 
     def do_POST(self) -> None:
-        incoming = wire.parse_request_body(self.body())
-        assert isinstance(incoming, wire.IncomingRequest)
+        incoming = wire.parse_wire_request(self.body())
+        assert isinstance(incoming, wire.WireRequest)
         answer = FEW(incoming.request)
         assert isinstance(answer, Reply)
         if not incoming.streams:
-            self.give(wire.reply_as_json(incoming, answer), "application/json")
+            self.give(wire.encode_wire_reply(incoming, answer), "application/json")
             return
         ends = (b'"finish_reason":"', b"[DONE]", b'"usage"')
         events = wire.reply_as_events(incoming, answer)

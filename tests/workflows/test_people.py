@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from rehearsal import Reply, Request
-from rehearsal.request_view import RequestView, parse_request
+from rehearsal.request_view import RequestView, parse_request_view
 from rehearsal.wire import Answer, Stall
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import serving
@@ -31,7 +31,7 @@ class Slow:
     def __call__(self, request: Request) -> Answer:
         self.requests.append(request)
         reply = self._short(request)
-        view = parse_request(request) if request.get("tools") else None
+        view = parse_request_view(request) if request.get("tools") else None
         is_there = (
             view and view.number == 2 and view.current_todo and view.current_todo.id == self.todo
         )

@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from rehearsal import Answer, Failure, Request
-from rehearsal.request_view import parse_request
+from rehearsal.request_view import parse_request_view
 from tests.buckets import KEYS, create_bucket, moto_server, unconditional_server
 from tests.flawed_store import flawed_store
 from tests.workflows.serving import SECONDS, serving
@@ -40,7 +40,7 @@ class FirstStageOnly:
         self.holds = asyncio.Event()
 
     def __call__(self, request: Request) -> Answer:
-        if "Check the menu" in parse_request(request).workspace:
+        if "Check the menu" in parse_request_view(request).workspace:
             self.holds.set()
             return Failure(503, "held")
         return self.team(request)

@@ -27,7 +27,7 @@ def asking(**details: object) -> JobRecord:
 def approving(hours: float | None = None) -> JobRecord:
     job = record(commit="0123456789abcdef", step=4, next_call=1)
     job.limits.approve_hours = hours
-    questions.request_approval(job, "move_file", MOVE, "Really?", "approve", NOW)
+    questions.open_approval_question(job, "move_file", MOVE, "Really?", "approve", NOW)
     assert job.approval
     job.waiting = questions.waiting_for_approval_answer(job.approval, "tea")
     return job
@@ -93,15 +93,15 @@ def test_an_approval_is_for_one_call_of_one_reply() -> None:
         questions.take_question_answer(job, letter("approve", id="01234567", reason="Mind."), NOW)
         is None
     )
-    asked = questions.approval_at_hand(job)
+    asked = questions.current_approval(job)
     assert asked
     assert asked.approved is True
     assert job.correction == "A person approved move_file: Mind."
     assert questions.take_question_answer(job, letter("deny", reason="no"), NOW)
     job.next_call = 2
-    assert questions.approval_at_hand(job) is None
+    assert questions.current_approval(job) is None
     job.next_call, job.step = 1, 5
-    assert questions.approval_at_hand(job) is None
+    assert questions.current_approval(job) is None
 
 
 def test_a_denial_tells_the_model_why() -> None:
@@ -171,7 +171,7 @@ def test_a_call_that_nobody_approves_in_time_is_denied() -> None:
     notice = questions.answer_expired_question(job, NOW + 7200)
     assert notice.startswith("nobody approved move_file (01234567) in time, it was denied at")
     assert job.waiting is None
-    asked = questions.approval_at_hand(job)
+    asked = questions.current_approval(job)
     assert asked
     assert asked.approved is False
     assert "Nobody approved this call of move_file in time" in questions.approval_denial_text(asked)
@@ -184,7 +184,7 @@ def test_decisions_are_kept_with_bounds() -> None:
     job = approving()
     for _ in range(30):
         long = ShowCallReply(commit="c", arguments={f"name{n}": "x" * 5000 for n in range(30)})
-        questions.request_approval(job, "move_file", long, "Really?", "approve", NOW)
+        questions.open_approval_question(job, "move_file", long, "Really?", "approve", NOW)
         assert questions.take_question_answer(job, letter("approve"), NOW) is None
     assert len(job.approvals) == questions.MOST_DECISIONS
     assert sum(len(each.model_dump_json()) for each in job.approvals) < 80_000

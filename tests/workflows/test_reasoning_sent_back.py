@@ -43,13 +43,13 @@ class Thinking(httpx2.AsyncBaseTransport):
     refused: int = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        incoming = wire.parse_request_body(await request.aread())
-        assert isinstance(incoming, wire.IncomingRequest)
+        incoming = wire.parse_wire_request(await request.aread())
+        assert isinstance(incoming, wire.WireRequest)
         self.requests.append(incoming.request)
         if problem := self._problem(incoming.request["messages"]):
             self.refused += 1
             return httpx2.Response(400, headers=JSON, content=wire.Failure(400, problem).body)
-        answer = wire.ask_model_on_wire(self.model, incoming.request)
+        answer = wire.answer_wire_request(self.model, incoming.request)
         assert isinstance(answer, wire.Reply), answer
         pieces, whole = self._thoughts(len(self.requests))
         key = _key(answer.content, [given for _, given in answer.calls])

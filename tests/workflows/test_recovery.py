@@ -17,7 +17,7 @@ from activities.checkpoints.journal_records import BLOB, JournalRecord
 from activities.job import conversation
 from config.learned_guards import LearnedGuards, LearnedRevision
 from rehearsal import Failure, Reply
-from rehearsal.request_view import message_text, parse_request
+from rehearsal.request_view import parse_request_view, request_message_text
 from rehearsal.wire import Answer, Request
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
@@ -246,7 +246,7 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
     short, seen = Short(), list[Request]()
 
     def model(request: Request) -> Answer:
-        if replies and parse_request(request).kind == "tactical":
+        if replies and parse_request_view(request).kind == "tactical":
             return replies.pop(0)
         seen.append(request)
         return short(request)
@@ -267,6 +267,10 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
         told = (await handle.query("status"))["notices"]
         written = [path.name for path in sorted(jobs.folder(handle).glob("[ab].md"))]
     assert [line for line in told if "is lost" in line]
-    shown = [message_text(message) for message in seen[0]["messages"] if message["role"] == "tool"]
+    shown = [
+        request_message_text(message)
+        for message in seen[0]["messages"]
+        if message["role"] == "tool"
+    ]
     assert ["was not accepted" in text for text in shown] == [newest == "taken"] * 2
     assert written == ([] if newest == "taken" else ["a.md", "b.md"])

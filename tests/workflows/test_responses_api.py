@@ -14,7 +14,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from benchmarks.capable import FILES, MOST_CALLS, Capable
 from rehearsal import Answer, Failure, Reply, Request, call, rehearse
-from rehearsal.request_view import parse_request
+from rehearsal.request_view import parse_request_view
 from tests.provider.cache import PromptCache
 from tests.provider.server import Provider, ProviderTransport
 from tests.provider.strict import Responses
@@ -124,7 +124,7 @@ async def test_the_model_changes_within_a_phase_and_between_phases(
 
     def model(request: Request) -> Answer:
         """Refuses the second request of each phase, which another model then answers."""
-        view = parse_request(request)
+        view = parse_request_view(request)
         key = f"{view.number}.{view.replies}"
         if request["model"] == "gpt-6-main" and view.replies == 1 and key not in away:
             away.append(key)

@@ -17,7 +17,7 @@ from activities.projects.project_repository import ProjectRepository, project_re
 from cli.repository_input import stage_repository
 from config.agent_files import load_agent
 from rehearsal import Answer, Failure, Request
-from rehearsal.request_view import parse_request
+from rehearsal.request_view import parse_request_view
 from tests.activities.repository.origins import WorkTree
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, hand_over, job
@@ -49,7 +49,7 @@ class Stops:
     def is_at_word(self, request: Request) -> bool:
         if not request.get("tools"):
             return False
-        view = parse_request(request)
+        view = parse_request_view(request)
         todo = view.current_todo.text if view.current_todo else ""
         return self.word in view.workspace or todo.startswith(self.word)
 

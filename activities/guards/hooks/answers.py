@@ -61,7 +61,7 @@ def read_answer(ran: HookRun) -> HookAnswer:
     if ran.trouble:
         raise HookFailed(ran.trouble)
     if ran.code == 2:
-        return HookAnswer("deny", _bound_hook_text(ran.err) or "no reason was given")
+        return HookAnswer("deny", _clip_hook_text(ran.err) or "no reason was given")
     if ran.code != 0:
         raise HookFailed(_describe_hook_exit(ran))
     return _read_hook_output(ran.out)
@@ -78,7 +78,7 @@ def _read_hook_output(text: str) -> HookAnswer:
         rest += between
         if content is not None:
             answer = _read_answer_object(content)
-            answers.append(_restrict_quoted_hook_answer(answer) if is_quoted else answer)
+            answers.append(_keep_only_hook_refusal(answer) if is_quoted else answer)
     if UNREADABLE.search(rest):
         lines = " / ".join(line.strip() for line in text.strip().splitlines()[:FIRST_LINES])
         raise HookFailed(f"no answer can be read in what it printed: {lines[:MAX_SHOWN]}")
@@ -104,7 +104,7 @@ def _find_hook_answer_objects(text: str) -> Iterator[tuple[str, dict[str, Any] |
     yield text[start:], None, False
 
 
-def _restrict_quoted_hook_answer(answer: HookAnswer) -> HookAnswer:
+def _keep_only_hook_refusal(answer: HookAnswer) -> HookAnswer:
     return answer if answer.decision in ("deny", "ask") else HookAnswer("nothing")
 
 
@@ -156,14 +156,14 @@ def _read_hook_answer_layer(answer: dict[str, Any]) -> HookAnswer:
     context = answer.get("additionalContext")
     return HookAnswer(
         word,
-        _bound_hook_text(reason),
+        _clip_hook_text(reason),
         updated or {},
-        _bound_hook_text(context) if isinstance(context, str) else "",
+        _clip_hook_text(context) if isinstance(context, str) else "",
     )
 
 
 def _describe_hook_exit(ran: HookRun) -> str:
-    reason = f": {_bound_hook_text(ran.err)[:300]}" if ran.err.strip() else ""
+    reason = f": {_clip_hook_text(ran.err)[:300]}" if ran.err.strip() else ""
     if ran.code is not None and ran.code < 0:
         return f"it was ended by signal {-ran.code}{reason}"
     if ran.code in (126, 127):
@@ -171,5 +171,5 @@ def _describe_hook_exit(ran: HookRun) -> str:
     return f"it ended with exit code {ran.code}, and only 0 and 2 are answers{reason}"
 
 
-def _bound_hook_text(text: str) -> str:
+def _clip_hook_text(text: str) -> str:
     return text.strip()[:MAX_REASON]

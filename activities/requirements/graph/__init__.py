@@ -9,7 +9,7 @@ from activities.requirements.graph.interface import (
     GraphUnavailableError,
 )
 from activities.requirements.graph.selection import (
-    check_graph_address,
+    check_selected_graph_url,
     open_graph,
     selected_graph_url,
 )
@@ -20,7 +20,7 @@ __all__ = [
     "GraphQuery",
     "GraphQueryError",
     "GraphUnavailableError",
-    "check_graph_address",
+    "check_selected_graph_url",
     "embedded_graph_folder",
     "open_graph",
     "selected_graph_url",

@@ -93,7 +93,7 @@ class _OpenDatabase:
         return tables
 
 
-def _lacks_embedded_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) -> bool:
+def _lacks_required_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) -> bool:
     """Return whether a table, a property or a pair of ends is missing."""
     existing = {table["name"]: table for table in tables}
     return any(
@@ -110,7 +110,7 @@ def _answer_graph_request(request: dict[str, Any]) -> dict[str, Any]:
         if Path(path).exists():
             with _OpenDatabase(path, seconds, read_only=not writes) as database:
                 tables = database.list_tables()
-                if not _lacks_embedded_tables(tables, request["wanted"]):
+                if not _lacks_required_tables(tables, request["wanted"]):
                     return _run_graph_queries(database, request) | {"tables": tables}
         with _OpenDatabase(path, seconds, read_only=False) as database:
             # One transaction is atomic and much faster than single statements.
@@ -128,7 +128,7 @@ def _run_graph_queries(database: _OpenDatabase, request: dict[str, Any]) -> dict
             database.run("BEGIN TRANSACTION")
         for cypher, parameters in request["queries"]:
             result = database.run(cypher, parameters)
-            results.append(_read_graph_rows(result, request["rows"], request["bytes"]))
+            results.append(_read_rows_in_graph_child(result, request["rows"], request["bytes"]))
             result.close()
         if request["write"]:
             database.run("COMMIT")
@@ -140,7 +140,7 @@ def _run_graph_queries(database: _OpenDatabase, request: dict[str, Any]) -> dict
     return {"rows": results}
 
 
-def _read_graph_rows(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
+def _read_rows_in_graph_child(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
     rows: list[list[object]] = []
     size, more = 0, False
     while result.has_next():

@@ -64,7 +64,7 @@ def _schema_check_rules(schema: GraphSchema) -> Iterator[tuple[str, _SchemaRule]
         yield name, _SchemaRule(f"{name}: more than one with the same {node.key}", GraphQuery(
             f"{text} RETURN k, c ORDER BY k"))  # fmt: skip
         for field, declared in node.properties.items():
-            for description, condition, parameters in _property_conditions(
+            for description, condition, parameters in _schema_violation_conditions(
                 f"n.`{field}`", declared
             ):
                 yield name, _SchemaRule(f"{name}.{field}: {description}", GraphQuery(
@@ -79,7 +79,7 @@ def _schema_check_rules(schema: GraphSchema) -> Iterator[tuple[str, _SchemaRule]
                 f"{match} WITH {a} AS x, {b} AS y, count(*) AS c WHERE c > 1 "
                 "RETURN x, y, c ORDER BY x, y"))  # fmt: skip
             for field, declared in relation.properties.items():
-                for description, condition, parameters in _property_conditions(
+                for description, condition, parameters in _schema_violation_conditions(
                     f"r.`{field}`", declared
                 ):
                     yield name, _SchemaRule(f"{name}.{field}: {description}", GraphQuery(
@@ -87,7 +87,7 @@ def _schema_check_rules(schema: GraphSchema) -> Iterator[tuple[str, _SchemaRule]
                         f"ORDER BY {a}, {b}", parameters))  # fmt: skip
 
 
-def _property_conditions(
+def _schema_violation_conditions(
     value: str, declared: Property
 ) -> Iterator[tuple[str, str, dict[str, object]]]:
     if declared.required:

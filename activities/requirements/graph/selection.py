@@ -18,7 +18,7 @@ def selected_graph_url() -> str | None:
     return os.environ.get("LONGHAUL_GRAPH_URL") or None
 
 
-def check_graph_address() -> None:
+def check_selected_graph_url() -> None:
     """Check the address in the environment, if any, without connecting.
 
     Raises:

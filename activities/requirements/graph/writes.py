@@ -64,7 +64,7 @@ def stored_properties(store: RelationalStore, ref: str) -> dict[str, Any]:
 
 
 @register_outbox_maker(NODE, "graph")
-def _put_requirement(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
+def _write_requirement_node(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     schema, values = writer.config.graph_schema, entry.data["values"]
     if entry.data["unread"]:
         # The store was unavailable too; without its data the node would be incomplete.
@@ -113,7 +113,7 @@ def is_written_to_graph(writer: OutboxWriter, id: str) -> bool:
 
 
 @register_outbox_maker(REMOVAL, "graph")
-def _write_requirement_removal(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
+def _write_node_removal(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     _write_queries(writer, drop_node_cypher(writer.config.graph_schema, REQUIREMENT, entry.about))
     return []
 

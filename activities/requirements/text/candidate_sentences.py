@@ -96,7 +96,7 @@ def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
     lead: str | None = None
     for sentence in split_sentences(pages, phrases.abbreviations, phrases.words):
         hits = phrases.find(sentence.full_text)
-        own_demand = demand = _find_candidate_demand(sentence.full_text, hits, phrases)
+        own_demand = demand = _candidate_sentence_demand(sentence.full_text, hits, phrases)
         begins_list = sentence.full_text.endswith(":")
         if begins_list or not sentence.is_item:
             inherited, lead = None, None
@@ -104,7 +104,7 @@ def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
             demand = inherited
         text = cut_sentence(sentence.text, MAX_TEXT)
         if demand is not None and not sentence.is_heading and _is_candidate_sentence(text):
-            candidate = _build_candidate(len(candidates) + 1, sentence, text, demand, hits)
+            candidate = _build_candidate_sentence(len(candidates) + 1, sentence, text, demand, hits)
             candidates.append(
                 candidate.model_copy(update={"lead": lead, "inherited": own_demand is None})
             )
@@ -117,11 +117,11 @@ def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
 def candidate_binding_force(text: str) -> Force | None:
     """Return how strongly the words bind; None if no word binds or permits."""
     phrases = shipped_indicators()
-    demand = _find_candidate_demand(text, phrases.find(text), phrases)
+    demand = _candidate_sentence_demand(text, phrases.find(text), phrases)
     return FORCES[demand.modality] if demand else None
 
 
-def _find_candidate_demand(
+def _candidate_sentence_demand(
     text: str, hits: list[IndicatorHit], phrases: IndicatorMatcher
 ) -> _Demand | None:
     demands = [hit for hit in hits if hit.modality is not None]
@@ -146,7 +146,7 @@ def _inheritable_candidate_demand(demand: _Demand | None) -> _Demand | None:
     return replace(demand, confidence=demand.confidence * _INHERITED)
 
 
-def _build_candidate(
+def _build_candidate_sentence(
     number: int, sentence: Sentence, text: str, demand: _Demand, hits: list[IndicatorHit]
 ) -> Candidate:
     regulations = sorted({hit.regulation for hit in hits if hit.regulation is not None})

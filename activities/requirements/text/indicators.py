@@ -107,7 +107,7 @@ class IndicatorMatcher:
             IndicatorHit(
                 start=match.start(1),
                 end=match.end(1),
-                words=_matched_words(match[1], phrase.phrase),
+                words=_indicator_words(match[1], phrase.phrase),
                 language=phrase.language,
                 modality=phrase.modality,
                 regulation=phrase.regulation,
@@ -178,7 +178,7 @@ def _indicator_pattern_body(phrase: str, notation: dict[str, str]) -> str:
     )
 
 
-def _matched_words(matched: str, phrase: str) -> str:
+def _indicator_words(matched: str, phrase: str) -> str:
     words = matched.split()
     return f"{words[0]} \u2026 {words[-1]}" if "..." in phrase else " ".join(words)
 

@@ -27,7 +27,7 @@ from activities.text.safe_text import as_readable_json
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
-from activities.tools.document_tools import DocumentPath, document_of, document_pages
+from activities.tools.document_tools import DocumentPath, canonical_document_path, document_pages
 from activities.web import FOLDER, sources_from
 from protocol.job_state import Data
 from protocol.short_text import one_line
@@ -126,7 +126,7 @@ def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str |
         where = f"on page {quoted.page} of {quoted.path}"
         raise ToolError(f"That quote is not {where}. {_citation_location_hint(pages, quoted)}")
     # The canonical path: "documents/./a.pdf" would count as another document.
-    return _citation_fields(document_of(context, quoted.path), pages, page, passage)
+    return _citation_fields(canonical_document_path(context, quoted.path), pages, page, passage)
 
 
 def record_citation(context: ToolContext, passage: dict[str, str | int]) -> Citation:

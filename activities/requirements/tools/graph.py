@@ -64,7 +64,7 @@ def execute_cypher_query(
     values: dict[str, object] = dict(parameters or {})
     if why := query_refusal_reason(query, values):
         raise ToolError(why)
-    with _graph_session(context, _QUERY) as graph:
+    with _open_graph_for_tool(context, _QUERY) as graph:
         try:
             result = graph.read(GraphQuery(query, values))[0]
         except GraphQueryError as error:
@@ -78,7 +78,7 @@ def execute_cypher_query(
 def get_database_schema(context: ToolContext) -> str:
     """Show what nodes and relations the graph has, with their properties."""
     schema = context.config.graph_schema
-    with _graph_session(context) as graph:
+    with _open_graph_for_tool(context) as graph:
         tables = graph.schema()
     lines = ["Nodes:"]
     for name, node in schema.nodes.items():
@@ -116,7 +116,7 @@ def resolve_entity(
     same = " OR ".join(f"lower(n.`{name}`) = lower($text)" for name in single)
     match = f"MATCH (n:`{kind}`)"
     end = f"RETURN {columns} ORDER BY n.`{node.key}` LIMIT"
-    with _graph_session(context) as graph:
+    with _open_graph_for_tool(context) as graph:
         exact, everything = graph.read(
             GraphQuery(f"{match} WHERE {same} {end} {CLOSEST}", {"text": text}),
             GraphQuery(f"{match} {end} {MAX_COMPARED}"),
@@ -172,7 +172,7 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
                         {"key": key},
                     )
                 )
-    with _graph_session(context) as graph:
+    with _open_graph_for_tool(context) as graph:
         node_rows, *related = graph.read(*queries)
     if not node_rows.rows:
         raise ToolError(f"There is no {kind} {key} in the graph. Look for it with resolve_entity.")
@@ -206,7 +206,7 @@ def count_graph_statistics(context: ToolContext) -> str:
             queries.append(
                 GraphQuery(f"MATCH (:`{start}`)-[r:`{name}`]->(:`{end}`) RETURN count(*)")
             )
-    with _graph_session(context) as graph:
+    with _open_graph_for_tool(context) as graph:
         answers = graph.read(*queries)
     lines = []
     for title, rows in zip(titles, answers, strict=True):
@@ -222,7 +222,7 @@ def count_graph_statistics(context: ToolContext) -> str:
 @tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
 def validate_schema_compliance(context: ToolContext) -> str:
     """Check what the graph holds against its schema, and list what does not comply."""
-    with _graph_session(context) as graph:
+    with _open_graph_for_tool(context) as graph:
         problems = find_violations(graph, context.config.graph_schema)
     if not problems:
         return "The graph complies with its schema."
@@ -230,7 +230,9 @@ def validate_schema_compliance(context: ToolContext) -> str:
 
 
 @contextmanager
-def _graph_session(context: ToolContext, limits: GraphLimits | None = None) -> Iterator[Graph]:
+def _open_graph_for_tool(
+    context: ToolContext, limits: GraphLimits | None = None
+) -> Iterator[Graph]:
     schema = context.config.graph_schema
     try:
         with open_graph(context.root, schema, context.heartbeat, limits) as graph:

@@ -58,13 +58,13 @@ def create_requirement_node(
     Calling it again with the same id changes the node and makes no second one.
     """
     named = graph_requirement_id(context.job, id)
-    values = _integrated_property_values(properties) | {"id": named, "text": text}
+    values = _graph_property_values(properties) | {"id": named, "text": text}
     unread = False
     try:
         values |= stored_properties(RelationalStore(context.root), named)
     except StoreUnavailableError:
         unread = True
-    _check_integrated_values(
+    _refuse_invalid_properties(
         REQUIREMENT, graph_tool_node_kind(context, REQUIREMENT).find_problems(values)
     )
     written = _integrate_or_defer(
@@ -108,8 +108,8 @@ def create_fulfillment_relationship(
             f"{relation} does not lead from Requirement to {target_kind}; "
             + (f"these do: {', '.join(fit)}." if fit else "no relation of the schema does.")
         )
-    values = _integrated_property_values(properties)
-    _check_integrated_values(relation, declared.find_problems(values))
+    values = _graph_property_values(properties)
+    _refuse_invalid_properties(relation, declared.find_problems(values))
     start = graph_requirement_id(context.job, requirement)
     end = graph_requirement_id(context.job, target) if target_kind == REQUIREMENT else target
     new_target = (
@@ -147,14 +147,14 @@ def _integrate_or_defer(context: ToolContext, kind: str, about: str, what: str, 
     return "\n".join([f"{what} {outcome}.", *remarks])
 
 
-def _integrated_property_values(properties: Properties | None) -> dict[str, Any]:
+def _graph_property_values(properties: Properties | None) -> dict[str, Any]:
     values = {name: value for name, value in (properties or {}).items() if value is not None}
     if JOB in values:
         raise ToolError(f"{JOB} is filled in by the system: leave it out.")
     return values
 
 
-def _check_integrated_values(name: str, problems: list[str]) -> None:
+def _refuse_invalid_properties(name: str, problems: list[str]) -> None:
     if problems:
         raise ToolError(f"{name}: {'; '.join(problems[:5])}.")
 
@@ -163,5 +163,5 @@ def _fulfillment_target_values(node: NodeKind, kind: str, key: str, name: str) -
     named = next((each for each in node.known_by if node.properties[each].type == "text"), None)
     if named is None or named == node.key:
         raise ToolError(f"{kind} has no name beside its key: leave target_name out.")
-    _check_integrated_values(kind, node.find_problems({node.key: key, named: name}))
+    _refuse_invalid_properties(kind, node.find_problems({node.key: key, named: name}))
     return {named: name}

@@ -28,7 +28,7 @@ from activities.text.safe_text import as_readable_json
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
-from activities.tools.document_tools import input_document_paths, read_document_in
+from activities.tools.document_tools import input_document_paths, read_document_in_files
 
 REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
@@ -52,7 +52,7 @@ class RequirementSurvey:
     """Problems with documents whose text differs from what their pages show, by path."""
 
 
-def survey_collected_requirements(
+def survey_requirements_for_output(
     files: Files, job: str, heartbeat: Callable[[], None]
 ) -> RequirementSurvey:
     """Read the requirements and measure how far they cover the documents.
@@ -75,7 +75,7 @@ def survey_collected_requirements(
     badly_read: dict[str, str] = {}
     for path in input_document_paths(files):
         try:
-            reading = read_document_in(files, path, heartbeat)
+            reading = read_document_in_files(files, path, heartbeat)
         except ToolError as error:
             badly_read[path] = str(error)
             continue
@@ -105,28 +105,28 @@ def collect_requirements(context: ToolContext) -> str:
     what is wrong with a `final.json` that was left out. Call it again when something has changed.
     """
     try:
-        now = survey_collected_requirements(context.files, context.job, context.heartbeat)
+        now = survey_requirements_for_output(context.files, context.job, context.heartbeat)
     except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}.") from None
     for path, text in {
         REQUIREMENTS: as_readable_json([each.content for each in now.requirements]),
-        PAGES: requirements_as_pages(now.requirements, _collected_set_aside_lines(now)),
-        UNCOVERED: _collected_uncovered_page(now.coverage),
+        PAGES: requirements_as_pages(now.requirements, _set_aside_output_lines(now)),
+        UNCOVERED: _uncovered_output_page(now.coverage),
     }.items():
         context.files = context.files.write(path, text.encode())
     lines = [
         f"Wrote {_count_noun(len(now.requirements), 'requirement')} to {REQUIREMENTS} and {PAGES}."
     ]
     if now.broken:
-        lines += ["Left out, to be mended:", *_first_entries(now.broken)]
+        lines += ["Left out, to be mended:", *_shorten_output_list(now.broken)]
     if now.requirements:
-        lines.append(f"By force: {_tally_names(each.force for each in now.requirements)}.")
-        lines.append(f"By type: {_tally_names(each.type for each in now.requirements)}.")
+        lines.append(f"By force: {_tally_output_names(each.force for each in now.requirements)}.")
+        lines.append(f"By type: {_tally_output_names(each.type for each in now.requirements)}.")
         lines += [
             "Pages cited:",
-            *_first_entries(_collected_cited_pages(now.requirements), MAX_DOCUMENTS),
+            *_shorten_output_list(_cited_pages_for_output(now.requirements), MAX_DOCUMENTS),
         ]
-    return "\n".join([*lines, *_collected_coverage_lines(now)])
+    return "\n".join([*lines, *_coverage_output_lines(now)])
 
 
 @tool("validation", effect="outside", local=False, seconds=180)
@@ -161,35 +161,37 @@ def collect_decisions(context: ToolContext) -> str:
         remarks.append(f"The graph does not answer, so what it has is not shown: {error}")
     except GraphQueryError as error:
         raise ToolError(f"The graph refused it: {error}") from None
-    content = [_collected_decision(each, known) for each in decisions]
+    content = [_decision_for_output(each, known) for each in decisions]
     context.files = context.files.write(DECISIONS, as_readable_json(content).encode())
     lines = [f"Wrote {_count_noun(len(decisions), 'decision')} to {DECISIONS}."]
     if decisions:
-        lines.append(f"By verdict: {_tally_names(each.status for each in decisions)}.")
+        lines.append(f"By verdict: {_tally_output_names(each.status for each in decisions)}.")
     if known is not None:
-        lines += _name_line(
+        lines += _output_name_lines(
             "Accepted and not in the graph", [r for r in accepted if r not in known]
         )
         alone = [r for r in accepted if r in known and not known[r]]
-        lines += _name_line("In the graph and related to nothing", alone)
+        lines += _output_name_lines("In the graph and related to nothing", alone)
         over = [each.ref for each in decisions if each.status != "accepted" and each.ref in known]
-        lines += _name_line("Not accepted and still in the graph; decide on them again", over)
-    lines += _name_line("Taken and not decided", undecided)
+        lines += _output_name_lines(
+            "Not accepted and still in the graph; decide on them again", over
+        )
+    lines += _output_name_lines("Taken and not decided", undecided)
     lines.append(f"Drafts left to take: {free:,}.")
     return "\n".join([*lines, *remarks])
 
 
-def _collected_cited_pages(requirements: list[Requirement]) -> list[str]:
+def _cited_pages_for_output(requirements: list[Requirement]) -> list[str]:
     cited: dict[str, set[int]] = {}
     for citation in (each for requirement in requirements for each in requirement.citations):
         cited.setdefault(citation.document, set()).add(citation.page)
     return [
-        f"- {document}: {', '.join(_first_entries(list(map(str, sorted(pages))), MAX_PAGES))}"
+        f"- {document}: {', '.join(_shorten_output_list(list(map(str, sorted(pages))), MAX_PAGES))}"
         for document, pages in sorted(cited.items())
     ]
 
 
-def _collected_coverage_lines(now: RequirementSurvey) -> list[str]:
+def _coverage_output_lines(now: RequirementSurvey) -> list[str]:
     """Describe the coverage in lines."""
     coverage = now.coverage
     aside = sum(coverage.set_aside.values())
@@ -198,11 +200,11 @@ def _collected_coverage_lines(now: RequirementSurvey) -> list[str]:
         lines = [
             f"Not covered: {len(coverage.uncovered):,} of {what} are neither cited nor set aside. "
             f"All of them, in {UNCOVERED}:",
-            *_first_entries([_collected_candidate_line(*each) for each in coverage.uncovered]),
+            *_shorten_output_list([_candidate_output_line(*each) for each in coverage.uncovered]),
         ]
     else:
         lines = [f"Covered: of {what} {coverage.cited:,} are cited and {aside:,} set aside."]
-    lines += _collected_set_aside_lines(now)
+    lines += _set_aside_output_lines(now)
     if coverage.weaker_uncovered:
         lines.append(
             f"No citation touches {_count_noun(coverage.weaker_uncovered, 'other candidate')}: "
@@ -216,7 +218,7 @@ def _collected_coverage_lines(now: RequirementSurvey) -> list[str]:
     return lines
 
 
-def _collected_set_aside_lines(now: RequirementSurvey) -> list[str]:
+def _set_aside_output_lines(now: RequirementSurvey) -> list[str]:
     """Describe each rule that sets sentences aside, with their number."""
     return [
         f"Set aside {count:,}: {now.rules[place].description}"
@@ -224,19 +226,19 @@ def _collected_set_aside_lines(now: RequirementSurvey) -> list[str]:
     ]
 
 
-def _collected_uncovered_page(coverage: Coverage) -> str:
+def _uncovered_output_page(coverage: Coverage) -> str:
     lines = ["# Sentences that nothing covers", ""]
     lines += [
-        _collected_candidate_line(document, each, None) for document, each in coverage.uncovered
+        _candidate_output_line(document, each, None) for document, each in coverage.uncovered
     ] or ["None."]
     return "\n".join(lines) + "\n"
 
 
-def _collected_candidate_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
+def _candidate_output_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
     return f"- {document}: {candidate_list.describe_candidate(candidate, most)}"
 
 
-def _collected_decision(
+def _decision_for_output(
     each: claims.DecidedRequirement, known: dict[str, Relations] | None
 ) -> dict[str, Any]:
     statements = {
@@ -251,16 +253,16 @@ def _collected_decision(
     return statements | {"in_graph": each.ref in known, "related": known.get(each.ref, [])}
 
 
-def _name_line(what: str, names: list[str]) -> list[str]:
-    return [f"{what}: {', '.join(_first_entries(names))}."] if names else []
+def _output_name_lines(what: str, names: list[str]) -> list[str]:
+    return [f"{what}: {', '.join(_shorten_output_list(names))}."] if names else []
 
 
-def _first_entries(entries: list[str], most: int = MAX_NAMED) -> list[str]:
+def _shorten_output_list(entries: list[str], most: int = MAX_NAMED) -> list[str]:
     more = len(entries) - most
     return [*entries[:most], f"and {more:,} more"] if more > 0 else entries
 
 
-def _tally_names(names: Iterable[str]) -> str:
+def _tally_output_names(names: Iterable[str]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(Counter(names).items()))
 
 

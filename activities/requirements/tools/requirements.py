@@ -35,7 +35,7 @@ from activities.stores.outbox import OutboxWriter
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
-from activities.tools.document_tools import DocumentPath, document_of, document_pages
+from activities.tools.document_tools import DocumentPath, canonical_document_path, document_pages
 
 MAX_LISTED = 120
 LISTED_TEXT = 110
@@ -64,7 +64,7 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     precision: decide on each, and read the document for what no wording shows, such as tables.
     Those below the agent's threshold stand at the end of their document.
     """
-    path = document_of(context, path)
+    path = canonical_document_path(context, path)
     threshold = context.config.settings.confidence_threshold
     pages = document_pages(context, path)
     every = list(statements_of(pages).candidates)
@@ -219,7 +219,7 @@ def set_sentences_aside(
     They are those for which all holds that is given; with nothing given, the whole document is out
     of scope. Each rule is told in the results. A sentence that is cited counts as cited.
     """
-    path = document_of(context, path)
+    path = canonical_document_path(context, path)
     if covered_by and covered_by not in requirement_files.list_requirement_files(context.files):
         raise ToolError(f"covered_by: there is no requirement {covered_by} in this workspace.")
     rule = SetAsideRule(

@@ -38,7 +38,7 @@ def find_similar_requirements(
     candidates = list(readable_requirement_files(context.files))
     remark = ""
     try:
-        stored = RelationalStore(context.root).read(rows.known_requirements)
+        stored = RelationalStore(context.root).read(rows.live_requirements_in_store)
         candidates += [
             (each.ref, each.status, each.text)
             for each in stored

@@ -46,7 +46,9 @@ def take_requirement(context: ToolContext) -> str:
         # Without the store, a validator cannot do anything else.
         raise DependencyUnavailable(str(error)) from None
     text = (
-        _requirement_text(requirement) if requirement else "No draft requirement is left to take."
+        _requirement_text_to_validate(requirement)
+        if requirement
+        else "No draft requirement is left to take."
     )
     return "\n".join([*remarks, text])
 
@@ -119,7 +121,7 @@ def validator_integrates_graph(context: ToolContext) -> bool:
     return agent_has_tool(context.config, INTEGRATE)
 
 
-def _requirement_text(requirement: Requirement) -> str:
+def _requirement_text_to_validate(requirement: Requirement) -> str:
     cited = [
         f"- {citation.id}: {citation.document}, page {citation.page}"
         + (f" ({citation.url}, read {citation.accessed})" if citation.url else "")

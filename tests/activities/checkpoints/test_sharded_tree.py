@@ -34,7 +34,9 @@ def test_the_id_depends_on_the_content_alone(
     folder = filled(store, list(numbers))
     blob = TreeEntry(FILE, store.write_blob(b"x"))
     for add, number in steps:
-        folder = sharded_tree.put_tree_entry(store, folder, b"f%d" % number, blob if add else None)
+        folder = sharded_tree.put_sharded_tree_entry(
+            store, folder, b"f%d" % number, blob if add else None
+        )
         (numbers.add if add else numbers.discard)(number)
     assert folder == filled(store, sorted(numbers))
     assert set(sharded_tree.list_tree_entries(store, folder)) == {
@@ -51,11 +53,11 @@ def test_the_order_of_steps_across_the_limit_does_not_matter(
     blob = TreeEntry(FILE, store.write_blob(b"x"))
     folder = few
     for number in come:
-        folder = sharded_tree.put_tree_entry(store, folder, b"f%d" % number, blob)
+        folder = sharded_tree.put_sharded_tree_entry(store, folder, b"f%d" % number, blob)
     assert folder == filled(store, list(range(275)))
     numbers = set(range(275))
     for number in go:
-        folder = sharded_tree.put_tree_entry(store, folder, b"f%d" % number, None)
+        folder = sharded_tree.put_sharded_tree_entry(store, folder, b"f%d" % number, None)
         numbers.discard(number)
         if len(numbers) in {256, 257}:
             assert folder == filled(store, list(numbers))

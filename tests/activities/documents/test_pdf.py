@@ -30,7 +30,7 @@ from activities.documents import (
     section_on_page,
 )
 from activities.documents.document_reader import read_document
-from activities.documents.pdf_lines import Box, Line, separate_paragraphs, with_raised_numbers
+from activities.documents.pdf_lines import Box, Line, join_raised_number_lines, separate_paragraphs
 from activities.requirements.text.candidate_sentences import identify_candidates
 from tests.conftest import Real
 
@@ -146,7 +146,7 @@ def test_raised_numbers_stand_where_their_notes_are_marked():
         Line("4 Others may be chosen.", Box(480.5, 540, 60, 70)),
         Line("103", Box(523, 540, 40, 50)),
     ]
-    assert [line.text for line in with_raised_numbers(lines)] == [
+    assert [line.text for line in join_raised_number_lines(lines)] == [
         "It must be removed (and any backup files)16",
         "by the clean target of version 2^7",
         "4 It is customary to do so.",

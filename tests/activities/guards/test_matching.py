@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.guards.matching import Situation, count_lines_for_matching
+from activities.guards.matching import GuardSituation, count_lines_for_matching
 from protocol.tools import READ_LINES
 from tests.activities.standing import Standing
 
@@ -31,7 +31,7 @@ def test_a_range_without_a_length_has_the_one_that_is_shown(
     job.call("read_file", path="a.log", offset=1)
     shown = job.open().conversation.messages()[-1]["content"].splitlines()[1:]
     assert len(shown) == READ_LINES
-    now = Situation.from_snapshot(
+    now = GuardSituation.from_snapshot(
         job.open(), "before_tool", "read_file", {"path": "a.log", **given}
     )
     assert count_lines_for_matching(now) == lines

@@ -11,7 +11,7 @@ import pytest
 
 from activities.job.done_when import read_done_when
 from activities.job.plan_and_todo_files import parse_agent_todo_file
-from activities.steps.gate_facts import read_facts
+from activities.steps.gate_facts import gather_gate_facts
 from protocol.job_state import Todo
 from tests.activities.standing import Standing
 
@@ -113,7 +113,7 @@ def test_what_lies_beside_is_told_whatever_its_name_holds(job: Standing) -> None
     job.put(lambda files: files.write("output/caf\udce9", b"x"))
     condition(job, {"file_exists": "output/tea.md"}, todos=1)
     job.reply(("todo_complete", "{}"))
-    assert "output/caf?" in str(read_facts(job.open(), 0).unmet)
+    assert "output/caf?" in str(gather_gate_facts(job.open(), 0).unmet)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_a_todo_that_is_done_is_completed(job: Standing, value: dict[str, Any]) 
 def test_the_last_todo_of_a_phase_shows_in_the_facts(job: Standing) -> None:
     condition(job, {"file_exists": "output/tea.md"}, todos=1)
     job.reply(("todo_complete", "{}"))
-    assert "output/tea.md" in str(read_facts(job.open(), 0).unmet)
+    assert "output/tea.md" in str(gather_gate_facts(job.open(), 0).unmet)
     job.write("output/tea.md", "tea")
-    assert read_facts(job.open(), 0).unmet is None
+    assert gather_gate_facts(job.open(), 0).unmet is None
 
 
 WRONG: list[tuple[Any, str]] = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.guards.matching import Situation, match_guard_groups
+from activities.guards.matching import GuardSituation, match_guard_groups
 from activities.learning.learning_pass import LearningPass
 from activities.learning.proposals import propose_guard
 from activities.learning.situations import CallMoment, find_call_moments
@@ -90,7 +90,7 @@ def test_a_run_counts_for_the_todo_it_was_made_in_and_only_if_it_was_made(tmp_pa
     )  # fmt: skip
 
     def applies() -> bool:
-        now = Situation.from_snapshot(job.open(), "todo_complete", "todo_complete")
+        now = GuardSituation.from_snapshot(job.open(), "todo_complete", "todo_complete")
         return match_guard_groups(rule, now) is not None
 
     assert applies()

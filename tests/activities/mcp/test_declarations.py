@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.mcp.declarations import declare_tools, unique_name
+from activities.mcp.declarations import declare_tools, unique_mcp_tool_name
 from activities.mcp.errors import ServerUnavailable
 from activities.toolkit.agent_tools import agent_tools_by_name, check_agent_server_names
 from activities.toolkit.tool_offer import offer_tools
@@ -106,11 +106,11 @@ def test_many_tools_are_deferred_like_ours(ledger: Path) -> None:
 
 
 def test_names_are_unique_and_fit() -> None:
-    first = unique_name("a", "b" * 80, set())
+    first = unique_mcp_tool_name("a", "b" * 80, set())
     assert len(first) == 64
-    assert unique_name("a", "b" * 81, {first}) != first
-    assert unique_name("a", "b.c", set()) != unique_name("a", "b c", set())
-    assert unique_name("a", "b", set()) == "a__b"
+    assert unique_mcp_tool_name("a", "b" * 81, {first}) != first
+    assert unique_mcp_tool_name("a", "b.c", set()) != unique_mcp_tool_name("a", "b c", set())
+    assert unique_mcp_tool_name("a", "b", set()) == "a__b"
 
 
 @pytest.mark.parametrize(

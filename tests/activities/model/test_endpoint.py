@@ -18,7 +18,7 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.model.client import call_endpoint
-from activities.model.endpoint import REHEARSAL, chosen_model_name, connect_endpoint
+from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_model_name
 from activities.model.message_forms import ChatForm
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
 from activities.redaction.credentials import encode_without_credentials
@@ -319,9 +319,9 @@ def test_without_a_key_the_worker_is_told_which(
     clean()
     with pytest.raises(ApplicationError, match="OPENAI_API_KEY is not set"):
         connect_endpoint(MODEL)
-    assert chosen_model_name(MODEL) == REHEARSAL
+    assert endpoint_model_name(MODEL) == REHEARSAL
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    assert chosen_model_name(MODEL) == "m"
+    assert endpoint_model_name(MODEL) == "m"
     assert isinstance(connect_endpoint(MODEL), openai.AsyncOpenAI)
 
 

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from activities.model.prices import check_prices, highest_price, price_of, priced_usage
+from activities.model.prices import (
+    check_prices_for_cost_limit,
+    highest_price,
+    price_of,
+    priced_usage,
+)
 from activities.model.reply_stream import StreamedReply
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
@@ -70,13 +75,13 @@ def test_the_rehearsal_model_is_free_unless_it_has_a_price() -> None:
 @pytest.mark.parametrize("scope", ["job", "phase"])
 def test_a_limit_on_cost_needs_the_price(scope: str) -> None:
     limit = {f"limits.{scope}.cost": 2.5}
-    check_prices(config("m-1.5", **limit))
-    check_prices(config("rehearsal", **limit))
-    check_prices(config("unknown"))
+    check_prices_for_cost_limit(config("m-1.5", **limit))
+    check_prices_for_cost_limit(config("rehearsal", **limit))
+    check_prices_for_cost_limit(config("unknown"))
     with pytest.raises(
         ConfigError, match=rf"limits.{scope}.cost: .*model unknown .*prices.unknown"
     ):
-        check_prices(config("unknown", **limit))
+        check_prices_for_cost_limit(config("unknown", **limit))
 
 
 def test_a_fallback_costs_its_own_price_and_the_dearest_is_reserved() -> None:
@@ -88,4 +93,6 @@ def test_a_fallback_costs_its_own_price_and_the_dearest_is_reserved() -> None:
     assert (highest.prompt, highest.completion) == (20, 10)
     assert highest_price(config("m-1.5", fallbacks=[{"name": "unknown"}])) is None
     with pytest.raises(ConfigError, match="price of the model unknown"):
-        check_prices(config("m-1.5", fallbacks=[{"name": "unknown"}], **{"limits.job.cost": 1.0}))
+        check_prices_for_cost_limit(
+            config("m-1.5", fallbacks=[{"name": "unknown"}], **{"limits.job.cost": 1.0})
+        )

@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import MIXED_UP
-from activities.model.call_pieces import Piece, read_calls
+from activities.model.call_pieces import Piece, assemble_call_pieces
 from activities.model.client import call_endpoint
 from activities.model.json_text import is_json_object
 from activities.model.reply_stream import StreamedReply
@@ -149,7 +149,7 @@ FORMS = [Form(*chosen) for chosen in itertools.product(INDEX, ID, NAME, ARGUMENT
 
 
 def read(pieces: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    calls = read_calls([Piece.parse(one) for one in pieces], lambda: frozenset(TOOLS))
+    calls = assemble_call_pieces([Piece.parse(one) for one in pieces], lambda: frozenset(TOOLS))
     return [(call.name, call.arguments) for call in calls]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from activities.projects.proof_run import NOT_SEEN
 from activities.projects.stand_ins import changed_test_definitions
-from protocol.proof import AcceptedRun, proof_command_in_repository
+from protocol.proof import AcceptedRun, proof_command_without_cd
 from tests.activities.projects.proving import GOOD, PYTEST, UNITTEST, WHY, Bench
 
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
@@ -43,7 +43,7 @@ def bench(tmp_path: Path) -> Bench:
 def test_honest_work_passes(bench: Bench, command: str) -> None:
     product = {**GOOD, "Makefile": "test:\n\tpython3 -m pytest -q tests\n"}
     product["check.sh"] = "python3 -m unittest discover -s tests -t .\n"
-    made = bench.prove(product, proof_command_in_repository(command, "repo"), before=product)
+    made = bench.prove(product, proof_command_without_cd(command, "repo"), before=product)
     assert made.problems == []
     [run] = made.proofs
     assert (run.passed, run.exit_code, run.tests, run.failed, run.skipped) == (True, 0, 2, 0, 0)

@@ -11,7 +11,7 @@ from activities.projects.runners import (
     read_runner_summary,
     runner_command_fault,
 )
-from protocol.proof import proof_command_in_repository
+from protocol.proof import proof_command_without_cd
 from protocol.short_text import commit_message
 
 CLOSINGS = [
@@ -89,12 +89,11 @@ def test_total_coverage_is_read(output: str, percent: float | None) -> None:
 
 
 def test_a_command_runs_at_the_top_of_the_repository() -> None:
-    assert proof_command_in_repository("cd repo && pytest", "repo") == "pytest"
+    assert proof_command_without_cd("cd repo && pytest", "repo") == "pytest"
     assert (
-        proof_command_in_repository(" cd ./repo && cd web && npm test", "repo")
-        == "cd web && npm test"
+        proof_command_without_cd(" cd ./repo && cd web && npm test", "repo") == "cd web && npm test"
     )
-    assert proof_command_in_repository("cd report && pytest", "repo") == "cd report && pytest"
+    assert proof_command_without_cd("cd report && pytest", "repo") == "cd report && pytest"
 
 
 def test_a_module_that_is_not_made_yet_is_no_lacking_runner() -> None:

@@ -12,7 +12,7 @@ import pytest
 from activities.projects.handoff import handoff_proof_problems, prepare_handoff_workspace
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.proof_run import NOT_SEEN
-from activities.steps.take_work import inspect_taken_work
+from activities.steps.take_work import examine_work
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
@@ -82,9 +82,7 @@ class Desk:
             tokens=1000,
             head=self.commit,
         )
-        work, _ = environment(local=False).run(
-            inspect_taken_work, self.standing.root, request, self.held
-        )
+        work, _ = environment(local=False).run(examine_work, self.standing.root, request, self.held)
         assert isinstance(work, ChildWork)
         return work
 

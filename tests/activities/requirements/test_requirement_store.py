@@ -44,7 +44,7 @@ def test_what_a_rewind_undid_is_withdrawn_and_comes_back_as_it_was(store: Relati
     decide(store, "judge", "maker/REQ-001")
     fill(store, [], at=1)
     assert statuses(store) == {}
-    assert store.run(rows.known_requirements) == []
+    assert store.run(rows.live_requirements_in_store) == []
     assert take(store, "judge", at=2) is None
     fill(store, [requirement(1)], at=3)
     assert statuses(store) == {"REQ-001": "accepted"}
@@ -205,7 +205,9 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
     assert take(store, "judge", 1) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", "duplicate", at=2, other="maker/REQ-001")
     was = store.run(
-        lambda c: rows.withdraw_requirement(c, "maker/REQ-001", "a person", "It is repealed.")
+        lambda c: rows.withdraw_stored_requirement(
+            c, "maker/REQ-001", "a person", "It is repealed."
+        )
     )
     assert was == "accepted"
     assert statuses(store) == {"REQ-002": "draft"}
@@ -218,14 +220,18 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
     taken = [take(store, "other", at) for at in range(2)]
     assert "maker/REQ-001" not in taken
     with pytest.raises(StoreRefusedError, match="is withdrawn already"):
-        store.run(lambda c: rows.withdraw_requirement(c, "maker/REQ-001", "a person", "Again."))
+        store.run(
+            lambda c: rows.withdraw_stored_requirement(c, "maker/REQ-001", "a person", "Again.")
+        )
     with pytest.raises(StoreRefusedError, match="there is no requirement"):
-        store.run(lambda c: rows.withdraw_requirement(c, "maker/REQ-009", "a person", "Again."))
+        store.run(
+            lambda c: rows.withdraw_stored_requirement(c, "maker/REQ-009", "a person", "Again.")
+        )
     [found] = store.read(
-        lambda c: rows.search_requirements(c, refs=["maker/REQ-001"], withdrawn=True)
+        lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"], withdrawn=True)
     )
     assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
-    assert store.read(lambda c: rows.search_requirements(c, refs=["maker/REQ-001"])) == []
+    assert store.read(lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"])) == []
 
 
 def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: RelationalStore) -> None:
@@ -236,7 +242,9 @@ def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: Relational
         assert take(store, "judge", 2 * at) == ref
         decide(store, "judge", ref, verdict, at=2 * at + 1)
     for each in made:
-        store.run(partial(rows.withdraw_requirement, ref=each.ref, by="ada", why="It is repealed."))
+        store.run(
+            partial(rows.withdraw_stored_requirement, ref=each.ref, by="ada", why="It is repealed.")
+        )
     restored = [
         store.run(partial(rows.restore_requirement, ref=each.ref, by="bob", why="It is not."))
         for each in made
@@ -245,7 +253,7 @@ def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: Relational
     assert restored == ["draft", "rejected", "draft"]
     fill(store, made, at=10)
     assert statuses(store) == {"REQ-001": "draft", "REQ-002": "rejected", "REQ-003": "draft"}
-    [found] = store.read(lambda c: rows.search_requirements(c, refs=["maker/REQ-001"]))
+    [found] = store.read(lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"]))
     assert (found.restored_by, found.restored_why) == ("bob", "It is not.")
     assert (found.withdrawn_by, found.withdrawn_why) == ("ada", "It is repealed.")
     assert take(store, "judge", 11) == "maker/REQ-001"
@@ -316,7 +324,9 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
     fill(store, made)
     for number in (1, 2):
         ref = f"maker/REQ-00{number}"
-        store.run(partial(rows.withdraw_requirement, ref=ref, by="a person", why="It is repealed."))
+        store.run(
+            partial(rows.withdraw_stored_requirement, ref=ref, by="a person", why="It is repealed.")
+        )
     # The fork's second requirement has another text, and nobody has withdrawn it.
     forked = [made[0], requirement(2, "It is to be kept for ever."), made[2]]
     present, _ = contents(forked)
@@ -328,7 +338,7 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
         fill(store, [each.model_copy(update={"job": job}) for each in forked], at=at, job=job)
         store.run(
             partial(
-                rows.withdraw_stored_like_parent,
+                rows.withdraw_what_parent_withdrew,
                 call=call(job, at),
                 parent="maker",
                 present=present,
@@ -338,7 +348,7 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
     for job in ("fork", "other"):
         assert sorted(statuses(store, job)) == ["REQ-002", "REQ-003"]
     [found] = store.read(
-        lambda c: rows.search_requirements(c, refs=["fork/REQ-001"], withdrawn=True)
+        lambda c: rows.search_requirement_store(c, refs=["fork/REQ-001"], withdrawn=True)
     )
     assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
 
@@ -351,7 +361,7 @@ def test_the_store_is_searched_by_what_is_given(store: RelationalStore) -> None:
     fill(store, [requirement(1, "Of another.", job="zoo")], job="zoo")
 
     def search(**only: object) -> list[str]:
-        hits = store.read(lambda c: rows.search_requirements(c, **only))  # type: ignore[arg-type]
+        hits = store.read(lambda c: rows.search_requirement_store(c, **only))  # type: ignore[arg-type]
         return [each.requirement.ref for each in hits]
 
     assert search() == ["maker/REQ-001", "maker/REQ-002", "zoo/REQ-001"]
@@ -359,7 +369,7 @@ def test_the_store_is_searched_by_what_is_given(store: RelationalStore) -> None:
     assert search(status="accepted") == []
     assert search(document="a.md", job="maker") == ["maker/REQ-001", "maker/REQ-002"]
     assert search(document="%") == []
-    [found] = store.read(lambda c: rows.search_requirements(c, refs=["maker/REQ-001"]))
+    [found] = store.read(lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"]))
     assert found.requirement == first
 
 

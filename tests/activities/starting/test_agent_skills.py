@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.starting.agent_skills import MOST_FILES, read_agent_skills, take_repository_skills
+from activities.starting.agent_skills import (
+    MOST_FILES,
+    add_repository_agent_skills,
+    read_agent_skills,
+)
 from activities.toolkit.agent_tools import agent_has_tool
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
@@ -105,8 +109,8 @@ def test_skills_of_a_repository_take_the_place_of_the_agents_own(tmp_path: Path)
     job.write("repo/.agents/skills/silent/SKILL.md", "Body alone.")
 
     snapshot = job.open()
-    assert take_repository_skills(snapshot, "elsewhere") == []
-    notices = take_repository_skills(snapshot, "repo")
+    assert add_repository_agent_skills(snapshot, "elsewhere") == []
+    notices = add_repository_agent_skills(snapshot, "repo")
     assert [skill.name for skill in snapshot.config.skill_entries] == ["tea", "milk"]
     assert b"Nearer body of tea" in snapshot.files.read("skills/tea/SKILL.md")
     assert b"Nearer body of milk" in snapshot.files.read("skills/milk/SKILL.md")

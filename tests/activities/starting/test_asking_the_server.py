@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.owner import OwnerMark, record_owner
-from activities.starting.fork import unknown_fork_job_error
+from activities.starting.fork import unforkable_job_error
 from activities.starting.search_attributes import registered_search_attributes
 from protocol.search_attributes import NAMES, PHASE
 
@@ -62,8 +62,8 @@ async def test_an_attribute_of_another_type_is_none_for_us() -> None:
 async def test_a_job_is_missing_only_if_the_server_says_so(tmp_path: Path) -> None:
     root = Root.open(tmp_path / "root", create=True)
     with pytest.raises(RPCError):
-        await unknown_fork_job_error(failing(RPCStatusCode.UNAVAILABLE), root, "nobody")
-    told = str(await unknown_fork_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
+        await unforkable_job_error(failing(RPCStatusCode.UNAVAILABLE), root, "nobody")
+    told = str(await unforkable_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
     assert "there is no job 'nobody'" in told
 
 
@@ -72,6 +72,6 @@ async def test_the_jobs_there_are_carry_their_own_ids(tmp_path: Path) -> None:
     at = open_checkpoints(root, "tea/green", create=True).path
     record_owner(at, OwnerMark(chain="c", job="tea/green"))
     open_checkpoints(root, "unmarked", create=True)
-    told = str(await unknown_fork_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
+    told = str(await unforkable_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
     assert "tea/green" in told
     assert "unmarked" in told

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes
-from activities.steps.gate_facts import is_explained, read_facts
+from activities.steps.gate_facts import gather_gate_facts, is_explained
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
 from protocol.scope import scope_from_plan, scope_from_texts
@@ -31,7 +31,7 @@ PLAN = b"""\
 def completion(job: Standing, **arguments: object) -> GateFacts:
     claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
     job.reply(("job_complete", json.dumps(claim)))
-    return read_facts(job.open(), 0)
+    return gather_gate_facts(job.open(), 0)
 
 
 @pytest.fixture

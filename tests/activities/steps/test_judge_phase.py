@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from activities.phases.phase_diff import MAX_TOKENS
 from activities.steps.judge_phase import JudgePhaseActivity, judge_prompt
 from activities.text import tokens
-from config.agent_files import amend_config, load_agent
+from config.agent_files import amend_agent_config, load_agent
 from config.schema.agent import ConfigError
 from protocol.endings import JudgeReply, JudgeRequest
 from rehearsal import Failure, Reply, Request, Script, call
@@ -166,4 +166,4 @@ def test_its_prompt_is_checked_and_its_model_takes_the_keys_that_differ() -> Non
     with pytest.raises(ConfigError, match=r"nowhere\.md: prompt template is missing"):
         load_agent("generalist", {"judge": {"prompt": "nowhere.md"}})
     assert "judge" not in load_agent("generalist").templates
-    assert "You judge" in amend_config(load_agent("generalist"), SET).templates["judge"]
+    assert "You judge" in amend_agent_config(load_agent("generalist"), SET).templates["judge"]

@@ -15,7 +15,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Files
-from activities.steps.gate_facts import read_facts
+from activities.steps.gate_facts import gather_gate_facts
 from activities.steps.tool_call import truncate_tool_call_result
 from activities.toolkit.registry import REGISTRY
 from activities.toolkit.tool_context import ToolContext
@@ -335,7 +335,7 @@ def test_todo_write_says_what_the_gate_will_say(
     assert said in wrote
     job.reply(("todo_complete", "{}"))
     standing = job.open()
-    outcome = phase_gate(standing.state, read_facts(standing, 0), JobLimits())
+    outcome = phase_gate(standing.state, gather_gate_facts(standing, 0), JobLimits())
     assert isinstance(outcome, Refusal) is wrote.startswith("Error: ") is bool(said), outcome
     assert ("todos.yaml" in job.paths()) is not bool(said)
 

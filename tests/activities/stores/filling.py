@@ -36,7 +36,7 @@ def fill(
 ) -> None:
     """Make the job's workspace contain exactly these requirements."""
     store.run(
-        lambda connection: rows.fill_stored_requirements(
+        lambda connection: rows.match_rows_to_workspace(
             connection, call(job, at, key), *contents(made)
         )
     )

@@ -96,7 +96,7 @@ def half_done(root: Root, url: str, send: Any) -> None:
     present, changed = contents([requirement(1), requirement(2)])
 
     def work(connection: Any) -> None:
-        rows.fill_stored_requirements(connection, call("maker"), present, changed)
+        rows.match_rows_to_workspace(connection, call("maker"), present, changed)
         send("written, not committed")
         time.sleep(60)
 

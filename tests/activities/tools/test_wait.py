@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.toolkit.registry import REGISTRY
-from activities.tools.wait import requested_time
+from activities.tools.wait import requested_wait_time
 from tests.activities.standing import Standing
 
 DAY = 86_400
@@ -39,7 +39,7 @@ def job(tmp_path: Path) -> Standing:
     ],
 )
 def test_times(arguments: object, expected: object) -> None:
-    found = requested_time(json.dumps(arguments), DAY)
+    found = requested_wait_time(json.dumps(arguments), DAY)
     if expected == (30, None) and found and found[1] is not None:
         assert found[1] < 0  # long past
         return

@@ -11,7 +11,7 @@ from sqlalchemy import insert
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
-from activities.steps.store_traces import trace_row
+from activities.steps.store_traces import trace_row_to_store
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import TRACES
@@ -155,7 +155,7 @@ def test_an_endpoint_whose_model_changes_leaves_no_search_broken(root: Root) -> 
 
 def test_ten_thousand_traces_are_searched_within_a_tenth_of_a_second(root: Root) -> None:
     request = StoreTracesRequest(root=root.id, agent="generalist", task="Mend the server")
-    base = trace_row("job", request, trace(0)) | {"scope": "project", "retrieved": 0}
+    base = trace_row_to_store("job", request, trace(0)) | {"scope": "project", "retrieved": 0}
     made = [
         base | {"key": str(n), "what_happened": f"read_file was refused: log {n} of host {n % 97}"}
         for n in range(10_000)

@@ -7,9 +7,9 @@ from ipaddress import ip_address
 import pytest
 from pydantic import ValidationError
 
-from activities.runtime.addresses import is_public
+from activities.runtime.addresses import is_public_address
 from activities.web import PageRefused, resolve_host
-from activities.web.page_addresses import check_addresses, parse_page_address
+from activities.web.page_addresses import check_page_addresses, parse_page_address
 from config.schema.web import Web
 
 PRIVATE = [
@@ -35,12 +35,12 @@ PUBLIC = ["1.1.1.1", "93.184.215.14", "2606:4700::1111", "64:ff9b::101:101", "::
 
 @pytest.mark.parametrize("address", PRIVATE)
 def test_addresses_that_are_not_public(address: str) -> None:
-    assert not is_public(ip_address(address))
+    assert not is_public_address(ip_address(address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses(address: str) -> None:
-    assert is_public(ip_address(address))
+    assert is_public_address(ip_address(address))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_public_addresses(address: str) -> None:
 def test_other_ways_to_write_loopback(host: str) -> None:
     with pytest.raises(PageRefused, match=r"not a public address|not an address"):
         url = parse_page_address(f"http://{host}/")
-        check_addresses(url, resolve_host(url.raw_host.decode(), 80), Web())
+        check_page_addresses(url, resolve_host(url.raw_host.decode(), 80), Web())
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,16 @@ def test_ports_of_other_services() -> None:
         url = parse_page_address(f"http://example.org:{port}/")
         if refused:
             with pytest.raises(PageRefused, match="not a web server's"):
-                check_addresses(url, ["1.1.1.1"], Web())
+                check_page_addresses(url, ["1.1.1.1"], Web())
         else:
-            assert check_addresses(url, ["1.1.1.1"], Web()) == ["1.1.1.1"]
+            assert check_page_addresses(url, ["1.1.1.1"], Web()) == ["1.1.1.1"]
 
 
 def test_one_private_address_among_several_refuses_the_host() -> None:
     with pytest.raises(PageRefused, match=r"pages\.example \(10\.0\.0\.1\)"):
-        check_addresses(parse_page_address("http://pages.example/"), ["1.1.1.1", "10.0.0.1"], Web())
+        check_page_addresses(
+            parse_page_address("http://pages.example/"), ["1.1.1.1", "10.0.0.1"], Web()
+        )
 
 
 def test_what_the_operator_allows() -> None:
@@ -98,10 +100,10 @@ def test_what_the_operator_allows() -> None:
     ]:
         url = parse_page_address(f"http://{host}/")
         if allowed:
-            assert check_addresses(url, [address], web) == [address]
+            assert check_page_addresses(url, [address], web) == [address]
         else:
             with pytest.raises(PageRefused):
-                check_addresses(url, [address], web)
+                check_page_addresses(url, [address], web)
 
 
 @pytest.mark.parametrize("entry", ["", "http://a", "10.0.0.1/8", "*.internal", "a b", "a:80"])

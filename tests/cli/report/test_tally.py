@@ -13,7 +13,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
 from cli.report.history import ActivityResult, StatusChange, parse_history_events
-from cli.report.refusals import reported_call_refusal
+from cli.report.refusals import derive_call_refusal
 from cli.report.tally import MOST_REASONS, Tally, fold_steps, tally_refusals
 from engine.converter import DATA_CONVERTER
 from tests.cli.report.samples import at, bar
@@ -93,14 +93,14 @@ async def test_a_job_that_went_astray_tells_where() -> None:
     ],
 )
 def test_who_refused_a_call(done: ActivityResult, kind: str, by: str) -> None:
-    refusal = reported_call_refusal(done, "english")
+    refusal = derive_call_refusal(done, "english")
     assert refusal
     assert (refusal.kind, refusal.by) == (kind, by)
 
 
 def test_a_call_that_went_well_or_asks_a_person_is_no_refusal() -> None:
-    assert reported_call_refusal(call(ok=True)) is None
-    assert reported_call_refusal(call(guard="careful", asks="May it?")) is None
+    assert derive_call_refusal(call(ok=True)) is None
+    assert derive_call_refusal(call(guard="careful", asks="May it?")) is None
 
 
 def test_a_guard_of_an_end_refuses_the_call_after_it() -> None:

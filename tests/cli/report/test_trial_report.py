@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.jobs import TRIAL, JobView
 from cli.report.page import render_page
-from cli.report.trial_report import TrialReport, compose_trial_report, list_trial_changes
+from cli.report.trial_report import TrialReport, compose_trial_report, report_trial_changes
 from protocol.requests import Usage
 from protocol.trial import TrialRun, TrialStart, TrialStatus
 
@@ -86,7 +86,7 @@ def test_texts_of_the_trial_stay_texts() -> None:
 
 
 def test_changes_are_the_settings_that_differ() -> None:
-    changes = {change.key: change.values for change in list_trial_changes(trial_start())}
+    changes = {change.key: change.values for change in report_trial_changes(trial_start())}
     assert changes == {"model.name": ["", "leaf"], "limits.rewinds": ["", "2"]}
 
 

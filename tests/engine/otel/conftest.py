@@ -21,7 +21,7 @@ class Exported:
 
     def spans(self, job: str) -> list[Span]:
         """Return all spans of a job so far."""
-        self.pipeline.pipeline_span_export().tracers.force_flush()
+        self.pipeline.span_export().tracers.force_flush()
         return [each for each in self.receiver.spans() if each.attributes["longhaul.job"] == job]
 
 
@@ -33,7 +33,7 @@ def exported() -> Iterator[Exported]:
         given.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
         pipeline = exports.load_export_pipeline()
         # OpenTelemetry allows one provider for each process; it is made here.
-        assert not pipeline.pipeline_span_export.cache_info().currsize, "another test has made it"
-        pipeline.pipeline_span_export()
+        assert not pipeline.span_export.cache_info().currsize, "another test has made it"
+        pipeline.span_export()
         given.undo()
         yield Exported(pipeline, receiver)

@@ -34,7 +34,9 @@ def revoked(_: Request) -> Answer:
 @pytest.fixture(scope="module")
 async def traced(exported: Exported, running: DevelopmentServer) -> Client:
     return await Client.connect(
-        running.address, data_converter=DATA_CONVERTER, plugins=exported.pipeline.temporal_plugins()
+        running.address,
+        data_converter=DATA_CONVERTER,
+        plugins=exported.pipeline.export_pipeline_plugins(),
     )
 
 
@@ -90,14 +92,14 @@ async def test_recorded_histories_replay_with_it_and_send_nothing(exported: Expo
         workflows=[Job, Project],
         data_converter=DATA_CONVERTER,
         workflow_runner=sandbox_runner(),
-        plugins=exported.pipeline.temporal_plugins(),
+        plugins=exported.pipeline.export_pipeline_plugins(),
     )
     # Spans of earlier tests may still be on their way.
-    exported.pipeline.pipeline_span_export().tracers.force_flush()
+    exported.pipeline.span_export().tracers.force_flush()
     before = len(exported.receiver.spans())
     for path in soak(RECORDED[::6], RECORDED):
         history = WorkflowHistory.from_json(record.RECORDED, recorded(path))
         result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         assert result.replay_failure is None, result.replay_failure
-    exported.pipeline.pipeline_span_export().tracers.force_flush()
+    exported.pipeline.span_export().tracers.force_flush()
     assert len(exported.receiver.spans()) == before

@@ -10,7 +10,7 @@ from tests.engine.otel.conftest import Exported
 
 def test_libraries_make_no_spans_but_hand_ours_on(exported: Exported) -> None:
     attributes = {"longhaul.job": "handing-on"}
-    ours = exported.pipeline.pipeline_tracer().start_as_current_span("ours", attributes=attributes)
+    ours = exported.pipeline.otel_tracer().start_as_current_span("ours", attributes=attributes)
     with ours as span, trace.get_tracer("mcp-python-sdk").start_as_current_span("theirs") as theirs:
         theirs.set_attribute("longhaul.job", "handing-on")
         carrier: dict[str, str] = {}
@@ -20,6 +20,4 @@ def test_libraries_make_no_spans_but_hand_ours_on(exported: Exported) -> None:
 
 
 def test_the_service_has_our_name_unless_it_is_given_one(exported: Exported) -> None:
-    assert (
-        exported.pipeline.pipeline_span_export().resource.attributes["service.name"] == "longhaul"
-    )
+    assert exported.pipeline.span_export().resource.attributes["service.name"] == "longhaul"

@@ -585,7 +585,7 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
     parents = [(first, blobs["REQ-001"]), (second, blobs["REQ-002"])]
     RelationalStore(job.root).run(lambda c: rows.forget_stored_requirements(c, "parent"))
     RelationalStore(job.root).run(
-        lambda c: rows.fill_stored_requirements(c, call("parent", -2), blobs, parents)
+        lambda c: rows.match_rows_to_workspace(c, call("parent", -2), blobs, parents)
     )
     RelationalStore(job.root).run(lambda c: rows.forget_stored_requirements(c, JOB))
     assert take(RelationalStore(job.root), "judge", at=-1) == "parent/REQ-001"
