@@ -31,6 +31,10 @@ FLAGS = (
     # than doubles the time of a step (36 ms becomes 87 ms).
     *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000"),
     *("--dynamic-config-value", "history.transferProcessorMaxPollHostRPS=5000"),
+    # One process serves all tasks. Four partitions, the default, forward tasks to each other, which
+    # takes longer: 0.6 to 0.9 s for a short job instead of 0.4 s.
+    *("--dynamic-config-value", "matching.numTaskqueueReadPartitions=1"),
+    *("--dynamic-config-value", "matching.numTaskqueueWritePartitions=1"),
     # The banner would go to our standard output.
     *("--output", "none"),
 )
