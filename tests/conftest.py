@@ -53,6 +53,8 @@ Real = Callable[[str], bytes]
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    # Most objects of a job are gone before the next collection, if collections are rare enough.
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
