@@ -18,6 +18,8 @@ from activities.documents.reading_result import ReadingResult
 from activities.text.safe_text import replace_surrogates
 
 DocumentKind = Literal["pdf", "docx", "html", "text"]
+MAX_CHARACTERS = 100_000_000
+"""Limit for all pages together; the worker holds them in memory."""
 
 _HTML_START = re.compile(
     # Never backtracks, so that many comments cost no more than their bytes.
@@ -56,7 +58,7 @@ def read_document(name: str, data: bytes) -> ReadingResult:
     for each heading instead of pages; Markdown and text without form feeds have one page. Blank
     pages are included, so that numbers stay true, and so are unreadable pages of a PDF
     (`unread_page_placeholder`). Raises `DocumentError` for an unknown type, a broken or encrypted
-    file, a document without any text.
+    file, a document without any text or with too much.
     """
     if not data.strip():
         raise DocumentError(f"{name}: no text in it: the file is empty")
@@ -83,6 +85,12 @@ def read_document(name: str, data: bytes) -> ReadingResult:
             if kind == "html"
             else f"{name}: no text in it (empty, or a scan); "
             "run text recognition (OCR) over it first"
+        )
+    # Before the judgement, which takes a second for four million characters.
+    if (characters := sum(len(page.text) for page in pages)) > MAX_CHARACTERS:
+        raise DocumentError(
+            f"{name}: it has {characters:,} characters of text, and at most "
+            f"{MAX_CHARACTERS:,} are read; split the file"
         )
     reading = replace(reading, pages=pages)
     may_mistake_letters = kind == "pdf" or bool(reading.guessed_encoding)

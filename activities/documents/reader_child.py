@@ -18,8 +18,6 @@ from pathlib import Path
 from types import ModuleType
 
 _GRACE_SECONDS = 5
-MAX_CHARACTERS = 100_000_000
-"""Limit for all pages together; the parent holds them in memory."""
 
 
 def _limit_reader_child(seconds: int, memory_mb: int) -> None:
@@ -47,11 +45,6 @@ def _build_child_answer(name: str, data: bytes) -> dict[str, object]:
         reading = read_document(name, data)
     except DocumentError as error:
         return {"error": str(error)}
-    if (characters := sum(len(page.text) for page in reading.pages)) > MAX_CHARACTERS:
-        return {
-            "error": f"{name}: it has {characters:,} characters of text, and at most "
-            f"{MAX_CHARACTERS:,} are read; split the file"
-        }
     return {"reading": asdict(reading)}
 
 

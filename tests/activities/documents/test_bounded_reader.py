@@ -13,7 +13,7 @@ import docx
 import pytest
 
 from activities.documents import DocumentError, extract_bounded, read_document_pages
-from activities.documents.reader_child import MAX_CHARACTERS
+from activities.documents.document_reader import MAX_CHARACTERS
 
 
 def _pdf(content: bytes) -> bytes:
