@@ -26,7 +26,7 @@ from tests.soak import soak
 from tests.workflows.babble import Babble
 from tests.workflows.serving import Jobs, serving
 
-SEEDS = soak(range(1, 4), range(1, 60))
+SEEDS = soak(range(1, 3), range(1, 60))
 LETTER = 0.1
 """How often a person sends a signal during a model call."""
 MOST = 5000

@@ -33,6 +33,7 @@ from activities.documents.document_reader import read_document
 from activities.documents.pdf_lines import Box, Line, join_raised_number_lines, separate_paragraphs
 from activities.requirements.text.candidate_sentences import identify_candidates
 from tests.conftest import Real
+from tests.soak import soak
 
 RESOURCES = "pypdf-7.1.0/resources/"
 SCAN = RESOURCES + "imagemagick-CCITTFaxDecode.pdf"
@@ -283,10 +284,11 @@ def test_a_scanned_page_beside_others_is_named(real: Real):
     assert reading.quality.is_unreliable
 
 
-def test_two_thousand_pages_take_seconds_and_little_memory():
+def test_many_pages_take_seconds_and_little_memory():
     page = ["Every record must be kept for ten years, and no other shall be."] * 12
-    data = saved(made(*([page] * 2000)))
-    assert len(extract_bounded("a.pdf", data, seconds=100, memory_mb=600)) == 2000
+    count, memory_mb = soak((500, 250), (2000, 600))
+    data = saved(made(*([page] * count)))
+    assert len(extract_bounded("a.pdf", data, seconds=100, memory_mb=memory_mb)) == count
 
 
 def test_a_page_tree_that_goes_in_circles_has_an_end():
