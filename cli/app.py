@@ -69,20 +69,20 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for module in (
-    commands_run,
-    commands_schedules,
-    commands_steer,
-    commands_trial,
-    commands_inspect,
-    commands_report,
-    commands_learn,
-    commands_requirements,
-    commands_config,
-    commands_init,
-    commands_forget,
+for add_commands in (
+    commands_run.add_run_commands,
+    commands_schedules.add_schedules_commands,
+    commands_steer.add_steer_commands,
+    commands_trial.add_trial_command,
+    commands_inspect.add_inspect_commands,
+    commands_report.add_report_command,
+    commands_learn.add_learn_commands,
+    commands_requirements.add_requirements_command,
+    commands_config.add_config_commands,
+    commands_init.add_init_command,
+    commands_forget.add_forget_command,
 ):
-    module.add_to(app)
+    add_commands(app)
 
 
 def _show_version(wanted: bool) -> None:

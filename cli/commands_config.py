@@ -120,7 +120,7 @@ def _check_agent_argument(agent: str) -> None:
         raise UserError(f"agent {agent!r} is not known; the agents are {', '.join(names)}")
 
 
-def add_to(app: typer.Typer) -> None:
+def add_config_commands(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.add_typer(config, name="config")
     app.command()(tools)

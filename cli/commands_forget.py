@@ -98,6 +98,6 @@ async def _run_forget_workflow(job: str, request: dict[str, Any]) -> dict[str, A
         raise UserError(f"nothing is forgotten yet; {name} goes on without this") from None
 
 
-def add_to(app: typer.Typer) -> None:
+def add_forget_command(app: typer.Typer) -> None:
     """Register this module's command."""
     app.command()(forget)

@@ -67,6 +67,6 @@ def _write_initial_files(target: Path) -> list[Path]:
     return written
 
 
-def add_to(app: typer.Typer) -> None:
+def add_init_command(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command()(init)

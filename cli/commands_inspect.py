@@ -363,7 +363,7 @@ def _moment_commits(
     return [checkpoint_reader.checkpoint_commit_at(places, store, phase) for phase in phases], store
 
 
-def add_to(app: typer.Typer) -> None:
+def add_inspect_commands(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command("list")(list_)
     for command in (show, files, diff, log, doctor):

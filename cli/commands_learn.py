@@ -168,7 +168,7 @@ def _run_guard_command(work: Callable[[], T]) -> T:
         raise UserError(f"{error.filename or 'guards'}: {error.strerror or error}") from None
 
 
-def add_to(app: typer.Typer) -> None:
+def add_learn_commands(app: typer.Typer) -> None:
     """Register this module's commands."""
     for command in (traces, guards):
         app.command()(command)

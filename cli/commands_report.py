@@ -56,6 +56,6 @@ async def _gather_report(job: str) -> Report | ProjectReport | TrialReport:
     return await gather_report(await connect_client(), job)
 
 
-def add_to(app: typer.Typer) -> None:
+def add_report_command(app: typer.Typer) -> None:
     """Register this module's command."""
     app.command()(report)

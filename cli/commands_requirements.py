@@ -326,6 +326,6 @@ def _with_requirements_root(work: Callable[[Root], T]) -> T:
         raise UserError(str(error)) from None
 
 
-def add_to(app: typer.Typer) -> None:
+def add_requirements_command(app: typer.Typer) -> None:
     """Register this module's command."""
     app.command()(requirements)

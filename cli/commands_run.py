@@ -315,7 +315,7 @@ def _job_exit_code(job: JobView) -> int:
     return OK if job.status_word == "completed" else FAILED
 
 
-def add_to(app: typer.Typer) -> None:
+def add_run_commands(app: typer.Typer) -> None:
     """Register this module's commands."""
     for command in (demo, start, project, fork, watch):
         app.command()(command)

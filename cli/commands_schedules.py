@@ -65,6 +65,6 @@ def _change_schedule(action: scheduling.Change, schedule: str, state: str, *, js
     return OK
 
 
-def add_to(app: typer.Typer) -> None:
+def add_schedules_commands(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.add_typer(schedules, name="schedules")

@@ -308,7 +308,7 @@ async def _send_signal(
     return OK
 
 
-def add_to(app: typer.Typer) -> None:
+def add_steer_commands(app: typer.Typer) -> None:
     """Register this module's commands."""
     for command in (rewind, pause, resume, cancel, limit, answer, approve, deny, tell, bypass):
         app.command()(command)

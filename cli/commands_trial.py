@@ -140,6 +140,6 @@ async def _check_trial(client: Client, trial_id: str) -> None:
         raise UserError(f"--id {trial_id}: a {description.workflow_type}, not a trial")
 
 
-def add_to(app: typer.Typer) -> None:
+def add_trial_command(app: typer.Typer) -> None:
     """Register this module's command."""
     app.command()(trial)
