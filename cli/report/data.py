@@ -232,7 +232,7 @@ class Deliverable(Data):
     """Why it does not count: it does not exist or is empty."""
 
 
-class FailurePattern(Data):
+class Pattern(Data):
     """A pattern to watch for, and whether this job shows it."""
 
     name: str
@@ -303,7 +303,7 @@ class Report(Data):
     """People's remarks to the agent, with their authors."""
     notices: list[str] = Field(default_factory=list)
     traces: list[dict[str, Any]] = Field(default_factory=list)
-    patterns: list[FailurePattern] = Field(default_factory=list)
+    patterns: list[Pattern] = Field(default_factory=list)
     habits: list[Habit] = Field(default_factory=list)
     """Patterns of its agent over all jobs; a project's report has them once, for all its jobs."""
     remarks: list[str] = Field(default_factory=list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report.data import FailurePattern, PhaseLine, RefusalLine
+from cli.report.data import Pattern, PhaseLine, RefusalLine
 from protocol.short_text import one_line
 
 OFTEN = 3
@@ -15,7 +15,7 @@ MOST_DETAILS = 10
 REASON_CHARACTERS = 140
 
 
-def report_planning_only(phases: Sequence[PhaseLine]) -> FailurePattern:
+def report_planning_only(phases: Sequence[PhaseLine]) -> Pattern:
     """Find consecutive strategic phases. The final one verifies, so it does not count."""
     runs: list[list[PhaseLine]] = [[]]
     for phase in phases:
@@ -28,7 +28,7 @@ def report_planning_only(phases: Sequence[PhaseLine]) -> FailurePattern:
     strategic = sum(phase.model_calls for phase in phases if phase.kind == "strategic")
     longest = max((len(run) for run in runs), default=0)
     figure = f"at most {longest} strategic in a row"
-    return FailurePattern(
+    return Pattern(
         name="planning_only",
         title="Phases that only plan",
         figure=figure + (f"; {strategic / calls:.0%} of model calls plan" if calls else ""),
@@ -45,7 +45,7 @@ def report_planning_only(phases: Sequence[PhaseLine]) -> FailurePattern:
     )
 
 
-def report_swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> FailurePattern:
+def report_swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
     """Find plan lines that vanish and come back.
 
     Args:
@@ -61,7 +61,7 @@ def report_swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Failur
         ]
         dropped |= dict.fromkeys(before - plan, number)
         before = plan
-    return FailurePattern(
+    return Pattern(
         name="swinging_plans",
         title="Plans that swing",
         figure=f"{len(back)} lines came back; {len(dropped)} went for good",
@@ -75,10 +75,10 @@ def report_swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Failur
     )
 
 
-def report_repeated_refusals(rows: Sequence[RefusalLine]) -> FailurePattern:
+def report_repeated_refusals(rows: Sequence[RefusalLine]) -> Pattern:
     """Find refusals and errors of one kind that occur too often to be chance."""
     often = sorted((row for row in rows if row.count >= OFTEN), key=lambda row: -row.count)
-    return FailurePattern(
+    return Pattern(
         name="repeated_refusals",
         title="The same mistake again",
         figure=f"{len(often)} kinds came {OFTEN} times or more",
@@ -108,7 +108,7 @@ def report_self_assessment(
     failing: Sequence[str] = (),
     *,
     closed: bool,
-) -> FailurePattern:
+) -> Pattern:
     """Compare the agent's confidence with unresolved points, refusals and failed commands.
 
     Args:
@@ -128,7 +128,7 @@ def report_self_assessment(
         )
     if confidence is not None and confidence >= SURE:
         details += [f"sure, though this failed when it was last run: {ran}" for ran in failing]
-    return FailurePattern(
+    return Pattern(
         name="self_assessment",
         title="Self-assessment",
         figure=f"confidence {confidence_text}; {unresolved} unresolved; {refused} "
@@ -145,10 +145,10 @@ def report_self_assessment(
     )
 
 
-def report_premature_completion(open_ones: Sequence[str], refused: int | None) -> FailurePattern:
+def report_premature_completion(open_ones: Sequence[str], refused: int | None) -> Pattern:
     """Find completions that were accepted although something was open."""
     counted = "" if refused is None else f"; {refused} refused"
-    return FailurePattern(
+    return Pattern(
         name="premature_completion",
         title="Premature completion",
         figure=f"{int(bool(open_ones))} let through{counted}",
@@ -161,11 +161,11 @@ def report_premature_completion(open_ones: Sequence[str], refused: int | None) -
     )
 
 
-def report_unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> FailurePattern:
+def report_unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     """Count traces that no agent has seen since."""
     never = sum(not trace.get("retrieved") for trace in traces)
     share = f"; {1 - never / len(traces):.0%} retrieved" if traces else ""
-    return FailurePattern(
+    return Pattern(
         name="unretrieved_traces",
         title="Traces that nobody was shown",
         figure=f"{never} of {len(traces)}{share}",
@@ -177,11 +177,11 @@ def report_unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> FailurePat
     )
 
 
-def report_generic_reflections(traces: Sequence[Mapping[str, Any]]) -> FailurePattern:
+def report_generic_reflections(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     """Find reflections that name no file, tool or step even after a second request."""
     all_of_them = [trace for trace in traces if str(trace.get("guard")).endswith("reflection")]
     empty = [trace for trace in all_of_them if trace.get("guard") == "generic reflection"]
-    return FailurePattern(
+    return Pattern(
         name="generic_reflections",
         title="Reflections that name nothing",
         figure=f"{len(empty)} of {len(all_of_them)}",

@@ -21,10 +21,10 @@ from cli.report.data import (
     Act,
     Decision,
     Deliverable,
-    FailurePattern,
     Figures,
     Head,
     Item,
+    Pattern,
     PhaseLine,
     RefusalLine,
     Report,
@@ -259,7 +259,7 @@ def _report_failure_patterns(
     still_open: list[str],
     refusals: list[RefusalLine],
     traces: list[dict[str, Any]],
-) -> list[FailurePattern]:
+) -> list[Pattern]:
     """Look for the known patterns, with quoted text made safe to show."""
     plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
     shown = [

@@ -8,11 +8,11 @@ from typing import Any
 from cli.report.data import (
     Bar,
     Deliverable,
-    FailurePattern,
     Figures,
     Habit,
     Head,
     Item,
+    Pattern,
     PhaseLine,
     RefusalLine,
     Repeats,
@@ -132,7 +132,7 @@ def report(**more: Any) -> Report:
             }
         ],
         "patterns": [
-            FailurePattern(
+            Pattern(
                 name="swinging_plans",
                 title="Plans that swing",
                 figure="1",
