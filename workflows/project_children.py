@@ -6,26 +6,11 @@ import asyncio
 from contextlib import suppress
 
 from temporalio import workflow
-from temporalio.exceptions import (
-    ActivityError,
-    CancelledError,
-    ChildWorkflowError,
-    FailureError,
-    TimeoutError,
-)
 
-from protocol.endings import JobResult
-from protocol.project import (
-    MOST_UNRESOLVED,
-    ChildReport,
-    EndedJob,
-    ProjectRecord,
-    RunningJob,
-)
-from protocol.short_text import one_line
+from protocol.project import ChildReport, EndedJob, ProjectRecord, RunningJob
 from workflows import project_budget_shares, project_status
 from workflows.project_moves import AssignJob
-from workflows.project_steps import Child, ProjectSteps
+from workflows.project_steps import Child, ProjectSteps, await_project_child
 
 
 class ProjectChildren:
@@ -113,38 +98,3 @@ class ProjectChildren:
             if run.since + seconds <= workflow.time():
                 break
         return not child.done()
-
-
-async def await_project_child(run: RunningJob, child: Child) -> EndedJob:
-    """Wait for a child and return how it ended."""
-    ended = EndedJob(job=run.job, status="failed")
-    try:
-        result = JobResult.model_validate(await child)
-    except ChildWorkflowError as error:
-        cause = error.cause or error
-        if isinstance(cause, CancelledError):
-            ended.status, ended.reason = "cancelled", "the job was cancelled"
-        elif isinstance(cause, TimeoutError):
-            ended.reason = "the job ran out of time"
-        else:
-            while isinstance(cause, (ChildWorkflowError, ActivityError)) and cause.cause:
-                cause = cause.cause
-            ended.reason = str(getattr(cause, "message", None) or cause)[:1000]
-        return _child_outcome_from_report(ended, run)
-    except (FailureError, ValueError) as error:
-        ended.reason = str(error)[:1000]
-        return _child_outcome_from_report(ended, run)
-    ended.status = "completed" if result.status == "completed" else "failed"
-    ended.reason = result.summary[:1000] if result.status != "completed" else ""
-    ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
-    ended.unresolved = [one_line(entry, 200) for entry in result.unresolved[:MOST_UNRESOLVED]]
-    if (more := len(result.unresolved) - MOST_UNRESOLVED) > 0:
-        ended.unresolved.append(f"and {more} more, in its output/completion.json")
-    return ended
-
-
-def _child_outcome_from_report(ended: EndedJob, run: RunningJob) -> EndedJob:
-    """Fill in usage and checkpoint from the last report, the newest known."""
-    ended.usage = run.last_report.usage
-    ended.checkpoint, ended.phases = run.last_report.checkpoint, run.last_report.number
-    return ended

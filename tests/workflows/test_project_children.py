@@ -23,10 +23,10 @@ from workflows.continuation import Continuation
 from workflows.forms import FORMS
 from workflows.inbox import Inbox
 from workflows.project import Project
-from workflows.project_children import ProjectChildren, await_project_child
+from workflows.project_children import ProjectChildren
 from workflows.project_display import ProjectDisplay
 from workflows.project_signals import ProjectSignals
-from workflows.project_steps import ProjectSteps
+from workflows.project_steps import ProjectSteps, await_project_child
 
 LATER = Usage(model_calls=7)
 

@@ -22,6 +22,7 @@ from tests.workflows.serving import serving
 from tests.workflows.short import Short, job
 from workflows.job import Job
 from workflows.project import Project
+from workflows.trial import Trial
 
 PLANTED = "sk-planted-2b9e04d1c7"
 
@@ -89,7 +90,7 @@ async def test_a_job_left_by_its_worker_sends_no_end(
 
 async def test_recorded_histories_replay_with_it_and_send_nothing(exported: Exported) -> None:
     replayer = Replayer(
-        workflows=[Job, Project],
+        workflows=[Job, Project, Trial],
         data_converter=DATA_CONVERTER,
         workflow_runner=sandbox_runner(),
         plugins=exported.pipeline.export_pipeline_plugins(),
