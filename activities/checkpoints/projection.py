@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -41,14 +41,7 @@ def locked_projection(
 ) -> Iterator[ProjectionState | None]:
     """Hold the folder's lock; yield the record, or None if there is no readable one."""
     with file_lock(checkpoints.path / "longhaul-projection.lock", seconds=wait):
-        try:
-            record = ProjectionState(**json.loads(_projection_record_path(checkpoints).read_text()))
-        except (OSError, ValueError, TypeError) as error:
-            # Without a record, files that we wrote would be taken for a person's.
-            if isinstance(error, OSError) and error.errno in folder_io.NOT_OF_CONTENT:
-                raise
-            record = None
-        yield record
+        yield _read_projection_state(checkpoints)
 
 
 def update_projection(
@@ -93,7 +86,7 @@ def update_projection(
                 # that differs is kept. If this tree itself is lost, this raises again.
                 moved_paths = _run_projection_pass(checkpoints, root, job, [], files, scan=True)
         if not full:
-            _write_projection_state(
+            _complete_projection_state(
                 checkpoints, ProjectionState(order, files.id, [], record.reported)
             )
             return moved_paths
@@ -108,7 +101,7 @@ def update_projection(
             f for f in folders if not any(p.startswith(f"{f}/") for p in moved_paths)
         ] + moved_paths
         reported = max([record.reported, *numbers])
-        _write_projection_state(checkpoints, ProjectionState(order, files.id, [], reported))
+        _complete_projection_state(checkpoints, ProjectionState(order, files.id, [], reported))
         return moved_paths
 
 
@@ -154,8 +147,38 @@ def _projection_record_path(checkpoints: Checkpoints) -> Path:
     return checkpoints.path / "projected.json"
 
 
+def _read_projection_state(checkpoints: Checkpoints) -> ProjectionState | None:
+    """Return the last complete line of the record; None if there is none."""
+    try:
+        lines = _projection_record_path(checkpoints).read_bytes().splitlines()
+    except OSError as error:
+        # Without a record, files that we wrote would be taken for a person's.
+        if error.errno in folder_io.NOT_OF_CONTENT:
+            raise
+        return None
+    for line in reversed(lines):
+        with suppress(ValueError, TypeError):
+            return ProjectionState(**json.loads(line))
+    return None
+
+
 def _write_projection_state(checkpoints: Checkpoints, record: ProjectionState) -> None:
+    """Replace the record by one line, whole or not at all."""
     path = _projection_record_path(checkpoints)
     draft = path.with_suffix(".new")  # one writer at a time: we hold the lock
-    draft.write_text(json.dumps(asdict(record)))
+    draft.write_text(_state_line(record))
     draft.rename(path)
+
+
+def _complete_projection_state(checkpoints: Checkpoints, record: ProjectionState) -> None:
+    """Append the state after a pass to the line written before it.
+
+    A second replacement would take as long as the rest of a small pass. If the line is lost, the
+    pass counts as interrupted.
+    """
+    with _projection_record_path(checkpoints).open("a") as file:
+        file.write(_state_line(record))
+
+
+def _state_line(record: ProjectionState) -> str:
+    return f"{json.dumps(asdict(record))}\n"

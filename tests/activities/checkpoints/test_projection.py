@@ -349,6 +349,19 @@ def test_a_lost_earlier_tree_does_not_stop_it(job: Job, folder: Path, files: Fil
     assert on_disk(folder) == in_tree(files)
 
 
+@pytest.mark.parametrize("rest", ["", '{"order": 1, "tr'], ids=["no line", "half a line"])
+def test_a_pass_whose_end_was_not_recorded_counts_as_interrupted(
+    job: Job, folder: Path, files: Files, rest: str
+) -> None:
+    job.project(files)
+    record = job.checkpoints.path / "projected.json"
+    begun, _ = record.read_text().splitlines()
+    record.write_text(f"{begun}\n{rest}")
+    (folder / "notes" / "a.md").unlink()
+    assert job.project(files) == []
+    assert on_disk(folder) == in_tree(files)
+
+
 def test_a_folder_that_was_deleted_comes_back(job: Job, folder: Path, files: Files) -> None:
     job.project(files)
     shutil.rmtree(folder)
