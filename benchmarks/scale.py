@@ -165,13 +165,13 @@ async def _run_waiting_jobs(
             before = (
                 time.monotonic(),
                 await count_latent_model_calls(endpoint),
-                _process_cpu_seconds(serving_jobs),
+                process_cpu_seconds(serving_jobs),
             )
             await asyncio.sleep(window)
             after = (
                 time.monotonic(),
                 await count_latent_model_calls(endpoint),
-                _process_cpu_seconds(serving_jobs),
+                process_cpu_seconds(serving_jobs),
             )
             memory = _process_megabytes(serving_jobs)
     seconds = after[0] - before[0]
@@ -258,7 +258,7 @@ async def count_latent_model_calls(endpoint: str) -> int:
         return int((await client.get(endpoint)).text)
 
 
-def _process_cpu_seconds(process: int) -> float:
+def process_cpu_seconds(process: int) -> float:
     """Return CPU seconds used so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS

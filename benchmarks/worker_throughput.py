@@ -1,62 +1,131 @@
 """`python -m benchmarks.worker_throughput`: steps a second of one worker process and of two.
 
-The model takes no time. Server, model and workers share the machine.
+The model takes no time. Server, model and workers share the machine, so it also prints what a step
+costs each of them in processor time. Their sum limits the steps of a machine with few cores.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import time
 import uuid
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.scale import SETTLED, count_latent_model_calls, python_process, scale_job_start
-from engine.development import development_server
+import httpx2
+
+from benchmarks.scale import (
+    SETTLED,
+    count_latent_model_calls,
+    process_cpu_seconds,
+    python_process,
+    scale_job_start,
+)
+from engine.development import development_server, free_port
 
 JOBS = 20
 WINDOW_SECONDS = 12
-START_SECONDS = 8
-"""Seconds to wait after the first process is ready, so that the others are too."""
+READY_SECONDS = 120
 ROUNDS = 2
 
 
-async def measure_process_rate(processes: int) -> float:
-    """Return steps a second of `JOBS` jobs on this many worker processes."""
+@dataclass(frozen=True)
+class ProcessRate:
+    """Steps a second, and milliseconds of processor time a step."""
+
+    steps: float
+    workers: list[float]
+    """Of each process of the worker, the supervisor included."""
+    server: float
+    model: float
+
+    @property
+    def line(self) -> str:
+        workers = ", ".join(f"{cost:.1f}" for cost in self.workers)
+        total = sum(self.workers) + self.server + self.model
+        return (
+            f"{self.steps:.1f} steps a second; a step costs {total:.1f} ms: worker {workers}, "
+            f"server {self.server:.1f}, model {self.model:.1f}"
+        )
+
+
+async def measure_process_rate(processes: int) -> ProcessRate:
+    """Measure `JOBS` jobs on this many worker processes."""
     queue = f"processes-{uuid.uuid4().hex[:8]}"
     with tempfile.TemporaryDirectory() as folder:
         async with (
             development_server(ui=False) as temporal,
-            python_process(["-m", "benchmarks.latent_model", "--delay", "0.001"], {}) as (_, line),
+            python_process(["-m", "benchmarks.latent_model", "--delay", "0.001"], {}) as (
+                model,
+                line,
+            ),
         ):
-            endpoint = line.split()[-1]
-            worker = {
+            endpoint, health = line.split()[-1], f"127.0.0.1:{free_port()}"
+            environment = {
                 "TEMPORAL_ADDRESS": temporal.address,
                 "LONGHAUL_TASK_QUEUE": queue,
                 "LONGHAUL_WORKSPACES": str(Path(folder) / "root"),
+                "LONGHAUL_HEALTH": health,
                 "OPENAI_BASE_URL": endpoint,
                 "OPENAI_API_KEY": "none",
             }
-            async with python_process(["worker.py", "--processes", str(processes)], worker):
-                await asyncio.sleep(START_SECONDS)
+            arguments = ["worker.py", "--processes", str(processes)]
+            async with python_process(arguments, environment) as (worker, _):
+                await _wait_until_ready(health)
                 for n in range(JOBS):
                     await temporal.client.start_workflow(
                         "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
                     )
                 while await count_latent_model_calls(endpoint) < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
                     await asyncio.sleep(0.5)
-                begun, before = time.monotonic(), await count_latent_model_calls(endpoint)
-                await asyncio.sleep(WINDOW_SECONDS)
-                return (await count_latent_model_calls(endpoint) - before) / (
-                    time.monotonic() - begun
-                )
+                return await _measure_window(endpoint, worker, model)
+
+
+async def _wait_until_ready(health: str) -> None:
+    """Wait until every process polls: jobs stay at the process that took their first task."""
+    async with asyncio.timeout(READY_SECONDS), httpx2.AsyncClient() as client:
+        while True:
+            with suppress(httpx2.TransportError):
+                if (await client.get(f"http://{health}/readyz")).status_code == 200:
+                    return
+            await asyncio.sleep(0.2)
+
+
+async def _measure_window(endpoint: str, worker: int, model: int) -> ProcessRate:
+    workers = [worker, *_child_processes(worker)]
+    [server] = [pid for pid in _child_processes(os.getpid()) if _process_name(pid) == "temporal"]
+    measured = [*workers, server, model]
+    begun, calls = time.monotonic(), await count_latent_model_calls(endpoint)
+    before = [process_cpu_seconds(pid) for pid in measured]
+    await asyncio.sleep(WINDOW_SECONDS)
+    steps, seconds = await count_latent_model_calls(endpoint) - calls, time.monotonic() - begun
+    costs = [
+        1000 * (process_cpu_seconds(pid) - earlier) / steps
+        for pid, earlier in zip(measured, before, strict=True)
+    ]
+    return ProcessRate(steps / seconds, costs[:-2], costs[-2], costs[-1])
+
+
+def _child_processes(parent: int) -> list[int]:
+    """Return the ids of a process's children, also of those that its threads started."""
+    threads = Path(f"/proc/{parent}/task").iterdir()
+    return [int(pid) for thread in threads for pid in (thread / "children").read_text().split()]
+
+
+def _process_name(process: int) -> str:
+    return Path(f"/proc/{process}/comm").read_text().strip()
 
 
 async def compare_worker_throughput() -> None:
     """Print the rates and their ratio, several times."""
     for _ in range(ROUNDS):
         single, two = await measure_process_rate(1), await measure_process_rate(2)
-        print(f"one process {single:.1f}, two {two:.1f} steps a second: {two / single:.2f} times")
+        print(f"one process: {single.line}")
+        print(f"two: {two.line}")
+        print(f"{two.steps / single.steps:.2f} times the steps")
 
 
 if __name__ == "__main__":
