@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
+import gc
 import json
 import platform
 import tempfile
@@ -41,6 +42,8 @@ def main() -> None:
     arguments = options.parse_args()
     counts = [*arguments.steps, LONG] if arguments.long else arguments.steps
     appends = 0 if arguments.one_file else APPENDS
+    # As a worker does: this process runs the jobs.
+    gc.freeze()
     figures = asyncio.run(
         measure_bench(counts, arguments.rounds, appends, with_files=not arguments.no_files)
     )

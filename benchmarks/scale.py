@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import math
 import os
@@ -56,6 +57,8 @@ def main() -> None:
         options.add_argument(name, type=type_, default=default, help=text)
     options.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = options.parse_args()
+    # As a worker does: this process runs the jobs.
+    gc.freeze()
     figures = asyncio.run(measure_scale(arguments))
     print_scale_table(figures)
     if arguments.json:
