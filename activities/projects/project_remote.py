@@ -3,6 +3,7 @@
 Its area in the remote is `projects/<project>/`, with these refs:
 
     heads/<branch>    as in the repository
+    carried/<branch>  instead of it where the history was fetched in part: a commit that carries it
     owner/<run id>    first run of the project's workflow
     begin/<commit>    a commit with the files that record what was fetched into the repository
 """
@@ -21,6 +22,7 @@ from activities.checkpoints.checkpoint_remote import (
 )
 from activities.checkpoints.errors import RemoteUnfit
 from activities.checkpoints.owner import OwnerMark, read_owner, record_owner
+from activities.projects.partial_history import SHALLOW, carry_branch, restore_branch
 from activities.projects.project_repository import (
     MAIN,
     PINNED,
@@ -33,8 +35,6 @@ from protocol.git_address import git_address_without_user
 from protocol.handoffs import ProjectLink
 from protocol.short_text import as_sentence
 
-SHALLOW = "shallow"
-"""File that git writes in a repository with a part of the history."""
 _BEGIN = "begin/"
 
 
@@ -84,6 +84,10 @@ def open_remote_project(root: Root, project: str, remote: str, *commits: str) ->
         kind, _, rest = name.partition("/")
         if kind == "heads":
             repository.set_branch(rest, commit)
+        elif kind == "carried":
+            tip = restore_branch(repository, rest, commit)
+            # Opened anew, it knows which parents are missing.
+            ProjectRepository(path).set_branch(rest, tip)
         elif kind == "owner" and read_owner(path) is None:
             record_owner(path, OwnerMark(chain=rest, job=project))
         elif kind == "begin":
@@ -109,7 +113,7 @@ def push_project(repository: ProjectRepository, project: str, remote: str) -> No
     """
     if not remote:
         return
-    moved = {f"heads/{name}": commit for name, commit in repository.moved_branches.items()}
+    moved = dict(_branch_ref(repository, *each) for each in repository.moved_branches.items())
     if not moved:
         return
     new: dict[str, str] = {}
@@ -128,13 +132,11 @@ def push_project(repository: ProjectRepository, project: str, remote: str) -> No
 def push_start_to_project_remote(repository: ProjectRepository, job: str, remote: str) -> None:
     """Push what a job began from, so that another host has the same commits.
 
-    Git servers refuse a history that was fetched in part; such a one is fetched again.
-
     Raises:
         ApplicationError: The remote cannot be used.
     """
     origin = repository.origin
-    if origin is not None and not (repository.path / SHALLOW).exists():
+    if origin is not None:
         repository.moved_branches[MAIN] = origin.commit
         push_project(repository, job, remote)
 
@@ -156,7 +158,17 @@ def _commit_remote_project_files(repository: ProjectRepository) -> str:
     names = [name for name in (PINNED, SHALLOW) if (repository.path / name).exists()]
     files = {name: (repository.path / name).read_bytes() for name in names}
     tree = repository.with_files(str(repository.git.TreeBuilder().write()), files)
-    return repository.commit(tree, [origin.commit], "What the project began from", 0)
+    # A server refuses a commit on top of a history that it has only in part.
+    parents = [] if SHALLOW in files else [origin.commit]
+    return repository.commit(tree, parents, "What the project began from", 0)
+
+
+def _branch_ref(repository: ProjectRepository, name: str, commit: str) -> tuple[str, str]:
+    """Return the ref and the commit that have a branch in the remote."""
+    origin = repository.origin
+    if origin and (carrier := carry_branch(repository, name, commit, origin.commit)):
+        return f"carried/{name}", carrier
+    return f"heads/{name}", commit
 
 
 def _restore_remote_project_files(repository: ProjectRepository, commit: str) -> None:

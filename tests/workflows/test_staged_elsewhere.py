@@ -60,7 +60,7 @@ def working() -> Short:
     return Short({"Hand": [hand_over({})], "Work": lambda view: [("write_file", edit), tea, DONE]})
 
 
-@pytest.fixture(params=["folder", "url"])
+@pytest.fixture(params=["folder", "url", "depth"])
 def repository(
     request: pytest.FixtureRequest,
     tree: WorkTree,
@@ -71,6 +71,10 @@ def repository(
     """The start's address, or a folder as `starter.py` stages it on a host that is then lost."""
     if request.param == "url":
         return {"url": tree.url}
+    if request.param == "depth":
+        for number in range(3):
+            tree.commit(f"Step {number}", {"cups.txt": f"{number}\n"})
+        return {"url": tree.url, "depth": 2}
     root = Root.open(tmp_path / "starting", create=True)
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
     config = load_agent("generalist", {"workspace.remote": remote})
@@ -92,7 +96,8 @@ async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     pygit2.init_repository(str(target), bare=True).free()
     publish = {"remote": f"file://{target}", "branch": "green"}
     start = job(repository=repository, set={"workspace.remote": remote})
-    if "url" in repository:
+    if "url" in repository and "depth" not in repository:
+        # No server takes a history that it has in part.
         start["publish"] = publish
     queue, model = f"staged-{tmp_path.name}", Stops(working(), "Work")
     async with serving(await another(temporal), root, model, queue=queue) as jobs:
@@ -109,7 +114,8 @@ async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     tip = product.get_commit(result["branch"]["commit"])
     assert [str(parent) for parent in tip.parent_ids] == [head]
     assert product.read_file(str(tip.id), "tea.py") == MENDED.encode()
-    if "folder" in repository:
+    assert product.git.is_shallow == ("depth" in repository)
+    if "publish" not in start:
         assert snapshot.files.read("output/branch.bundle")
         assert b"green tea" in snapshot.files.read("output/changes.patch")
     else:
