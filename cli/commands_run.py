@@ -178,7 +178,7 @@ async def _start_workflow(
             print_result(job_id)
             print_result(link or "no Web UI answers; TEMPORAL_UI_ADDRESS says where one is")
         return OK
-    err_console().print(f"{job_id}  {link or ''}", markup=False)
+    err_console().print(f"{job_id}  {link}" if link else job_id, markup=False)
     return _print_outcome(await follow_on_console(err_console(), client, job_id), json=json)
 
 

@@ -58,7 +58,7 @@ def remove(schedule: ScheduleId, json: Json = False) -> int:
 
 
 def _change_schedule(action: scheduling.Change, schedule: str, state: str, *, json: bool) -> int:
-    run_async(scheduling.change_recurring_schedule(schedule, action))
+    state = run_async(scheduling.change_recurring_schedule(schedule, action)) or state
     print_json({"schedule": schedule, "state": state}) if json else print_result(
         f"{schedule}: {state}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,6 +27,8 @@ _COLOURS = {
     "terminated": "red",
 }
 PAUSING = "the job pauses once the calls of its last reply are carried out"
+MOST_RESULT = 1000
+"""Characters of a typed result that are shown."""
 Status = dict[str, Any]
 _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
@@ -226,6 +229,8 @@ def job_outcome_lines(status: Status) -> list[str]:
         lines[0] += f": {status['error']}"
     if result.get("summary"):
         lines.append(str(result["summary"]))
+    if result.get("result"):
+        lines.append(typed_result_line(result["result"]))
     if result.get("confidence") is not None:
         lines.append(f"confidence {result['confidence']}")
     for name in ("deliverables", "unresolved", "dropped"):
@@ -244,6 +249,14 @@ def job_outcome_lines(status: Status) -> list[str]:
     rewinds = result.get("rewinds") or status.get("rewinds") or 0
     lines.append(f"{phases} phases · {rewinds} rewinds · {spent}")
     return lines
+
+
+def typed_result_line(typed: dict[str, Any]) -> str:
+    """Render `result output/result.json: {"grams": 3}`, or its size if it is long."""
+    content = json.dumps(typed.get("content"), ensure_ascii=False)
+    if typed.get("content") is None or len(content) > MOST_RESULT:
+        content = f"{typed['bytes']:,} bytes"
+    return f"result {typed['path']}: {content}"
 
 
 def job_branch_lines(branch: dict[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.forgotten_jobs import expired_job_notice, forgotten_notice
 from cli.output import UserError
+from cli.schedule_lookup import find_schedule_notice
 from engine.converter import encrypted_payload_reason
 from engine.errors import TOO_EARLY
 from protocol.payloads import EncryptedPayloadError, check_payload_is_decrypted
@@ -109,9 +110,9 @@ async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDes
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
             unknown = f"there is no job {job_id!r}; `starter.py list` shows them"
-            raise UserError(
-                forgotten_notice(job_id) or expired_job_notice(job_id) or unknown
-            ) from None
+            notice = forgotten_notice(job_id) or expired_job_notice(job_id)
+            notice = notice or await find_schedule_notice(client, job_id, (JOB, PROJECT))
+            raise UserError(notice or unknown) from None
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
             raise UserError(f"{job_id!r} cannot be the id of a job: {error.message}") from None
         raise

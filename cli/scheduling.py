@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -9,9 +10,10 @@ from typing import Any, Literal
 from temporalio.client import (
     Client,
     Schedule,
-    ScheduleActionExecutionStartWorkflow,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
+    ScheduleHandle,
+    ScheduleInfo,
     ScheduleIntervalSpec,
     ScheduleListActionStartWorkflow,
     ScheduleListDescription,
@@ -24,10 +26,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs import JOB, PROJECT
 from cli.output import UserError
+from cli.schedule_lookup import started_jobs, starts_workflow
 from engine.connection import connect_client, task_queue
 
 OFF = "off"
 UNITS = {"m": 60, "h": 3600, "d": 86_400}
+TRIGGER_SECONDS = 5.0
+"""How long to wait for what comes of a trigger."""
 DIGITS = 5
 """Maximum digits of a number: a longer one may exceed what a schedule or timedelta can hold."""
 
@@ -155,11 +160,7 @@ def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringSt
     paused = bool(schedule and schedule.state.paused)
     intervals = schedule.spec.intervals if schedule else []
     due = info.next_action_times if info and not paused else []
-    actions = [
-        result.action.workflow_id
-        for result in (info.recent_actions if info else [])
-        if isinstance(result.action, ScheduleActionExecutionStartWorkflow)
-    ]
+    actions = started_jobs(info.recent_actions if info else [])
     return RecurringStart(
         schedule=entry.id,
         starts=starts,
@@ -179,8 +180,12 @@ def schedule_interval_text(every: timedelta) -> str:
     return f"{seconds}s"
 
 
-async def change_recurring_schedule(name: str, change: Change) -> None:
+async def change_recurring_schedule(name: str, change: Change) -> str:
     """Pause, resume, trigger or delete a schedule of jobs.
+
+    Returns:
+        What came of a trigger: `started NAME-2026-03-01T09:00:00Z`; empty if that is not known yet,
+        and for other changes.
 
     Raises:
         UserError: There is no schedule of this name.
@@ -189,11 +194,8 @@ async def change_recurring_schedule(name: str, change: Change) -> None:
     handle = client.get_schedule_handle(name)
     unknown = UserError(f"there is no schedule {name!r}; `starter.py schedules list` shows them")
     try:
-        action = (await handle.describe()).schedule.action
-        if not isinstance(action, ScheduleActionStartWorkflow) or action.workflow not in (
-            JOB,
-            PROJECT,
-        ):
+        before = await handle.describe()
+        if not starts_workflow(before, (JOB, PROJECT)):
             # Other commands manage the schedules for learning and forgetting.
             raise unknown
         await getattr(handle, change)()
@@ -201,3 +203,19 @@ async def change_recurring_schedule(name: str, change: Change) -> None:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
         raise unknown from None
+    return await _trigger_outcome(handle, before.info) if change == "trigger" else ""
+
+
+async def _trigger_outcome(handle: ScheduleHandle, before: ScheduleInfo) -> str:
+    """Wait until the server has started a job or skipped it; return which, or empty."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + TRIGGER_SECONDS
+    while loop.time() < end:
+        info = (await handle.describe()).info
+        if info.num_actions_skipped_overlap > before.num_actions_skipped_overlap:
+            running = ", ".join(started_jobs(info.running_actions)) or "its last job"
+            return f"skipped, because {running} is still running"
+        if info.num_actions > before.num_actions and (jobs := started_jobs(info.recent_actions)):
+            return f"started {jobs[-1]}"
+        await asyncio.sleep(0.1)
+    return ""

@@ -6,6 +6,7 @@ word its predefined todos differently.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -21,6 +22,7 @@ from rehearsal.procedure_replay import (
 )
 from rehearsal.request_view import RequestView, is_error_result
 from rehearsal.requirement_validation import is_validation_job
+from rehearsal.schema_example import example_value
 from rehearsal.tool_answers import (
     documents_in_tool_answer,
     list_paths_from_tool_answer,
@@ -28,6 +30,9 @@ from rehearsal.tool_answers import (
 )
 
 _OPEN_ITEM = re.compile(r"(?:open:|;) ([SPA]\d+) ")
+_RESULT_FILE = re.compile(r"([^\s`]+\.(?:json|ya?ml))\b")
+RESULT_SCHEMA = "tools/result_schema.json"
+"""Where a job with a typed result finds the schema."""
 MAX_SHOWN = 40
 MAX_PROGRESS = 20
 MAX_LIST = 100
@@ -286,6 +291,10 @@ def rehearse_job_completion(view: RequestView) -> Steps:
         if not is_error_result(result):
             break
         refusals += 1
+        if (file := _RESULT_FILE.search(result)) and RESULT_SCHEMA in result:
+            deliverables = list(dict.fromkeys([*deliverables, file[1]]))
+            yield from _write_typed_result(file[1])
+            continue
         for item in _OPEN_ITEM.findall(result):
             yield from call_procedure_tool(
                 "drop_item", id=item, reason="No step of the plan came to it."
@@ -295,6 +304,17 @@ def rehearse_job_completion(view: RequestView) -> Steps:
         deliverables = [path for path in deliverables if path not in named]
         unresolved = [*unresolved, f"{', '.join(named) or 'completion'}: {result[:300]}"]
     return "The job is complete." if refusals < 3 else "Completion was refused; see the reasons."
+
+
+def _write_typed_result(path: str) -> Steps:
+    """Write a result that fits the job's schema, by the schema alone."""
+    try:
+        schema = json.loads("\n".join((yield from read_file_from_tool_answers(RESULT_SCHEMA))))
+    except ValueError:
+        return f"{RESULT_SCHEMA} could not be read."
+    content = json.dumps(example_value(schema), ensure_ascii=False, indent=2) + "\n"
+    yield from call_tool_with_retry("write_file", path=path, content=content)
+    return f"Wrote {path}."
 
 
 def _shorten_workspace_page(view: RequestView) -> Steps:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from cli import job_rendering
@@ -123,6 +124,16 @@ def test_an_empty_status_is_shown_too():
         job_rendering.job_outcome_lines({"job_id": "x", "status": "failed", "error": "why"})[0]
         == "x failed: why"
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [({"grams": 3}, '{"grams": 3}'), (None, "30 bytes"), ("tea" * 1000, "30 bytes")],
+)
+def test_typed_result_is_shown_unless_it_is_long(content: Any, shown: str) -> None:
+    typed = {"path": "output/result.json", "bytes": 30, "content": content}
+    status = {"job_id": "x", "status": "completed", "result": {"summary": "Done.", "result": typed}}
+    assert f"result output/result.json: {shown}" in job_rendering.job_outcome_lines(status)
 
 
 def test_elapsed_never_goes_below_zero():

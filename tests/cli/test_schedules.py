@@ -49,12 +49,20 @@ def test_it_is_listed_paused_resumed_and_removed(starter: Starter, scheduled: st
 def test_each_run_is_a_job_of_its_own_and_none_overtakes_another(
     starter: Starter, engine: Engine, scheduled: str
 ) -> None:
-    assert starter("schedules", "trigger", scheduled).code == 0
+    none_yet = starter("show", scheduled)
+    assert (none_yet.code, none_yet.out) == (2, "")
+    assert f"{scheduled} is a schedule" in none_yet.err
+    assert none_yet.err.endswith("it has started no job yet\n")
+    triggered = starter("schedules", "trigger", scheduled)
+    assert triggered.code == 0
     first = next(job for _ in tries() if (job := listed(starter, scheduled)["last"]))
     assert first.startswith(f"{scheduled}-20")
+    assert triggered.out == f"{scheduled}: started {first}\n"
+    assert starter("cancel", scheduled).err.endswith(f"its newest job is {first}\n")
     assert next(s for _ in tries() if (s := engine.status(first)))
     # The job is running, so the next one is skipped.
-    assert starter("schedules", "trigger", scheduled).code == 0
+    skipped = starter("schedules", "trigger", scheduled)
+    assert skipped.out == f"{scheduled}: skipped, because {first} is still running\n"
     handle = engine.client.get_schedule_handle(scheduled)
     assert any(engine.do(handle.describe()).info.num_actions_skipped_overlap for _ in tries())
     assert listed(starter, scheduled)["last"] == first
