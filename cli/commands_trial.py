@@ -19,6 +19,7 @@ from cli.output import (
     FAILED,
     OK,
     UserError,
+    err_console,
     print_json,
     print_note,
     print_result,
@@ -26,6 +27,7 @@ from cli.output import (
 )
 from cli.trial_rendering import trial_ending_line, trial_table_lines
 from cli.trial_summary import fill_trial_usages
+from cli.watch import follow_on_console
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
@@ -112,6 +114,7 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
         await start_workflow(client, trial_id, data, TRIAL)
     print_note(f"trial    {trial_id}; `starter.py trial FILE --id {trial_id} --attach` waits again")
     handle = client.get_workflow_handle(trial_id)
+    await follow_on_console(err_console(), client, trial_id)
     try:
         await handle.result()
     except WorkflowFailureError as failure:

@@ -148,7 +148,7 @@ def status_line(status: Status, waiting: dict[str, str] | None) -> str:
     parts = [
         str(status.get("status", "running")) if not waiting else waiting_line(waiting),
         phase_line(status),
-        f"{done}/{total}" if total else "",
+        f"{done}/{total}" if total and not status.get("trial") else "",
         "" if status.get("trial") else current,
     ]
     return escape_controls(" · ".join(part for part in parts if part))

@@ -150,13 +150,17 @@ def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
     others = {status: count for status, count in summary.by_status.items() if status != "completed"}
     if others:
         lines[0] += f"; {render_trial_run_counts(others)}"
+    lines += [
+        f"  failed {_run_count(count)}: {reason or 'no reason is known'}"
+        for reason, count in summary.failures.items()
+    ]
     if summary.waited:
         reasons = ", ".join(f"{why} {count}" for why, count in summary.waited.items())
         lines.append(f"  waiting for a person when ended: {reasons}")
     if summary.calls and summary.tokens and summary.cost and summary.refusals and summary.rewinds:
         lines.append(
             f"  of completed runs: calls {trial_spread_text(summary.calls)}, "
-            f"tokens {trial_spread_text(summary.tokens)}, "
+            f"tokens {trial_spread_text(summary.tokens, ',.0f')}, "
             f"refused calls {trial_spread_text(summary.refusals)}, "
             f"rewinds {trial_spread_text(summary.rewinds)}, "
             f"cost {trial_spread_text(summary.cost, '.4f')}"
@@ -168,6 +172,11 @@ def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
             f"tokens {trial_tokens(summary.used):,}, cost {summary.used.cost:.4f}"
         )
     return lines
+
+
+def _run_count(count: int) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count} run" + ("" if count == 1 else "s")
 
 
 def trial_spread_text(spread: TrialSpread, form: str = ",.10g") -> str:

@@ -16,10 +16,12 @@ from cli.jobs import TRIAL, JobView
 from cli.trial_statistics import Share, compare_completion_shares, wilson_interval
 from protocol.job_state import Data
 from protocol.requests import Usage
+from protocol.short_text import one_line
 from protocol.trial import TrialRun
 
 OVER = ("completed", "failed", "late")
 """A cancelled run shows nothing about its configuration."""
+MOST_REASON = 300
 MOST_QUERIES = 8
 """Queries at the same time."""
 
@@ -48,6 +50,8 @@ class TrialConfigurationSummary(Data):
     by_status: dict[str, int]
     waited: dict[str, int] = Field(default_factory=dict)
     """Runs that were ended while they waited for a person, by reason of the wait."""
+    failures: dict[str, int] = Field(default_factory=dict)
+    """Runs that failed, by reason."""
     completed: int
     ended: int
     """Runs that count: completed, failed and late ones."""
@@ -104,6 +108,9 @@ def _summarise_trial_configuration(name: str, members: list[TrialRun]) -> TrialC
         by_status=dict(Counter(run.status for run in members)),
         waited=dict(
             Counter(run.waiting for run in members if run.waiting and run.status != "running")
+        ),
+        failures=dict(
+            Counter(one_line(run.reason, MOST_REASON) for run in ended if run.status == "failed")
         ),
         completed=len(completed),
         ended=len(ended),

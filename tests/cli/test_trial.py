@@ -74,6 +74,28 @@ def test_table_has_shares_figures_and_the_comparison() -> None:
     assert "so few runs cannot show any difference" in lines[3]
 
 
+def test_table_names_why_runs_failed_and_counts_tokens_whole() -> None:
+    base = {"job": "j", "configuration": "now"}
+    reasons = ["no such job", "no such job", ""]
+    runs = [TrialRun(**base, status="failed", reason=reason) for reason in reasons]
+    usages = [Usage(prompt_tokens=tokens) for tokens in (1000, 1001)]
+    runs += [TrialRun(**base, status="completed", usage=usage) for usage in usages]
+    lines = trial_table_lines(runs)
+    assert lines[1:3] == ["  failed 2 runs: no such job", "  failed 1 run: no reason is known"]
+    assert "tokens 1,000 (1,000 to 1,001)" in lines[3]
+
+
+def test_progress_counts_runs_that_are_paused_or_wait_for_a_share() -> None:
+    status = trial_status()
+    status["runs"][1]["waiting"] = "paused"
+    status["runs"][2] |= {"status": "running", "needs": {"tokens": 4000}}
+    lines = job_rendering.render_job_sheet(status, None)
+    line = "4 of 6 runs ended, 2 running (1 paused, 1 waiting for a share of the limits)"
+    assert line in lines
+    assert "  ▶ tea-now-02: running · paused" in lines
+    assert "  ▶ tea-now-03: running · waits for a share of the limits" in lines
+
+
 def trial_status() -> dict[str, Any]:
     """A trial of two configurations with three runs each, half way."""
     words = {
@@ -114,7 +136,7 @@ def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> No
 
 def test_line_of_a_watched_trial_has_its_progress() -> None:
     assert job_rendering.status_line(trial_status(), None) == (
-        "running · 4 of 6 runs ended, 1 running, 1 to begin · 4/6"
+        "running · 4 of 6 runs ended, 1 running, 1 to begin"
     )
     assert job_rendering.job_todo_progress(trial_status()) == (4, 6)
 
