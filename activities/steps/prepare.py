@@ -330,7 +330,8 @@ class PrepareActivity:
         owned = self._claim_checkpoints(request, config)
         if (brought := origin.snapshot.repository) is not None:
             owner = request.project.id if request.project else activity_job_id()
-            self._share_repository(brought, owner, owned, config.workspace.remote or "")
+            remote = config.workspace.remote or ""
+            notices += self._share_repository(brought, owner, owned, remote)
         snapshot = copy_fork_origin(origin, fork, owned)
         if snapshot.repository:
             publish = _prepare_fork_publish(request, snapshot.repository)
@@ -370,11 +371,18 @@ class PrepareActivity:
 
     def _share_repository(
         self, link: RepositoryLink, owner: str, owned: Checkpoints, remote: str
-    ) -> None:
-        """Give a fork the first job's repository, which a remote may have to bring here."""
-        if remote and owner != link.owner:
+    ) -> list[str]:
+        """Give a fork the first job's repository, which a remote may have to bring here.
+
+        Returns messages for people.
+        """
+        is_own = owner != link.owner
+        if remote and is_own:
             open_remote_project(self._root, link.owner, remote, link.commit)
         share_repository_with_fork(self._root, link, owner, owned)
+        if is_own and project_repository_path(self._root, owner).exists():
+            return [f"repository: {note}" for note in self._push_start(owner, remote)]
+        return []
 
     def _job_instructions(self, request: PrepareRequest) -> str:
         """Return the job's instructions; for a project's job, the rendered handoff."""

@@ -123,6 +123,33 @@ async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
         assert str(published.target) == str(tip.id)
 
 
+async def test_a_fork_ends_in_a_branch_on_a_host_that_never_had_its_repository(
+    temporal: Client,
+    root: Root,
+    tree: WorkTree,
+    tmp_path: Path,
+    remote: str,
+    repository: dict[str, Any],
+) -> None:
+    head, other = tree.head, Root.open(tmp_path / "other", create=True)
+    settings = {"workspace.remote": remote, "todos.fork": ["Rethink the plan", "Hand over"]}
+    queue, model = f"staged-fork-{tmp_path.name}", Stops(working(), "Rethink")
+    async with serving(await another(temporal), root, model, queue=queue) as jobs:
+        first = await jobs.start(job(repository=repository, set=settings))
+        await jobs.result(first, SECONDS)
+        start = {"fork": {"job": first.id, "phase": 2}, "instructions": "Only green tea."}
+        fork = await jobs.start({**start, "set": {"workspace.remote": remote}})
+        await asyncio.wait_for(model.is_reached.wait(), SECONDS)
+    shutil.rmtree(root.path)
+    shutil.rmtree(tree.path)
+    async with serving(await another(temporal), other, working(), queue=queue) as jobs:
+        result = await jobs.result(fork, SECONDS)
+    assert result["status"] == "completed", result
+    assert result["branch"]["base"] == head
+    product = ProjectRepository(project_repository_path(other, fork.id))
+    assert product.read_file(result["branch"]["commit"], "tea.py") == MENDED.encode()
+
+
 async def test_a_project_ends_on_a_host_that_never_had_its_repository(
     temporal: Client,
     root: Root,
