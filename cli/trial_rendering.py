@@ -143,10 +143,9 @@ def trial_table_lines(runs: list[TrialRun]) -> list[str]:
 
 
 def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
-    lines = [
-        f"{summary.name}: completed {summary.share} "
-        f"(95 % interval {summary.low:.0%} to {summary.high:.0%})"
-    ]
+    interval = f" (95 % interval {summary.low:.0%} to {summary.high:.0%})"
+    known = f"completed {summary.share}{interval}" if summary.ended else "no run that counts"
+    lines = [f"{summary.name}: {known}"]
     others = {status: count for status, count in summary.by_status.items() if status != "completed"}
     if others:
         lines[0] += f"; {render_trial_run_counts(others)}"

@@ -71,7 +71,7 @@ class Trial:
         """Jobs to be ended because of a limit, with the limit."""
         self._lost: set[str] = set()
         """Ended jobs that cannot say what they used."""
-        self._has_news = False
+        self._has_news = True
         """Whether shares may have to be handed out again."""
         self._cancellation = CANCELLED
         """Who cancelled the trial, and why."""
@@ -169,7 +169,7 @@ class Trial:
         elif not waiting:
             self._refuse("resume", "neither the trial nor a run of it waits for that")
             return
-        self._pause = None
+        self._pause, self._has_news = None, True
         self._clock.resume()
         self._show_progress()
         await self._signal_runs("resume", signal, waiting)

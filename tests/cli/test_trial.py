@@ -132,6 +132,13 @@ def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> No
     )
     assert "  ☑ now: 1 completed, 1 cut by a limit, 1 not begun" in lines
     assert "  waiting for a person when ended: budget 1" in lines
+    assert (
+        "few: completed 0 of 2 (95 % interval 0% to 66%); 1 failed, 1 out of time, 1 cancelled"
+        in lines
+    )
+    status["runs"] = status["runs"][1:3]
+    lines = job_rendering.render_job_sheet(status, None)
+    assert "now: no run that counts; 1 cut by a limit, 1 not begun" in lines
 
 
 def test_line_of_a_watched_trial_has_its_progress() -> None:

@@ -69,6 +69,17 @@ async def test_trial_with_room_for_all_runs_completes_them(temporal: Client, roo
     assert (result["reached"], model.calls - before) == ("", 8 * each)
 
 
+async def test_limit_below_what_any_run_needs_ends_the_trial(temporal: Client, root: Root) -> None:
+    model = CountingModel()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(limited_trial(1, 2, tokens=500), kind="Trial")
+        result = await jobs.result(handle)
+    reached = "the trial's limit of 500 tokens was reached"
+    assert [run["status"] for run in result["runs"]] == ["unstarted", "unstarted"]
+    assert {run["reason"] for run in result["runs"]} == {result["reached"]} == {reached}
+    assert model.calls == 0
+
+
 async def test_raised_limit_lets_runs_go_on_that_wait_for_a_share(
     temporal: Client, root: Root
 ) -> None:
