@@ -9,11 +9,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from activities.checkpoints import Root
 from rehearsal import Answer, Request
 from rehearsal.server import ModelServer
 from tests.crash.model import LEDGER, Ledger
 from tests.crash.processes import Nursery, TemporalServer
+from tests.soak import soak
 
 QUEUE = "killed-trial"
 RUNS = 2
@@ -88,6 +91,37 @@ async def test_trial_goes_on_after_its_worker_was_killed(
     repeated = model.requests.total() - RUNS * len(model.requests)
     assert repeated <= kills * PARALLEL
     assert sum(run["usage"]["model_calls"] for run in runs) == RUNS * len(model.requests)
+
+
+@pytest.mark.skipif(not soak(0, 1), reason="with many repetitions: LONGHAUL_SOAK=1")
+async def test_limit_of_a_trial_is_kept_although_its_worker_was_killed(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer
+) -> None:
+    root, queue, limit = Root.open(tmp_path / "root", create=True), "limited-trial", 40
+    model, kills = CountingModel(), 0
+    start = {**trial_start(), "limits": {"model_calls": limit}}
+    with ModelServer(model, delay=DELAY) as server:
+        client = await temporal.client()
+        worker = workers.worker(temporal.address, root.path, queue, server.base_url)
+        handle = await client.start_workflow(
+            "Trial", start, id=queue, task_queue=queue, result_type=dict
+        )
+        for calls in (4, 18, 30):
+            await until_called(model, calls)
+            worker.kill()
+            await asyncio.to_thread(worker.until_gone)
+            kills += 1
+            worker = workers.worker(temporal.address, root.path, queue, server.base_url)
+        result = await asyncio.wait_for(handle.result(), PATIENCE)
+        begun = [run["job"] for run in result["runs"] if run["status"] != "unstarted"]
+        used = [
+            (await client.get_workflow_handle(job).query("status"))["usage"]["model_calls"]
+            for job in begun
+        ]
+        worker.kill()
+    assert {"completed", "cut"} <= {run["status"] for run in result["runs"]}
+    assert limit - 1 <= sum(used) <= limit
+    assert model.requests.total() <= limit + kills * PARALLEL
 
 
 async def until_called(model: CountingModel, calls: int) -> None:
