@@ -107,7 +107,11 @@ def _summarise_trial_configuration(name: str, members: list[TrialRun]) -> TrialC
         runs=len(members),
         by_status=dict(Counter(run.status for run in members)),
         waited=dict(
-            Counter(run.waiting for run in members if run.waiting and run.status != "running")
+            Counter(
+                run.waiting
+                for run in members
+                if run.waiting not in ("", "paused") and run.status != "running"
+            )
         ),
         failures=dict(
             Counter(one_line(run.reason, MOST_REASON) for run in ended if run.status == "failed")

@@ -202,7 +202,7 @@ class Trial:
             start=self._start.bounded,
             reached=self._reached,
             cancellation=self._cancellation if self._stopped else "",
-            waiting=None if self._is_over else self._pause,
+            waiting=None if self._is_over or self._stopped else self._pause,
             notices=self._notices,
             runs=self._runs,
         ).model_dump(mode="json")
