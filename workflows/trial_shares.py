@@ -41,7 +41,7 @@ def even_part(limits: TrialLimits, runs: list[TrialRun], key: str) -> float:
     """Return each open run's part of what the ended runs have left, at least what a job needs."""
     ended = sum(charged_amount(run, key) for run in runs if run.status not in OPEN)
     count = sum(run.status in OPEN for run in runs)
-    return max(_whole(key, (getattr(limits, key) - ended) / count), float(LEAST[key]))
+    return max(_round_share(key, (getattr(limits, key) - ended) / count), float(LEAST[key]))
 
 
 def first_share(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, float] | None:
@@ -78,7 +78,7 @@ def larger_share(
         if needed > (most if is_oldest else min(most, part)):
             return None
         if is_oldest:
-            part = _whole(key, most if alone else max((needed + most) / 2, needed))
+            part = _round_share(key, most if alone else max((needed + most) / 2, needed))
         share[key] = min(part, most)
     return share
 
@@ -98,7 +98,7 @@ def lowered_shares(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, dict[
                 share.pop(key, None)
             elif free < 0 or key not in run.share:
                 reserved = sum(other.share.get(key, 0) for other in running)
-                part = max(_whole(key, (free + reserved) / len(running)), float(LEAST[key]))
+                part = max(_round_share(key, (free + reserved) / len(running)), float(LEAST[key]))
                 share[key] = min(share.get(key, part), part)
             if share != run.share:
                 shares[run.job] = share
@@ -126,6 +126,6 @@ def known_usage(runs: list[TrialRun]) -> Usage:
     return total
 
 
-def _whole(key: str, amount: float) -> float:
-    """Return an amount as a limit can have it: whole but for money."""
+def _round_share(key: str, amount: float) -> float:
+    """Return an amount as a limit can have it: a whole number, but for money."""
     return round(amount, 9) if key == "cost" else float(int(amount))

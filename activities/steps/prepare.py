@@ -330,8 +330,7 @@ class PrepareActivity:
         owned = self._claim_checkpoints(request, config)
         if (brought := origin.snapshot.repository) is not None:
             owner = request.project.id if request.project else activity_job_id()
-            remote = config.workspace.remote or ""
-            notices += self._share_repository(brought, owner, owned, remote)
+            notices += self._share_repository(brought, owner, owned, config.workspace.remote or "")
         snapshot = copy_fork_origin(origin, fork, owned)
         if snapshot.repository:
             publish = _prepare_fork_publish(request, snapshot.repository)
@@ -343,8 +342,7 @@ class PrepareActivity:
         with _report_prepare_problems(config):
             instructions = self._job_instructions(request)
             if snapshot.link and not request.project:
-                # A person forked a project's job: no project waits for it or judges it by that
-                # handoff.
+                # A person forked a project's job: no project waits for it or judges its handoff.
                 alone = OF_ITS_OWN.format(project=snapshot.link.id)
                 instructions, snapshot.link = f"{alone}\n\n{instructions}", None
                 notices = [*notices, alone]
