@@ -123,8 +123,9 @@ def _stage_folder_work_tree(
         objects = run_git(None, *place, "objects").rstrip("\n")
         own_index = Path(run_git(None, *place, "index").rstrip("\n"))
         if own_index.exists():
-            # The index lets git skip unchanged files.
-            shutil.copyfile(own_index, index)
+            # The index lets git skip unchanged files. With its time git knows which files may have
+            # changed in the same moment.
+            shutil.copy2(own_index, index)
         listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
         _check_staged_folder_size(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
         ask("-c", "advice.addEmbeddedRepo=false", "add", "--all")

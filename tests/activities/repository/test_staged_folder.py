@@ -66,6 +66,21 @@ def test_uncommitted_changes_are_a_commit_upon_it(root: Root, tmp_path: Path) ->
     assert repository.changed_paths(tree.head, commit) == ["new.py", "tea.py"]
 
 
+def test_an_edit_in_the_moment_of_the_commit_comes_along(root: Root, tmp_path: Path) -> None:
+    tree = WorkTree.create(tmp_path / "tea")
+    # Else the file's time of change would show the edit, unless both came within a second.
+    tree.git("config", "core.trustctime", "false")
+    moment = 1_700_000_000
+    tree.write({"tea.py": "x = 1\n"})
+    os.utime(tree.path / "tea.py", (moment, moment))
+    tree.git("commit", "-q", "-a", "-m", "Two")
+    tree.write({"tea.py": "x = 2\n"})
+    for name in ("tea.py", ".git/index"):
+        os.utime(tree.path / name, (moment, moment))
+    repository, commit = bring_folder(root, tree.path)
+    assert repository.changed_paths(tree.head, commit) == ["tea.py"]
+
+
 def test_an_ignored_file_that_is_tracked_comes_along(root: Root, tmp_path: Path) -> None:
     tree = WorkTree.create(tmp_path / "tea", _gitignore="*.log\nout/\n")
     tree.write({"kept.log": "x", "out/kept": "x", "out/left": "x"})
