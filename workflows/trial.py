@@ -354,7 +354,7 @@ class Trial:
                     waiting = reply.waiting.get(run.job, "")
                     if run.waiting != waiting:
                         run.waiting, self._waits[run.job] = waiting, self._clock.seconds
-                    run.needs = unmet_needs(run, reply.needs.get(run.job, {}))
+                    run.needs = trial_shares.unmet_needs(run, reply.needs.get(run.job, {}))
                 elif run.usage is None:
                     run.usage = reply.usages.get(run.job)
             self._has_news = True
@@ -445,11 +445,6 @@ class Trial:
     async def _signal_runs(self, signal: str, payload: dict[str, Any], jobs: list[str]) -> None:
         for job in jobs:
             await signal_trial_job(job, signal, payload)
-
-
-def unmet_needs(run: TrialRun, needs: dict[str, float]) -> dict[str, float]:
-    """Return the needs of a run that its share does not cover: it may have grown meanwhile."""
-    return {key: needed for key, needed in needs.items() if needed > run.share.get(key, needed)}
 
 
 async def _await_trial_news(request: WatchTrialRequest) -> WatchTrialReply:

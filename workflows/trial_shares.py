@@ -44,6 +44,11 @@ def even_part(limits: TrialLimits, runs: list[TrialRun], key: str) -> float:
     return max(_round_share(key, (getattr(limits, key) - ended) / count), float(LEAST[key]))
 
 
+def unmet_needs(run: TrialRun, needs: dict[str, float]) -> dict[str, float]:
+    """Return the needs of a run that its share does not cover: it may have grown meanwhile."""
+    return {key: needed for key, needed in needs.items() if needed > run.share.get(key, needed)}
+
+
 def first_share(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, float] | None:
     """Return the share of a run that is to start; None while too little is free for it."""
     share = {}

@@ -95,7 +95,7 @@ def branch_changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink)
     """Return whether the repository's files equal those at the start, so that there is no branch.
 
     Raises:
-        CheckpointMissing, ConfigError, ApplicationError: As `open_repository`.
+        CheckpointMissing, ConfigError, ApplicationError: As `open_branch_repository`.
     """
     repository = open_branch_repository(root, snapshot, link)
     return job_branch_tree(repository, snapshot, link) == repository.tree_id(link.commit)
