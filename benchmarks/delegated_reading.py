@@ -18,7 +18,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens
 from benchmarks.drift import serve_drifting_model
-from cli.document_staging import stage_documents
+from cli.start.document_staging import stage_documents
 from engine.development import development_server
 from rehearsal.wire import Arguments, Reply, Request
 

@@ -15,18 +15,18 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from cli import (
-    commands_config,
-    commands_forget,
-    commands_init,
-    commands_inspect,
-    commands_learn,
-    commands_report,
-    commands_requirements,
-    commands_run,
-    commands_schedules,
-    commands_steer,
-    commands_trial,
+from cli.commands import (
+    config_commands,
+    files_command,
+    forget_command,
+    guards_command,
+    init_command,
+    report_command,
+    requirements_command,
+    schedules_commands,
+    signal_commands,
+    start_commands,
+    trial_command,
 )
 from cli.output import (
     FAILED,
@@ -70,17 +70,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for add_commands in (
-    commands_run.add_run_commands,
-    commands_schedules.add_schedules_commands,
-    commands_steer.add_steer_commands,
-    commands_trial.add_trial_command,
-    commands_inspect.add_inspect_commands,
-    commands_report.add_report_command,
-    commands_learn.add_learn_commands,
-    commands_requirements.add_requirements_command,
-    commands_config.add_config_commands,
-    commands_init.add_init_command,
-    commands_forget.add_forget_command,
+    start_commands.add_run_commands,
+    schedules_commands.add_schedules_commands,
+    signal_commands.add_steer_commands,
+    trial_command.add_trial_command,
+    files_command.add_inspect_commands,
+    report_command.add_report_command,
+    guards_command.add_learn_commands,
+    requirements_command.add_requirements_command,
+    config_commands.add_config_commands,
+    init_command.add_init_command,
+    forget_command.add_forget_command,
 ):
     add_commands(app)
 

@@ -11,10 +11,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cli import job_rendering
-from cli.job_input import job_input, new_job_id, start_workflow
+from cli.jobs import job_rendering
+from cli.jobs.watch import follow_on_console
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
-from cli.watch import follow_on_console
+from cli.start.job_input import job_input, new_job_id, start_workflow
 from engine import logs
 from engine.connection import describe_model_connection
 from engine.development import DevelopmentServer, development_server

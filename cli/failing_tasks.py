@@ -7,8 +7,8 @@ import asyncio
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from cli.events import newest_events
-from cli.jobs import JOB, PROJECT, job_failure_message
+from cli.jobs.job_view import JOB, PROJECT, job_failure_message
+from cli.jobs.recent_events import newest_events
 from protocol.short_text import one_line
 
 MOST_JOBS = 500

@@ -13,7 +13,7 @@ from activities.starting.agent_resolution import KINDS
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
-from cli.config_checks import resolve_agent_for_check
+from cli.checks.config_checks import resolve_agent_for_check
 from config.agent_files import agent_file, agent_guard_files
 from config.schema.agent import AgentConfig
 from config.schema.guards import Guard, HookEvent

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from cli.report.data import Bar, Habit, PhaseLine, Repeats, Wait
-from cli.trial_summary import TrialConfigurationSummary
+from cli.report.report_content import Bar, Habit, PhaseLine, Repeats, Wait
+from cli.trials.trial_summary import TrialConfigurationSummary
 
 WIDTH = 960
 LEFT, RIGHT, TOP = 64, 8, 8

@@ -13,9 +13,9 @@ from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.steps.gate_facts import is_explained
 from activities.tools.shell_command import LOG
-from cli.checkpoint_reader import read_checkpoint_steps
-from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
+from cli.job_files.checkpoint_reader import read_checkpoint_steps
 from cli.report.failing_commands import failing_commands
+from cli.report.report_content import MOST_LISTED, MOST_PHASES, Deliverable
 from config.schema.agent_sections import Verifier
 from config.yaml_files import YAML
 from protocol.endings import JobResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cli.report.checkpoint_facts import CheckpointFacts
-from cli.report.data import Proof
+from cli.report.report_content import Proof
 from cli.report.sanitize import sanitize_line
 from cli.report.tally import Passed, Tally
 from protocol.job_state import Phase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.report.data import Pattern, PhaseLine, RefusalLine
+from cli.report.report_content import Pattern, PhaseLine, RefusalLine
 from protocol.short_text import one_line
 
 OFTEN = 3

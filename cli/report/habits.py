@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.learning.trace_patterns import Pattern, extract_patterns
-from cli.report.data import MOST_COMPARED, MOST_HABITS, Habit, Repeats
+from cli.report.report_content import MOST_COMPARED, MOST_HABITS, Habit, Repeats
 from cli.report.sanitize import sanitize_line
 from config.learned_guards import LearnedRevision
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from cli.jobs import JobView
+from cli.jobs.job_view import JobView
 from cli.report import failure_patterns
 from cli.report.checkpoint_facts import (
     CheckpointFacts,
@@ -15,7 +15,7 @@ from cli.report.checkpoint_facts import (
     unexplained_open_work,
 )
 from cli.report.claim_proofs import list_proofs
-from cli.report.data import (
+from cli.report.report_content import (
     BARS,
     MOST_LISTED,
     Act,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cli.report.data import Kind
 from cli.report.history import ActivityResult
+from cli.report.report_content import Kind
 
 DENIED = "deny_call"
 """The activity that answers calls for which no tool runs."""

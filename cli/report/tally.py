@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cli.report.data import MOST_LISTED, Bar, RefusalLine, Wait
 from cli.report.history import ActivityResult, JobEvent
 from cli.report.refusals import Refusal, derive_call_refusal, derive_reply_refusal
+from cli.report.report_content import MOST_LISTED, Bar, RefusalLine, Wait
 from cli.report.sanitize import sanitize_line
 from protocol.requests import Usage
 

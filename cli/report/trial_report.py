@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 from temporalio.client import Client
 
-from cli.jobs import JobView
+from cli.jobs.job_view import JobView
 from cli.report.sanitize import sanitize_line, sanitize_text
-from cli.trial_rendering import (
+from cli.trials.trial_rendering import (
     WORDS,
     read_trial_runs,
     render_trial_run_counts,
     trial_ending_line,
     trial_limit_lines,
 )
-from cli.trial_summary import (
+from cli.trials.trial_summary import (
     TrialConfigurationSummary,
     compare_summaries,
     fill_trial_usages,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.checkpoints import Root
-from cli.document_staging import stage_documents
+from cli.start.document_staging import stage_documents
 from rehearsal import Model, rehearse
 from tests.brief import BRIEF
 from tests.crash.model import Ledger

@@ -14,7 +14,7 @@ import pytest
 from temporalio.client import Client
 
 from cli.app import main
-from cli.jobs import JobView, view_job
+from cli.jobs.job_view import JobView, view_job
 from engine.development import development_server
 from engine.service import build_worker
 from tests.cli.stand_in import Other, StandIn
@@ -109,7 +109,7 @@ def between_looks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 await client.get_workflow_handle(job_id).signal(name)
             return await view_job(client, job_id)
 
-        monkeypatch.setattr("cli.watch.view_job", signal_and_look)
+        monkeypatch.setattr("cli.jobs.watch.view_job", signal_and_look)
 
     return signalled
 

@@ -11,8 +11,8 @@ import pytest
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.checkpoint_remote import push_refs
 from activities.checkpoints.push_staging import PushStaging
-from cli import checkpoint_reader
-from cli.checkpoint_reader import CheckpointPlaces
+from cli.job_files import checkpoint_reader
+from cli.job_files.checkpoint_reader import CheckpointPlaces
 from tests.activities.standing import JOB, Standing
 
 

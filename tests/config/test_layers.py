@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.config_checks import check_configuration
+from cli.checks.config_checks import check_configuration
 from config.agent_files import agent_file, agent_guard_files, agent_names, load_agent
 from config.layers import SHIPPED, configuration_layers
 from config.schema.agent import ConfigError

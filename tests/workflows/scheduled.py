@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from cli.scheduling import upsert_schedule
+from cli.schedules.recurring_starts import upsert_schedule
 from tests.workflows.serving import Jobs
 
 

@@ -14,8 +14,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
 from activities.checkpoints import Root
-from cli.events import last_events
-from cli.jobs import job_failure_message, view_job
+from cli.jobs.job_view import job_failure_message, view_job
+from cli.jobs.recent_events import last_events
 from engine.codec import encrypting_converter
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import sandbox_runner

@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from cli.jobs import view_job
+from cli.jobs.job_view import view_job
 from engine.logs import shorten_logged_failure
 from rehearsal import call
 from tests.workflows.serving import serving

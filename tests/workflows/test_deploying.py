@@ -16,7 +16,7 @@ from temporalio.api.workflowservice.v1 import UpdateWorkflowExecutionOptionsRequ
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from cli.doctor import run_checks
+from cli.checks.doctor import run_checks
 from engine.deployment import pinned_deployment_version
 from rehearsal.request_view import RequestView
 from tests.workflows.deploying import make_current

@@ -12,7 +12,7 @@ from temporalio.client import Client, WorkflowContinuedAsNewError, WorkflowFailu
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from cli.project_input import project_input
+from cli.start.project_input import project_input
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView
 from tests.soak import soak

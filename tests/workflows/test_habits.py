@@ -16,7 +16,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
 from activities.steps.store_traces import stored_traces
-from cli.report.gather import ReportStoreReader
+from cli.report.report_builder import ReportStoreReader
 from config.learned_guards import LearnedGuards
 from rehearsal.request_view import RequestView, is_error_result
 from tests.workflows.habits import done, kept_by

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from cli import project_rendering
+from cli.projects import project_rendering
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
 from tests.workflows.serving import serving
 from tests.workflows.short import Call

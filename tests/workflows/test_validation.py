@@ -22,7 +22,7 @@ from activities.requirements.graph import GraphQuery, open_graph
 from activities.requirements.requirement_store import job_requirements
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS
-from cli.project_input import project_input
+from cli.start.project_input import project_input
 from config.agent_files import load_agent
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView

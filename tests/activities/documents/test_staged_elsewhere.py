@@ -9,8 +9,8 @@ import pytest
 
 from activities.checkpoints import RemoteUnavailable, Root
 from activities.documents.input_documents import read_input_documents
-from cli.document_staging import stage_documents
 from cli.output import UserError
+from cli.start.document_staging import stage_documents
 from config.schema.agent import ConfigError
 from tests.buckets import empty_remote
 

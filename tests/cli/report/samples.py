@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cli.report.data import (
+from cli.report.report_content import (
     Bar,
     Deliverable,
     Figures,

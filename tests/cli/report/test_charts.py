@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.report import charts
-from cli.report.data import Wait
+from cli.report.report_content import Wait
 from tests.cli.report.samples import at, bar, phase
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from cli.report import failure_patterns
-from cli.report.data import RefusalLine
 from cli.report.failing_commands import failing_commands
+from cli.report.report_content import RefusalLine
 from tests.cli.report.samples import phase
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cli.report import charts
-from cli.report.data import ProjectReport
 from cli.report.habits import find_habits
-from cli.report.page import render_page
+from cli.report.html_page import render_page
+from cli.report.report_content import ProjectReport
 from config.learned_guards import LearnedRevision
 from config.schema.guards import Guard
 from tests.cli.report.samples import habit, report

@@ -10,12 +10,12 @@ import pytest
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
-from cli.jobs import JobView
+from cli.jobs.job_view import JobView
 from cli.report import checkpoint_facts
-from cli.report.data import Report
 from cli.report.history import StatusChange
+from cli.report.html_page import render_page
 from cli.report.job_report import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose_job_report
-from cli.report.page import render_page
+from cli.report.report_content import Report
 from cli.report.sanitize import sanitize_line
 from cli.report.tally import Tally
 from config.agent_files import load_agent

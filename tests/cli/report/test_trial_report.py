@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.jobs import TRIAL, JobView
-from cli.report.page import render_page
+from cli.jobs.job_view import TRIAL, JobView
+from cli.report.html_page import render_page
 from cli.report.trial_report import TrialReport, compose_trial_report, report_trial_changes
 from protocol.requests import Usage
 from protocol.trial import TrialRun, TrialStart, TrialStatus

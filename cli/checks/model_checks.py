@@ -1,0 +1,211 @@
+"""The doctor's check of a model: two turns with one tool, sent as jobs send them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import Checkpoints, Files, Root
+from activities.job.conversation import Conversation, conversation_tool_result
+from activities.model.client import call_endpoint
+from activities.model.dialect import REASONING, Dialect
+from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_model_name
+from activities.model.endpoint_errors import endpoint_refusal_text
+from activities.model.json_text import is_json_object
+from activities.model.prompt import conversation_prompt_body
+from activities.model.providers import provider_name
+from activities.steps.model_call import model_call_message, model_call_provider_data
+from activities.tool_catalogue import REGISTRY
+from cli.checks.check_result import Check
+from config.schema.agent import AgentConfig
+from protocol.short_text import one_line
+
+if TYPE_CHECKING:
+    from activities.model.reply_stream import StreamedReply
+    from config.schema.agent_sections import ModelConfig
+
+TOOL = "read_file"
+PATHS = ("maple.md", "birch.md")
+SYSTEM = "\n".join(
+    [
+        "You are checked for whether you can call tools. Do exactly what you are asked.",
+        # Providers do not cache prompts shorter than a few thousand tokens.
+        *(f"Rule {n}: a rule with this number says nothing but its number." for n in range(1, 151)),
+    ]
+)
+FIRST_PROMPT = f"Call {TOOL} twice in one reply: once for {PATHS[0]} and once for {PATHS[1]}."
+SECOND_PROMPT = "Say in one line which words the files hold. Call no tool."
+PARSER = (
+    "start the server with its tool-call parser: docs/operations.md, Model endpoints, has the "
+    "flags; or set model.name to a model that calls tools"
+)
+SHOWN = 120
+
+
+@dataclass
+class ModelCheckExchange:
+    """A conversation with a model, and the request dialect the model accepts."""
+
+    model: ModelConfig
+    conversation: Conversation
+    dialect: Dialect = field(default_factory=Dialect)
+
+    @classmethod
+    def begin(cls, model: ModelConfig, folder: Path) -> ModelCheckExchange:
+        """Start the first turn, with a store in `folder`."""
+        root = Root.open(folder / "root", create=True)
+        empty = Files.empty(Checkpoints.create(root, "doctor").store)
+        opening = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": FIRST_PROMPT}]
+        return cls(model, Conversation(empty).append(*opening))
+
+    async def request_reply(self) -> StreamedReply:
+        """Return the next reply, adapting to refusals that allow it. Raises ApplicationError."""
+        while True:
+            model = self.dialect.adapt_settings(self.model)
+            body = conversation_prompt_body(model, [REGISTRY[TOOL]], self.conversation)
+            try:
+                streamed = await call_endpoint(
+                    connect_endpoint, model, self.dialect.adapt_body(body)
+                )
+            except ApplicationError as error:
+                tried = self.dialect.adjust_to_refusal(endpoint_refusal_text(error), self.model)
+                if tried is None:
+                    raise
+                self.dialect = tried
+            else:
+                streamed.maker = provider_name(self.model)
+                return streamed
+
+    def add_results(self, reply: StreamedReply) -> None:
+        """Append a reply and the results of its calls."""
+        message, extra = model_call_message(1, reply), model_call_provider_data(1, reply)
+        self.conversation = self.conversation.append_reply(message, extra)
+        for place, (name, _) in enumerate(reply.calls):
+            word = PATHS[place % len(PATHS)].removesuffix(".md")
+            text = f"The word is {word}." if name == TOOL else f"Error: there is no tool {name}."
+            self.conversation = self.conversation.append(conversation_tool_result(1, place, text))
+        self.conversation = self.conversation.append({"role": "user", "content": SECOND_PROMPT})
+
+
+def configured_models(config: AgentConfig) -> list[ModelConfig]:
+    """Return the distinct models that an agent's jobs use, with their effective names."""
+    named = [
+        model.model_copy(update={"name": endpoint_model_name(model)})
+        for model in (config.model, *config.phase_models.values(), *config.fallbacks)
+    ]
+    return list({model.model_dump_json(): model for model in named}.values())
+
+
+async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
+    """Yield checks of what jobs need from a model."""
+    if model.name == REHEARSAL:
+        yield Check(
+            "model", False, "no endpoint is configured, so jobs run on the rehearsal model",
+            "set OPENAI_BASE_URL or OPENAI_API_KEY",
+        )  # fmt: skip
+        return
+    with TemporaryDirectory() as folder:
+        exchange = ModelCheckExchange.begin(model, Path(folder))
+        try:
+            first = await exchange.request_reply()
+        except ApplicationError as error:
+            yield Check(
+                "first turn", False, error.message, "see docs/operations.md, Model endpoints"
+            )
+            return
+        yield _check_model_request(exchange)
+        for check in _check_model_calls(first):
+            yield check
+        exchange.add_results(first)
+        try:
+            second = await exchange.request_reply()
+        except ApplicationError as error:
+            yield Check(
+                "second turn", False, f"results of tools are refused: {error.message}",
+                "see docs/operations.md, Model endpoints",
+            )  # fmt: skip
+            return
+    yield _check_reasoning(first, exchange)
+    yield _check_model_cache(second)
+    yield _check_model_usage(first, second)
+    yield _check_finish_reasons(first, second)
+
+
+def _check_model_request(exchange: ModelCheckExchange) -> Check:
+    model, dialect = exchange.dialect.adapt_settings(exchange.model), exchange.dialect
+    effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
+    api = "Responses API" if model.api == "responses" else "Chat Completions"
+    request = f"model {model.name}{effort}, {api}"
+    if dialect.api:
+        request += ", to which it was referred"
+    without = sorted(dialect.unsupported | dialect.keywords)
+    changes = [f"without, or otherwise: {', '.join(without)}"] if without else []
+    changes += (
+        [f"with at most {dialect.max_reply_tokens} tokens a reply"]
+        if dialect.max_reply_tokens
+        else []
+    )
+    return Check("request", True, f"{request}: taken {'; '.join(changes) or 'as it is'}")
+
+
+def _check_model_calls(reply: StreamedReply) -> Iterator[Check]:
+    good = [name for name, raw in reply.calls if name == TOOL and is_json_object(raw)]
+    if not reply.calls:
+        text = one_line(reply.text, SHOWN) or "nothing"
+        yield Check("tools", False, f"the reply called none; it said: {text}", PARSER)
+        return
+    if not good:
+        name, raw = reply.calls[0]
+        shown = one_line(f"{name} {raw}", SHOWN)
+        yield Check("tools", False, f"no call could be read; the first was: {shown}", PARSER)
+        return
+    yield Check("tools", True, f"{TOOL} was called with its arguments")
+    count = len(reply.calls)
+    several = f"{count} in one reply" if count > 1 else "one call a reply, which works as well"
+    yield Check("parallel calls", True, several)
+
+
+def _check_reasoning(reply: StreamedReply, exchange: ModelCheckExchange) -> Check:
+    """Report how the second turn handled the reasoning; jobs handle it the same way."""
+    if not (reply.reasoning or reply.fields or reply.items):
+        return Check("reasoning", True, "none came, so there is none to hand back")
+    size = f"{len(reply.reasoning):,} characters" if reply.reasoning else "encrypted"
+    if exchange.dialect.needs_reasoning:
+        return Check("reasoning", True, f"{size}; the endpoint wants it back and gets it")
+    if REASONING in exchange.dialect.unsupported:
+        return Check("reasoning", True, f"{size}; the endpoint takes none back and gets none")
+    if exchange.model.send_reasoning or reply.items:
+        return Check("reasoning", True, f"{size}, and was taken when it was handed back")
+    return Check("reasoning", True, f"{size}; the second turn was taken without it")
+
+
+def _check_model_cache(second: StreamedReply) -> Check:
+    cached, prompt = second.usage.cached_tokens, second.usage.prompt_tokens
+    if cached:
+        return Check("cache", True, f"{cached:,} of {prompt:,} tokens read at the second turn")
+    return Check("cache", True, f"nothing of {prompt:,} tokens was read at the second turn")
+
+
+def _check_model_usage(*replies: StreamedReply) -> Check:
+    if any("usage" in reply.missing_parts for reply in replies):
+        return Check("usage", True, "not counted by the endpoint; jobs estimate it from sizes")
+    counts = [
+        f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,}" for reply in replies
+    ]
+    return Check("usage", True, f"counted: {', '.join(counts)} tokens")
+
+
+def _check_finish_reasons(*replies: StreamedReply) -> Check:
+    if any("finish_reason" in reply.missing_parts for reply in replies):
+        return Check("finish reasons", True, "none; [DONE] ends the replies")
+    if cut := [reply for reply in replies if reply.finish == "length"]:
+        return Check(
+            "finish reasons", False, f"length: {len(cut)} of 2 replies were cut at the limit",
+            "raise model.max_output_tokens",
+        )  # fmt: skip
+    return Check("finish reasons", True, ", ".join(reply.finish for reply in replies))

@@ -1,0 +1,315 @@
+"""Commands that steer a running job, one for each signal."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from cli.jobs import job_rendering
+from cli.jobs.job_view import check_job_is_no_trial, view_job
+from cli.options import Job, Json
+from cli.output import OK, UserError, print_json, print_result, run_async
+from cli.signals import limit_arguments, signal_effects
+from cli.start.job_input import parse_job_settings
+from engine.connection import connect_client
+from protocol.payloads import InvalidPayload, read_signal_payload
+
+
+def rewind(
+    job: Job,
+    issue: Annotated[str, typer.Option(help="What is wrong, for the agent to read.")],
+    phase: Annotated[
+        int | None, typer.Option(min=1, help="Go back to the start of this phase.")
+    ] = None,
+    restore_files: Annotated[
+        bool | None,
+        typer.Option(
+            "--restore-files/--keep-files",
+            help="With --phase: restore the files too (the default), or keep them as they are.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Send a job back to reconsider: the running phase ends and a new strategic one begins.
+
+    Signal `rewind` with `{"issue": "…", "phase": 3, "restore_files": true}`.
+    """
+    if not issue.strip():
+        raise UserError("--issue: say what is wrong, the agent reads it")
+    payload: dict[str, Any] = {"issue": issue}
+    if phase is not None:
+        payload |= {"phase": phase, "restore_files": restore_files is not False}
+    elif restore_files is not None:
+        raise UserError("--restore-files and --keep-files need --phase: which files they mean")
+    return run_async(
+        _send_signal(
+            job, "rewind", payload, signal_effects.rewind_took_effect, "rewound", json=json
+        )
+    )
+
+
+def cancel(
+    job: Job,
+    reason: Annotated[str, typer.Option(help="Reason, recorded with the job.")] = "",
+    json: Json = False,
+) -> int:
+    """End a job: its current step is cancelled; the last checkpoint and the files remain.
+
+    Of a project, its jobs as well; of a trial, the runs at work, and none begins any more.
+
+    Signal `cancel` with `{"reason": "…"}`.
+    """
+    payload = {"reason": reason} if reason else {}
+    return run_async(
+        _send_signal(
+            job, "cancel", payload, signal_effects.cancel_took_effect, "cancelled", json=json
+        )
+    )
+
+
+def pause(job: Job, json: Json = False) -> int:
+    """Halt a job after its current step; its files may then be edited.
+
+    Of a trial, all runs at work; none begins meanwhile, and its time stands still.
+
+    Signal `pause` with `{}`.
+    """
+    return run_async(
+        _send_signal(job, "pause", {}, signal_effects.pause_took_effect, "paused", json=json)
+    )
+
+
+def resume(
+    job: Job,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting of the job's model from now on, such as model.send_reasoning=true.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Continue a paused or waiting job, with its files as they are now.
+
+    Of a trial, all runs that are paused or wait for something that you have mended.
+
+    Signal `resume` with `{}`, or with `{"set": {"model.name": "…"}}`. Also retries what made the
+    job wait.
+    """
+    settings = parse_job_settings(set_ or [])
+    payload: dict[str, Any] = {"set": settings} if settings else {}
+    try:
+        read_signal_payload("resume", [payload])
+    except InvalidPayload as refusal:
+        raise UserError(f"--{str(refusal).removeprefix('signal resume: ')}") from None
+    return run_async(
+        _send_signal(
+            job, "resume", payload, signal_effects.resume_took_effect, "resumed", json=json
+        )
+    )
+
+
+def limit(
+    job: Job,
+    limits: Annotated[
+        list[str],
+        typer.Argument(
+            help="model_calls, tool_calls, tokens, cost or seconds, such as `cost=20`; with "
+            "the prefix `phase.` for each phase, such as `phase.model_calls=800`.",
+            metavar="KEY=VALUE...",
+        ),
+    ],
+    json: Json = False,
+) -> int:
+    """Set limits of a job; one that waits for `budget` continues if the new limits allow it.
+
+    Of a trial, the limits of all its runs together.
+
+    Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
+    """
+    payload = limit_arguments.parse_limit_arguments(limits)
+    effect = signal_effects.limit_effect(payload)
+    return run_async(_send_signal(job, "limit", payload, effect, "has new limits", json=json))
+
+
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id", help="Id of the question or request; the open one if left out.", metavar="ID"
+    ),
+]
+
+
+def answer(
+    job: Job,
+    text: Annotated[str, typer.Argument(help="The answer, for the agent to read.", metavar="TEXT")],
+    id_: Id = None,
+    json: Json = False,
+) -> int:
+    """Answer the question that a job is waiting with.
+
+    Signal `answer` with `{"id": "…", "text": "…"}`. `show` prints the question.
+    """
+    if not text.strip():
+        raise UserError("TEXT: say what the agent should know")
+    return run_async(_send_answer_signal(job, "answer", {"text": text}, id_, "answered", json=json))
+
+
+def approve(
+    job: Job,
+    id_: Id = None,
+    reason: Annotated[
+        str, typer.Option(help="Why, or what to pay attention to, for the agent to read.")
+    ] = "",
+    json: Json = False,
+) -> int:
+    """Approve the call for which a job waits.
+
+    Signal `approve` with `{"id": "…", "reason": "…"}`. `show` prints the call.
+    """
+    payload = {"reason": reason} if reason else {}
+    return run_async(_send_answer_signal(job, "approve", payload, id_, "approved", json=json))
+
+
+def deny(
+    job: Job,
+    reason: Annotated[str, typer.Option(help="Why not, for the agent to read.")],
+    id_: Id = None,
+    json: Json = False,
+) -> int:
+    """Refuse the call for which a job waits; the agent continues without it.
+
+    Signal `deny` with `{"id": "…", "reason": "…"}`. `show` prints the call.
+    """
+    if not reason.strip():
+        raise UserError("--reason: say why, the agent reads it")
+    return run_async(_send_answer_signal(job, "deny", {"reason": reason}, id_, "denied", json=json))
+
+
+async def _send_answer_signal(
+    job: str, signal: str, payload: dict[str, Any], id_: str | None, past_tense: str, *, json: bool
+) -> int:
+    """Send a person's answer with the id of the question."""
+    if id_ is None:
+        # With the id it cannot be taken for the answer to another question.
+        job_view = await view_job(await connect_client(), job)
+        check_job_is_no_trial(job_view, f"takes no signal {signal}")
+        id_ = signal_effects.question_ids_by_signal(job_view).get(signal)
+    named = {"id": id_, **payload} if id_ else payload
+    return await _send_signal(
+        job, signal, named, signal_effects.answer_took_effect, past_tense, json=json
+    )
+
+
+def tell(
+    job: Job,
+    text: Annotated[str, typer.Argument(help="What the agent should know.", metavar="TEXT")],
+    item: Annotated[
+        bool, typer.Option("--item", help="Also add it to the scope that the job must cover.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Say something to the agent: it reads it in its next turn and follows it until the job ends.
+
+    Signal `tell` with `{"text": "…", "item": false}`. The text stays in instructions.md under
+    "Amended", even after a rewind. A project passes it to running and to later jobs.
+    """
+    if not text.strip():
+        raise UserError("TEXT: say what the agent should know")
+    payload: dict[str, Any] = {"text": text}
+    if item:
+        payload["item"] = True
+    return run_async(
+        _send_signal(job, "tell", payload, signal_effects.tell_took_effect, "was told", json=json)
+    )
+
+
+def bypass(
+    job: Job,
+    guard: Annotated[str, typer.Argument(help="The guard or hook, as `show` names it.")],
+    reason: Annotated[str, typer.Option(help="Reason, recorded with the job.")],
+    json: Json = False,
+) -> int:
+    """Let one refused call of a guard or hook pass; the agent is asked to repeat it.
+
+    Signal `bypass` with `{"guard": "…", "reason": "…"}`. The guard's next refusal is skipped.
+    """
+    payload = {"guard": guard, "reason": reason}
+    effect = signal_effects.bypass_effect(guard)
+    return run_async(
+        _send_signal(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json)
+    )
+
+
+def _rewind_undo_advice(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
+    """Describe what a rewind to a phase undid and how to undo the rewind; empty if it undid
+    nothing.
+
+    The phase that a rewind opens follows the one that it ended.
+    """
+    first, ended = payload.get("phase"), int((status.get("phase") or {}).get("number") or 0) - 1
+    if not first or ended < first:
+        return ""
+    phases = f"phase {first}" if ended == first else f"phases {first} to {ended}"
+    files = (
+        f"files as at the start of phase {first}, `starter.py diff {job} {ended} now` lists them"
+        if payload.get("restore_files")
+        else "files as they were"
+    )
+    return (
+        f"undone: {phases}; {files}. `starter.py rewind {job} --phase {ended} --issue '…'` goes "
+        f"back to the start of phase {ended}"
+    )
+
+
+async def _send_signal(
+    job: str,
+    signal: str,
+    payload: dict[str, Any],
+    effect: signal_effects.Effect,
+    past_tense: str,
+    *,
+    json: bool,
+) -> int:
+    client = await connect_client()
+    applied, view_after, to = await signal_effects.send_and_wait(
+        client, job, signal, payload, effect
+    )
+    if json:
+        print_json({**view_after.status, "signal": signal, "applied": applied})
+    elif to:
+        print_result(
+            f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it"
+        )
+    elif applied:
+        status = job_rendering.status_line(view_after.status, view_after.waiting)
+        print_result(f"{job} {past_tense}: {status}")
+        if (
+            undone := _rewind_undo_advice(job, payload, view_after.status)
+            if signal == "rewind"
+            else ""
+        ):
+            print_result(undone)
+        if signal == "pause":
+            newest = view_after.notices[-2:]
+            for notice in (text for text in newest if text.startswith(signal_effects.LACKS)):
+                print_result(notice)
+    elif not view_after.live and not view_after.closed:
+        print_result(
+            f"{job}: {signal} sent; {view_after.silence}; the job takes it when it goes on"
+        )
+    else:
+        print_result(
+            f"{job}: {signal} sent, not taken yet: "
+            f"{job_rendering.status_line(view_after.status, view_after.waiting)}"
+        )
+    return OK
+
+
+def add_steer_commands(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    for command in (rewind, pause, resume, cancel, limit, answer, approve, deny, tell, bypass):
+        app.command()(command)

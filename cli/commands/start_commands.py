@@ -1,0 +1,321 @@
+"""Commands that start and follow jobs: demo, start, project, fork, watch."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli.jobs import job_rendering
+from cli.jobs.job_view import JOB, PROJECT, JobView
+from cli.jobs.missing_jobs import forgotten_notice
+from cli.jobs.watch import JsonScreen, follow_job, follow_on_console
+from cli.options import (
+    ApprovePublish,
+    Depth,
+    Folder,
+    Job,
+    Json,
+    Publish,
+    PublishTo,
+    Ref,
+    Repository,
+    Set,
+    Subfolder,
+    TokenVariable,
+)
+from cli.output import (
+    FAILED,
+    OK,
+    UserError,
+    err_console,
+    print_json,
+    print_note,
+    print_result,
+    result_console,
+    run_async,
+)
+from cli.schedules.recurring_starts import start_recurring
+from cli.start.job_input import (
+    check_fork_settings,
+    check_job_input_size,
+    check_new_job_id,
+    job_input,
+    new_job_id,
+    parse_job_settings,
+    read_instructions_text,
+    result_schema_setting,
+)
+from cli.start.job_input import start_workflow as start_job
+from cli.start.project_input import project_input
+from cli.start.repository_input import publish_input_fields, repository_input_fields
+from cli.trials.trial_summary import with_trial_usages
+from engine.connection import connect_client
+from engine.web_ui import answering_web_ui_link
+
+Every = Annotated[
+    str,
+    typer.Option(
+        help="Start it repeatedly at this interval, such as 6h or 1d; never two at a "
+        "time. `schedules` lists, pauses and removes it."
+    ),
+]
+
+
+def demo(
+    document: Annotated[
+        Path | None, typer.Option(help="Document to work on; a shipped one if left out.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="Agent that does the job.")] = "creator",
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep running afterwards, with the Web UI, until Ctrl-C.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Show everything at once: server, worker and a real job, in this process.
+
+    Uses the model of OPENAI_BASE_URL or OPENAI_API_KEY if set, else a rehearsal model that needs no
+    network. The files stay in the workspaces folder.
+    """
+    from cli.demo import run_demo  # noqa: PLC0415 - loads the worker, which others do without
+
+    return run_async(run_demo(agent, document, keep=keep, json=json))
+
+
+def start(
+    agent: Annotated[str, typer.Argument(help="Agent that does the job, such as creator.")],
+    *,
+    instructions: Annotated[
+        str, typer.Option(help="What to do: the text, or @FILE to read it.", metavar="TEXT|@FILE")
+    ] = "",
+    document: Annotated[
+        list[str] | None,
+        typer.Option(help="Document to work on: a local file or a URL. Repeat for more."),
+    ] = None,
+    item: Annotated[
+        list[str] | None, typer.Option(help="Scope item the job must cover. Repeat for more.")
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option(help="Id of the job; made from the agent's name if left out.")
+    ] = None,
+    set: Set = None,
+    result_schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with a JSON Schema, as JSON or YAML, for the job's result; the job "
+            "only completes if the result is valid."
+        ),
+    ] = None,
+    every: Every = "",
+    repository: Repository = None,
+    ref: Ref = None,
+    depth: Depth = None,
+    folder: Folder = None,
+    subfolder: Subfolder = "",
+    token_variable: TokenVariable = None,
+    publish: Publish = None,
+    publish_to: PublishTo = "",
+    approve_publish: ApprovePublish = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Start a job; prints its id and its page in the Web UI.
+
+    Example: `starter.py start creator --document policy.pdf --instructions "Only chapter 3"`.
+    The same from the Web UI: workflow type `Job`, task queue `longhaul`, input
+    `{"agent": "creator", "documents": ["/srv/policy.pdf"]}`, with paths on the worker's host.
+    """
+    if id is not None:
+        check_new_job_id(id)
+    begins_from = repository_input_fields(repository, ref, depth, folder, subfolder, token_variable)
+    data = job_input(
+        agent,
+        instructions,
+        document or [],
+        item or [],
+        [*(set or []), *(result_schema_setting(result_schema) if result_schema else [])],
+        begins_from,
+        publish_input_fields(publish, publish_to, begins_from, approve=approve_publish),
+    )
+    job_id = new_job_id(agent) if id is None else id
+    if every:
+        return _start_on_schedule(job_id, JOB, data, every, wait=wait, json=json)
+    return run_async(_start_workflow(job_id, data, wait=wait, json=json))
+
+
+def _start_on_schedule(
+    name: str, kind: str, data: dict[str, Any], every: str, *, wait: bool, json: bool
+) -> int:
+    if wait:
+        raise UserError("--wait: goes without --every, which starts nothing at once")
+    due = f"{run_async(start_recurring(name, kind, data, every)):%Y-%m-%dT%H:%M:%SZ}"
+    if json:
+        print_json({"schedule": name, "every": every, "next": due})
+        return OK
+    print_result(name)
+    print_note(
+        f"every {every}, first at {due}; `starter.py schedules list` shows it, `starter.py "
+        f"schedules trigger {name}` starts a job now"
+    )
+    return OK
+
+
+async def _start_workflow(
+    job_id: str, data: dict[str, Any], *, wait: bool, json: bool, kind: str = JOB
+) -> int:
+    client = await connect_client()
+    await start_job(client, job_id, data, kind)
+    link = await answering_web_ui_link(job_id, client.namespace)
+    if not wait:
+        if json:
+            print_json({"job_id": job_id, "link": link})
+        else:
+            print_result(job_id)
+            print_result(link or "no Web UI answers; TEMPORAL_UI_ADDRESS says where one is")
+        return OK
+    err_console().print(f"{job_id}  {link}" if link else job_id, markup=False)
+    return _print_outcome(await follow_on_console(err_console(), client, job_id), json=json)
+
+
+def project(
+    file: Annotated[Path, typer.Argument(help="YAML file of the project.", metavar="FILE")],
+    id: Annotated[
+        str | None, typer.Option(help="Id of the project; made from the file's name if left out.")
+    ] = None,
+    every: Every = "",
+    repository: Repository = None,
+    ref: Ref = None,
+    depth: Depth = None,
+    folder: Folder = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the project and print how it ended.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Start a project: several agents work on one product, in the form that FILE names.
+
+    `features` builds one tested feature after another, `groups` lets agents work side by side,
+    `pipeline` passes the work from one agent to the next. The ids of its jobs begin with its own.
+    The same from the Web UI: workflow type `Project`, the file's content as JSON.
+    """
+    stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project"
+    project_id = new_job_id(stem) if id is None else id
+    check_new_job_id(project_id)
+    begins_from = repository_input_fields(repository, ref, depth, folder, "", None)
+    data = project_input(file, begins_from)
+    if every:
+        return _start_on_schedule(project_id, PROJECT, data, every, wait=wait, json=json)
+    return run_async(_start_workflow(project_id, data, wait=wait, json=json, kind=PROJECT))
+
+
+def fork(
+    job: Job,
+    phase: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Begin at the start of this phase; at the end of a closed job if left out.",
+        ),
+    ] = None,
+    instructions: Annotated[
+        str,
+        typer.Option(
+            help="What to do differently: the text, or @FILE to read it.", metavar="TEXT|@FILE"
+        ),
+    ] = "",
+    id: Annotated[
+        str | None, typer.Option(help="Id of the new job; made from the agent's name if left out.")
+    ] = None,
+    set: Set = None,
+    publish: Publish = None,
+    publish_to: PublishTo = "",
+    approve_publish: ApprovePublish = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Start a new job from the start of any phase of another, running or closed, or from its end.
+
+    The other job is left unchanged. The new one has a copy of its files and history; the new
+    instructions are appended to the old ones, and it begins by reconsidering the plan.
+    The same from the Web UI: input `{"fork": {"job": "…", "phase": 3}, "instructions": "…"}`.
+    """
+    if id is not None:
+        check_new_job_id(id)
+    data: dict[str, Any] = {"fork": {"job": job} | ({"phase": phase} if phase else {})}
+    if text := read_instructions_text(instructions):
+        data["instructions"] = text
+    if settings := parse_job_settings(set or []):
+        data["set"] = settings
+    if pushed := publish_input_fields(publish, publish_to, None, approve=approve_publish):
+        data["publish"] = pushed
+    check_job_input_size(data)
+    return run_async(_fork_job(job, phase, id, data, wait=wait, json=json))
+
+
+async def _fork_job(
+    job: str, phase: int | None, new: str | None, data: dict[str, Any], *, wait: bool, json: bool
+) -> int:
+    from cli.job_files import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
+
+    if notice := forgotten_notice(job):
+        raise UserError(notice)
+    places = await checkpoint_reader.find_checkpoint_places(await connect_client(), job)
+    if places.project is not None:
+        such = f", such as {places.project}" if places.project else "; `starter.py show` names them"
+        raise UserError(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
+    if places.unbegun:
+        raise UserError(f"{places.unbegun} (there is nothing to fork)")
+    check_new_job_id(new := new_job_id(places.agent or "fork") if new is None else new)
+    settings = data.get("set", {})
+    # If the checkpoints are not on this host, the worker checks.
+    with suppress(checkpoint_reader.StoreMissing):
+        store = checkpoint_reader.open_checkpoints_for_reading(job, places)
+        commit = checkpoint_reader.checkpoint_commit_at(places, store, phase)
+        if settings:
+            check_fork_settings(checkpoint_reader.config_at_checkpoint(store, commit), settings)
+    if places.remote:
+        data["set"] = {"workspace.remote": places.remote, **settings}
+    return await _start_workflow(new, data, wait=wait, json=json)
+
+
+def watch(job: Job, json: Json = False) -> int:
+    """Follow a job, project or trial until it ends: phase, todos, tokens, cost, last steps.
+
+    On a terminal a live view; piped, a line per change; with --json an object per change. Ctrl-C
+    stops watching; the job continues.
+    """
+    return run_async(_run_watch(job, json=json))
+
+
+async def _run_watch(job: str, *, json: bool) -> int:
+    client = await connect_client()
+    if json:
+        return _job_exit_code(await follow_job(client, job, JsonScreen()))
+    job_view = await follow_on_console(result_console(), client, job)
+    return _print_outcome(await with_trial_usages(client, job_view), json=False)
+
+
+def _print_outcome(job: JobView, *, json: bool) -> int:
+    if json:
+        print_json(job.status)
+    else:
+        for line in job_rendering.job_outcome_lines(job.status):
+            print_result(line)
+    return _job_exit_code(job)
+
+
+def _job_exit_code(job: JobView) -> int:
+    return OK if job.status_word == "completed" else FAILED
+
+
+def add_run_commands(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    for command in (demo, start, project, fork, watch):
+        app.command()(command)

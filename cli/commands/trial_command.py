@@ -1,0 +1,148 @@
+"""The command trial: one job under several configurations, compared."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.exceptions import CancelledError
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.jobs.job_view import TRIAL, explain_job_failure
+from cli.jobs.watch import follow_on_console
+from cli.options import Json
+from cli.output import (
+    FAILED,
+    OK,
+    UserError,
+    err_console,
+    print_json,
+    print_note,
+    print_result,
+    run_async,
+)
+from cli.start import document_staging
+from cli.start.job_input import check_job_input_size, check_new_job_id, new_job_id, start_workflow
+from cli.trials.trial_rendering import trial_ending_line, trial_table_lines
+from cli.trials.trial_summary import fill_trial_usages
+from config.agent_files import load_agent
+from config.schema.agent import AgentConfig, ConfigError
+from config.yaml_files import parse_yaml
+from engine.connection import connect_client
+from engine.root import workspaces_root
+from protocol.payloads import InvalidPayload, read_payload_object
+from protocol.trial import TrialRun, TrialStart
+
+
+def trial(
+    file: Annotated[Path, typer.Argument(help="YAML file of the trial.", metavar="FILE")],
+    id: Annotated[
+        str | None, typer.Option(help="Id of the trial; made from the file's name if left out.")
+    ] = None,
+    attach: Annotated[
+        bool, typer.Option("--attach", help="Wait for the trial of this --id, started before.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Run one job several times under two or more configurations, and compare how often it
+    completes.
+
+    FILE names the start, or a fork of a job's phase, the configurations and the number of runs.
+    Ctrl-C stops waiting; the trial continues.
+    """
+    stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "trial"
+    trial_id = new_job_id(stem) if id is None else id
+    check_new_job_id(trial_id)
+    if attach and id is None:
+        raise UserError("--attach: goes with --id, which names the trial")
+    start = read_trial_file(file)
+    return run_async(_run_trial(trial_id, start, attach=attach, json=json))
+
+
+def read_trial_file(file: Path) -> TrialStart:
+    """Return the trial of a file. Raises UserError."""
+    try:
+        data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
+        start = read_payload_object(TrialStart, data, str(file))
+        limits: list[int] = []
+        for name in start.configurations:
+            job = start.job_start(name)
+            if job.get("agent"):
+                config = load_agent(job["agent"], job.get("set") or {})
+                limits.append(config.limits.file_bytes)
+                if start.limits.cost is not None:
+                    _check_trial_prices(config, name)
+    except OSError as error:
+        raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: not UTF-8 text ({error.reason})") from None
+    except (InvalidPayload, ConfigError) as wrong:
+        text = str(wrong)
+        raise UserError(text if text.startswith(str(file)) else f"{file}: {text}") from None
+    if limits and (documents := start.start.get("documents")):
+        local = [
+            text if text.startswith(("http://", "https://")) else str(file.parent / text)
+            for text in documents
+        ]
+        root = workspaces_root()
+        start.start["documents"] = document_staging.stage_documents(local, root, max(limits))
+    return start
+
+
+def _check_trial_prices(config: AgentConfig, name: str) -> None:
+    """Refuse a limit on the trial's cost that could not be kept. Raises ConfigError."""
+    from activities.model.prices import highest_price  # noqa: PLC0415 - takes a second
+
+    if highest_price(config) is None:
+        models = ", ".join(model.name for model in config.models)
+        raise ConfigError(
+            f"limits.cost: a price is not known under the configuration {name}, whose models are "
+            f"{models}; give it under prices in the agent or under set"
+        )
+
+
+async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bool) -> int:
+    client = await connect_client()
+    if attach:
+        await _check_trial(client, trial_id)
+    else:
+        data = start.model_dump(mode="json")
+        check_job_input_size(data)
+        await start_workflow(client, trial_id, data, TRIAL)
+    print_note(f"trial    {trial_id}; `starter.py trial FILE --id {trial_id} --attach` waits again")
+    handle = client.get_workflow_handle(trial_id)
+    await follow_on_console(err_console(), client, trial_id)
+    try:
+        await handle.result()
+    except WorkflowFailureError as failure:
+        if not isinstance(failure.cause, CancelledError):
+            raise UserError(f"trial {trial_id}: {explain_job_failure(failure)}") from None
+    status: dict[str, Any] = await handle.query("status")
+    runs = [TrialRun.model_validate(run) for run in status["runs"]]
+    await fill_trial_usages(client, runs)
+    if json:
+        print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})
+    else:
+        lines = [reached] if (reached := trial_ending_line(status)) else []
+        for line in [*lines, *trial_table_lines(runs)]:
+            print_result(line)
+    return FAILED if status["status"] == "cancelled" else OK
+
+
+async def _check_trial(client: Client, trial_id: str) -> None:
+    try:
+        description = await client.get_workflow_handle(trial_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise UserError(f"--id {trial_id}: there is no such trial") from None
+        raise
+    if description.workflow_type != TRIAL:
+        raise UserError(f"--id {trial_id}: a {description.workflow_type}, not a trial")
+
+
+def add_trial_command(app: typer.Typer) -> None:
+    """Register this module's command."""
+    app.command()(trial)

@@ -1,0 +1,1 @@
+"""A job's files and steps, read from its checkpoints."""

@@ -1,0 +1,272 @@
+"""Reads a job's checkpoints: its files at any phase, and its steps."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from temporalio.client import Client
+
+from activities.checkpoints import (
+    CheckpointMissing,
+    Checkpoints,
+    FileEntry,
+    Files,
+    FilesError,
+    GitNotInstalled,
+    LogEntry,
+    PathRefused,
+    RemoteUnavailable,
+    Root,
+    RootError,
+    open_checkpoints,
+)
+from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints
+from activities.job.snapshot import Snapshot
+from activities.phases.tags import phase_tag_commits
+from cli.jobs.job_view import PROJECT, check_job_is_no_trial, view_job
+from cli.jobs.missing_jobs import forgotten_notice
+from cli.output import UserError, print_note
+from config.schema.agent import AgentConfig
+from engine.root import workspaces_root
+from protocol.endings import Outcome
+
+MAX_LOG_ENTRIES = 1_000_000
+MAX_FETCHES = 4
+PAUSE_SECONDS = 0.5
+"""Seconds between fetches, since the newest checkpoints may not be pushed yet."""
+OUTCOME_TAGS: tuple[str, ...] = get_args(Outcome)
+"""Names of tags on a job's last checkpoint."""
+
+
+class StoreMissing(UserError):
+    """The job's repository is not in this environment's workspaces root."""
+
+
+@dataclass(frozen=True)
+class CheckpointPlaces:
+    """Checkpoints of a job: the newest, and the start of each phase."""
+
+    newest: str | None
+    starts: dict[int, str]
+    agent: str = ""
+    remote: str = ""
+    """Address of the remote that checkpoints are pushed to; empty without one."""
+    unbegun: str = ""
+    """Why the job has no checkpoint yet; empty if it has one."""
+    project: str | None = None
+    """For a project, the id of one of its jobs, empty if it has none; None for a job."""
+
+
+async def find_checkpoint_places(client: Client, job_id: str) -> CheckpointPlaces:
+    """Return the checkpoints that the job reports; empty if only its repository is left.
+
+    Raises:
+        UserError: There is no such job.
+    """
+    try:
+        job_view = await view_job(client, job_id)
+    except UserError as unknown:
+        # Temporal deletes closed workflows after its retention period.
+        try:
+            open_checkpoints_for_reading(job_id)
+        except UserError:
+            raise unknown from None
+        return CheckpointPlaces(None, {})
+    check_job_is_no_trial(job_view, "has no checkpoints of its own")
+    job_places = checkpoint_places_from_status(job_view.status)
+    if job_view.kind == PROJECT or job_view.status.get("project"):
+        jobs = [*(job_view.status.get("running") or []), *(job_view.status.get("jobs") or [])[::-1]]
+        return replace(job_places, project=jobs[0]["job"] if jobs else "")
+    return job_places
+
+
+def checkpoint_places_from_status(status: dict[str, Any]) -> CheckpointPlaces:
+    """Like `find_checkpoint_places`, from a job's status."""
+    result = status.get("result") or {}
+    starts = {
+        int(item["phase"]): str(item["id"])
+        for item in status.get("checkpoints") or []
+        if item.get("id") and item.get("phase") is not None
+    }
+    newest = status.get("checkpoint") or result.get("checkpoint")
+    remote = (status.get("remote") or {}).get("url") or ""
+    unbegun = "" if newest or starts or status.get("phase") else _no_checkpoint_reason(status)
+    return CheckpointPlaces(newest, starts, status.get("agent") or "", remote, unbegun)
+
+
+def _no_checkpoint_reason(status: dict[str, Any]) -> str:
+    if status.get("project"):
+        return ""
+    job, error = status.get("job_id"), status.get("error")
+    if error:
+        how = "failed" if status.get("status") == "failed" else "ended"
+        return f"job {job} {how} before its first checkpoint: {error}"
+    return f"job {job} has not begun yet; `starter.py show {job}` shows its state"
+
+
+def parse_checkpoint_moment(text: str) -> int | None:
+    """Return the phase whose start a person named; None for `now`.
+
+    Raises:
+        UserError: It is neither a number nor `now`.
+    """
+    if text == "now":
+        return None
+    if not (text.isascii() and text.isdecimal()):
+        raise UserError(f"{text!r} is no moment of a job: expected the number of a phase, or now")
+    return int(text)
+
+
+def open_checkpoints_for_reading(
+    job_id: str, places: CheckpointPlaces | None = None
+) -> Checkpoints:
+    """Open the job's repository in this environment's workspaces root.
+
+    Args:
+        places: What the job reports; missing checkpoints are fetched from its remote, if any.
+
+    Raises:
+        StoreMissing: The repository is not there.
+    """
+    try:
+        root = Root.open(workspaces_root(), create=False)
+        if places and places.remote:
+            _fetch_missing_checkpoints(root, job_id, places)
+        return open_checkpoints(root, job_id)
+    except RootError as error:
+        raise StoreMissing((places and places.unbegun) or str(error)) from None
+    except CheckpointMissing:
+        if notice := forgotten_notice(job_id):
+            raise StoreMissing(notice) from None
+        if places and places.unbegun:
+            raise StoreMissing(places.unbegun) from None
+        raise StoreMissing(
+            f"job {job_id} has no checkpoints under {workspaces_root()}; if it lives elsewhere, "
+            "set LONGHAUL_WORKSPACES"
+        ) from None
+
+
+def _fetch_missing_checkpoints(root: Root, job_id: str, places: CheckpointPlaces) -> None:
+    commits = [commit for commit in (places.newest, *places.starts.values()) if commit]
+    checkpoints = open_checkpoints(root, job_id, create=True)
+    try:
+        for attempt in range(MAX_FETCHES + 1):
+            missing = [commit for commit in commits if not checkpoints.has_commit(commit)]
+            if not missing:
+                return
+            if attempt < MAX_FETCHES:
+                time.sleep(PAUSE_SECONDS if attempt else 0)
+                fetch_remote_checkpoints(places.remote, job_id, checkpoints)
+    except (GitNotInstalled, RemoteUnavailable) as error:
+        print_note(
+            f"not all checkpoints are here, and the remote {places.remote} gives none: {error}"
+        )
+        return
+    print_note(
+        f"{len(missing)} of {len(commits)} checkpoints are neither here nor in the remote "
+        f"{places.remote}; its host may not have pushed them yet: try again later"
+    )
+
+
+def checkpoint_commit_at(places: CheckpointPlaces, store: Checkpoints, phase: int | None) -> str:
+    """Return the commit at the start of a phase; for None, the newest.
+
+    Raises:
+        UserError: There is no such phase, or no checkpoint yet.
+    """
+    tagged = phase_tag_commits(store)
+    if places.starts:
+        # A Temporal reset leaves tags of later phases behind.
+        tagged = {phase: tagged[phase] for phase in tagged if phase <= max(places.starts)}
+    starts = {**tagged, **places.starts}
+    if places.unbegun and not starts:
+        # A failed start may leave an empty repository.
+        raise UserError(places.unbegun)
+    if phase is not None:
+        if phase in starts:
+            return starts[phase]
+        known = ", ".join(map(str, sorted(starts))) or "none yet"
+        raise UserError(f"no phase {phase} of this job has started; phases: {known}")
+    if places.newest:
+        return places.newest
+    tags = store.tags()
+    for outcome in OUTCOME_TAGS:
+        if outcome in tags:
+            return tags[outcome]
+    if starts:
+        # Without an answering worker, phase starts are the newest commits known.
+        return starts[max(starts)]
+    raise UserError("the job has made no checkpoint yet")
+
+
+def read_checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
+    """Return the newest checkpoint and its tree, by which runs are compared.
+
+    As in a result, the tree is without `shell.volatile`. It is None if the checkpoint is not in
+    this environment's workspaces root; nothing is fetched.
+    """
+    result = status.get("result") or {}
+    commit = status.get("checkpoint") or result.get("checkpoint") or None
+    if tree := result.get("tree"):
+        return {"checkpoint": commit, "tree": tree}
+    try:
+        store = open_checkpoints_for_reading(job_id)
+        # The commit of a closed job without an answering worker.
+        commit = commit or store.tags().get(str(status.get("status")))
+        return {
+            "checkpoint": commit,
+            "tree": Snapshot.load(store, commit).comparable_tree if commit else None,
+        }
+    except (StoreMissing, CheckpointMissing):
+        return {"checkpoint": commit, "tree": None}
+
+
+def files_at_checkpoint(store: Checkpoints, commit: str) -> Files:
+    """Return the workspace files of a commit."""
+    return _read_checkpoint_snapshot(store, commit).files
+
+
+def config_at_checkpoint(store: Checkpoints, commit: str) -> AgentConfig:
+    """Return the configuration pinned at a commit."""
+    return _read_checkpoint_snapshot(store, commit).config
+
+
+def _read_checkpoint_snapshot(store: Checkpoints, commit: str) -> Snapshot:
+    try:
+        return Snapshot.load(store, commit)
+    except CheckpointMissing as error:
+        raise UserError(f"that checkpoint is not in this store: {error}") from None
+
+
+def read_checkpoint_path(files: Files, path: str) -> list[FileEntry] | bytes:
+    """Return the entries below a folder, or the content of a file.
+
+    Raises:
+        UserError: There is no such path.
+    """
+    try:
+        entry = files.entry(path) if path else None
+        if path and (entry is None or entry.kind != "folder"):
+            return files.read(path)
+        return list(files.walk(path))
+    except (FilesError, PathRefused) as error:
+        raise UserError(str(error)) from None
+
+
+def checkpoint_file_json(content: bytes) -> dict[str, str]:
+    """Return a file's content for `--json`: as text if it is UTF-8, else as base64."""
+    try:
+        return {"content": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(content).decode()}
+
+
+def read_checkpoint_steps(store: Checkpoints, commit: str) -> list[LogEntry]:
+    """Return the job's steps up to a commit, oldest first."""
+    try:
+        return store.log(commit, MAX_LOG_ENTRIES)[::-1]
+    except CheckpointMissing as error:
+        raise UserError(f"that checkpoint is not in this store: {error}") from None

@@ -1,0 +1,1 @@
+"""A job as Temporal and the job itself report it, and how a terminal shows it."""

@@ -1,0 +1,108 @@
+"""Follows a job until it ends: a live view on a terminal, else a line per change."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from temporalio.client import Client
+
+from cli.jobs import job_rendering
+from cli.jobs.job_view import JobView, view_job
+from cli.jobs.recent_events import last_events
+from cli.output import print_json_line
+
+INTERVAL_SECONDS = 0.5
+
+
+class Screen(Protocol):
+    """Shows a watched job."""
+
+    async def show(self, client: Client, job_view: JobView) -> None: ...
+
+
+class LineScreen:
+    """Prints a line per change, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.last = ""
+
+    async def show(self, client: Client, job_view: JobView) -> None:
+        line = job_rendering.status_line(job_view.status, job_view.waiting)
+        if not job_view.live and not job_view.closed:
+            line += f" ({job_view.silence}: last state on record)"
+        if line != self.last:
+            self.console.print(line, markup=False)
+            self.last = line
+
+
+class JsonScreen:
+    """Prints a JSON object per change, for programs."""
+
+    def __init__(self) -> None:
+        self.last: object = None
+
+    async def show(self, client: Client, job_view: JobView) -> None:
+        if job_view.status != self.last:
+            print_json_line(job_view.status)
+            self.last = job_view.status
+
+
+class LiveScreen:
+    """A view that repaints itself. A context manager: enter it before showing."""
+
+    def __init__(self, console: Console) -> None:
+        self.live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
+
+    def __enter__(self) -> LiveScreen:
+        self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.live.stop()
+
+    async def show(self, client: Client, job_view: JobView) -> None:
+        picture = job_rendering.live_view(
+            job_view.status,
+            job_view.waiting,
+            running_for=job_rendering.elapsed_text(
+                job_view.started, job_view.ended or datetime.now(UTC)
+            ),
+            events=await last_events(client, job_view.id),
+            pending=job_view.pending,
+            silence="" if job_view.closed else job_view.silence,
+        )
+        self.live.update(picture, refresh=True)
+
+
+async def follow_job(
+    client: Client, job_id: str, screen: Screen, *, until_waiting: bool = False
+) -> JobView:
+    """Show the job until it is closed.
+
+    Args:
+        until_waiting: Return also when the job waits for a person.
+
+    Raises:
+        UserError: There is no such job.
+    """
+    while True:
+        job_view = await view_job(client, job_id)
+        await screen.show(client, job_view)
+        if job_view.closed or (until_waiting and job_view.waiting):
+            return job_view
+        await asyncio.sleep(INTERVAL_SECONDS)
+
+
+async def follow_on_console(
+    console: Console, client: Client, job_id: str, **options: bool
+) -> JobView:
+    """Run `follow_job` with the screen that suits the console."""
+    if not console.is_terminal:
+        return await follow_job(client, job_id, LineScreen(console), **options)
+    with LiveScreen(console) as screen:
+        return await follow_job(client, job_id, screen, **options)

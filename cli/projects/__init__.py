@@ -1,0 +1,1 @@
+"""A project's files, and how a terminal shows a project."""

@@ -1,0 +1,96 @@
+"""Renders reports as one HTML file without scripts or external resources.
+
+Autoescaping applies to all values in the template. The page's security policy forbids scripts and
+requests, in case something gets through.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from cli.report import charts
+from cli.report.report_content import ProjectReport, Report
+from cli.report.trial_report import TrialReport
+
+_HERE = files(__package__)
+TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
+
+
+def render_page(report: Report | ProjectReport | TrialReport) -> str:
+    """Render the page of a job, of all jobs of a project, or of a trial."""
+    if isinstance(report, TrialReport):
+        title = f"{report.title or report.id} · {report.id}"
+        return _render_report_template("trial.html.j2", title, trial=report)
+    if isinstance(report, Report):
+        return _render_report_page([report], report.job.title or report.job.id, report.job.id)
+    return _render_report_page(report.jobs, report.title or report.id, report.id, report)
+
+
+def _render_report_page(
+    reports: list[Report], title: str, name: str, project: ProjectReport | None = None
+) -> str:
+    return _render_report_template(
+        "page.html.j2",
+        f"{title} · {name}",
+        project=project,
+        reports=reports,
+        trace_columns=TRACE_COLUMNS,
+    )
+
+
+def _render_report_template(template: str, title: str, **content: Any) -> str:
+    style = _HERE.joinpath("page.css").read_text("utf-8")
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    environment = Environment(
+        loader=FunctionLoader(lambda name: _HERE.joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "when": _format_report_time,
+        "size": charts.chart_size,
+        "share": _format_report_share,
+    }
+    forms = {
+        "duration": charts.chart_duration,
+        "number": _format_report_number,
+        "money": _format_report_money,
+    }
+    environment.filters |= forms
+    return environment.get_template(template).render(
+        title=title,
+        draw=charts,
+        # Our own file; escaped it would not be a valid style sheet.
+        style=Markup(style),
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
+        "form-action 'none'",
+        **forms,
+        **content,
+    )
+
+
+def _format_report_time(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if moment else "–"  # noqa: RUF001
+
+
+def _format_report_number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.15g}"  # noqa: RUF001
+
+
+def _format_report_money(value: float) -> str:
+    if not value:
+        return "0"
+    return f"{value:,.4f}" if value < 1 else f"{value:,.2f}"
+
+
+def _format_report_share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"  # noqa: RUF001

@@ -1,0 +1,221 @@
+"""Temporal schedules for our own workflows and for recurring jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleHandle,
+    ScheduleInfo,
+    ScheduleIntervalSpec,
+    ScheduleListActionStartWorkflow,
+    ScheduleListDescription,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+    ScheduleUpdate,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.jobs.job_view import JOB, PROJECT
+from cli.output import UserError
+from cli.schedules.schedule_lookup import started_jobs, starts_workflow
+from engine.connection import connect_client, task_queue
+
+OFF = "off"
+UNITS = {"m": 60, "h": 3600, "d": 86_400}
+TRIGGER_SECONDS = 5.0
+"""How long to wait for what comes of a trigger."""
+DIGITS = 5
+"""Maximum digits of a number: a longer one may exceed what a schedule or timedelta can hold."""
+
+
+def parse_interval(text: str, option: str = "--schedule", also: str = f", or {OFF}") -> timedelta:
+    """Parse an interval such as `1d`. Raises UserError, which names the option.
+
+    Args:
+        also: Other values that the option accepts, for the message.
+    """
+    number, unit = text[:-1], text[-1:]
+    known = number.isdecimal() and len(number) <= DIGITS and unit in UNITS
+    if not known or int(number) == 0:
+        raise UserError(f"{option}: found {text!r}, expected such as 30m, 6h or 1d{also}")
+    return timedelta(seconds=int(number) * UNITS[unit])
+
+
+async def set_schedule(name: str, workflow: str, text: str) -> str:
+    """Schedule a workflow at an interval on this environment's task queue, or stop it.
+
+    Returns:
+        The resulting state, in one line.
+
+    Raises:
+        UserError: The text is neither an interval nor `off`.
+    """
+    often = None if text == OFF else parse_interval(text)
+    client = await connect_client()
+    if often:
+        await upsert_schedule(client, name, workflow, often, task_queue())
+        return f"{name}: every {text}"
+    try:
+        await client.get_schedule_handle(name).delete()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+    return f"{name}: {OFF}"
+
+
+async def upsert_schedule(
+    client: Client, name: str, workflow: str, often: timedelta, queue: str
+) -> None:
+    """Create or update the schedule. A run that is still in progress is not started again."""
+    schedule_spec = Schedule(
+        action=ScheduleActionStartWorkflow(workflow, id=name, task_queue=queue),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=often)]),
+    )
+    try:
+        await client.create_schedule(name, schedule_spec)
+    except ScheduleAlreadyRunningError:
+        handle = client.get_schedule_handle(name)
+        await handle.update(lambda _: ScheduleUpdate(schedule=schedule_spec))
+
+
+Change = Literal["pause", "unpause", "trigger", "delete"]
+
+
+@dataclass(frozen=True)
+class RecurringStart:
+    """A schedule that starts jobs or projects."""
+
+    schedule: str
+    starts: str
+    """`Job` or `Project`."""
+    every: str
+    state: str
+    """`active` or `paused`."""
+    next: str
+    """Next start as ISO 8601 in UTC; empty if paused."""
+    last: str
+    """Id of the newest job it started."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields for `--json` and for tables."""
+        return asdict(self)
+
+
+async def start_recurring(name: str, kind: str, data: dict[str, Any], every: str) -> datetime:
+    """Start a job with this input at an interval; each job's id consists of the name and a time.
+
+    A job is skipped while the previous one is running.
+
+    Returns:
+        The time of the first start.
+
+    Raises:
+        UserError: The interval is invalid, or the name is in use.
+    """
+    interval = parse_interval(every, "--every", "")
+    client = await connect_client()
+    schedule = Schedule(
+        # The server appends the time to the id.
+        action=ScheduleActionStartWorkflow(kind, data, id=name, task_queue=task_queue()),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=interval)]),
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
+    )
+    try:
+        handle = await client.create_schedule(name, schedule)
+    except ScheduleAlreadyRunningError:
+        raise UserError(
+            f"there is a schedule {name} already; `starter.py schedules remove {name}` removes it, "
+            "or choose another --id"
+        ) from None
+    return (await handle.describe()).info.next_action_times[0]
+
+
+async def list_recurring() -> list[RecurringStart]:
+    """Return the schedules that start jobs and projects, by name."""
+    client = await connect_client()
+    entries = [
+        _recurring_start(entry, starts)
+        async for entry in await client.list_schedules()
+        if (starts := _scheduled_workflow(entry)) in (JOB, PROJECT)
+    ]
+    return sorted(entries, key=lambda entry: entry.schedule)
+
+
+def _scheduled_workflow(entry: ScheduleListDescription) -> str:
+    action = entry.schedule.action if entry.schedule else None
+    return action.workflow if isinstance(action, ScheduleListActionStartWorkflow) else ""
+
+
+def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringStart:
+    schedule, info = entry.schedule, entry.info
+    paused = bool(schedule and schedule.state.paused)
+    intervals = schedule.spec.intervals if schedule else []
+    due = info.next_action_times if info and not paused else []
+    actions = started_jobs(info.recent_actions if info else [])
+    return RecurringStart(
+        schedule=entry.id,
+        starts=starts,
+        every=", ".join(schedule_interval_text(interval.every) for interval in intervals),
+        state="paused" if paused else "active",
+        next=f"{due[0]:%Y-%m-%dT%H:%M:%SZ}" if due else "",
+        last=actions[-1] if actions else "",
+    )
+
+
+def schedule_interval_text(every: timedelta) -> str:
+    """Format an interval as typed: `1d`, `90m`."""
+    seconds = int(every.total_seconds())
+    for unit, length in reversed(UNITS.items()):
+        if seconds % length == 0:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
+async def change_recurring_schedule(name: str, change: Change) -> str:
+    """Pause, resume, trigger or delete a schedule of jobs.
+
+    Returns:
+        What came of a trigger: `started NAME-2026-03-01T09:00:00Z`; empty if that is not known yet,
+        and for other changes.
+
+    Raises:
+        UserError: There is no schedule of this name.
+    """
+    client = await connect_client()
+    handle = client.get_schedule_handle(name)
+    unknown = UserError(f"there is no schedule {name!r}; `starter.py schedules list` shows them")
+    try:
+        before = await handle.describe()
+        if not starts_workflow(before, (JOB, PROJECT)):
+            # Other commands manage the schedules for learning and forgetting.
+            raise unknown
+        await getattr(handle, change)()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        raise unknown from None
+    return await _trigger_outcome(handle, before.info) if change == "trigger" else ""
+
+
+async def _trigger_outcome(handle: ScheduleHandle, before: ScheduleInfo) -> str:
+    """Wait until the server has started a job or skipped it; return which, or empty."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + TRIGGER_SECONDS
+    while loop.time() < end:
+        info = (await handle.describe()).info
+        if info.num_actions_skipped_overlap > before.num_actions_skipped_overlap:
+            running = ", ".join(started_jobs(info.running_actions)) or "its last job"
+            return f"skipped, because {running} is still running"
+        if info.num_actions > before.num_actions and (jobs := started_jobs(info.recent_actions)):
+            return f"started {jobs[-1]}"
+        await asyncio.sleep(0.1)
+    return ""

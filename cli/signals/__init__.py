@@ -1,0 +1,1 @@
+"""Signals to a job, and their effects."""

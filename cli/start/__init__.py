@@ -1,0 +1,1 @@
+"""What a start sends: input from arguments and files, checked and staged."""

@@ -1,0 +1,304 @@
+"""`list`, `show`, `watch`, `files` and `log`."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from io import StringIO
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import AsyncMock, Mock
+
+import pytest
+from rich.console import Console
+from temporalio.client import (
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowQueryFailedError,
+)
+
+from activities.checkpoints import Checkpoints, Root
+from activities.job.snapshot import Snapshot
+from cli.app import main
+from cli.job_files import checkpoint_reader
+from cli.jobs.job_view import list_jobs, query_status
+from cli.jobs.watch import follow_on_console
+from cli.report.job_report import BROKEN
+from config.agent_files import load_agent
+from engine.errors import TOO_EARLY
+from protocol.job_state import JobState, Phase, Todo
+from tests.cli.conftest import tries
+
+
+def test_list_shows_each_job_and_needs_no_worker(engine, starter):
+    engine.job("listed-here", "Read this")
+    engine.status("listed-here")  # its memo is written
+    for _ in tries():  # visibility follows with a short delay
+        found = {job["job_id"]: job for job in json.loads(starter("list", "--json").out)}
+        if "listed-here" in found and found["listed-here"]["title"]:
+            break
+    job = found["listed-here"]
+    assert (job["agent"], job["status"], job["title"]) == ("generalist", "running", "Read this")
+    assert "listed-here" in starter("list").out
+
+
+def test_show_tells_phase_todos_and_usage(engine, starter):
+    engine.job("shown")
+    ran = starter("show", "shown")
+    assert ran.code == 0
+    for part in (
+        "shown · Read the law",
+        "phase 2 · tactical · Extraction · plan 1 of 3",
+        "▶ 1. Step 1",
+        "☐ 2. Step 2",
+        "12 model calls · 30 tool calls · 45,678 tokens · cost 0.5000",
+    ):
+        assert part in ran.out
+    told = json.loads(starter("show", "shown", "--json").out)
+    assert told["live"] is True
+    assert told["phase"]["number"] == 2
+
+
+def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
+    memo = {
+        "title": "Left alone",
+        "agent": "creator",
+        "status": "waiting: budget",
+        "phase": "4 tactical",
+        "state": "phase 4 (tactical) Reading, 1/5 todos",
+    }
+    start = engine.client.start_workflow(
+        "Job", {}, id="orphan", task_queue="nobody-polls", memo=memo
+    )
+    engine.do(start)
+    ran = starter("show", "orphan")
+    assert ran.code == 0
+    assert "no worker answers" in ran.err
+    assert "orphan · Left alone" in ran.out
+    assert "phase 4 (tactical) Reading" in ran.out
+    assert "waiting (budget)" in ran.out
+    assert "1/5 todos" in ran.out
+    assert "model calls" not in ran.out
+    assert ran.out.splitlines()[-1].startswith("running for 0:")
+    engine.do(engine.client.get_workflow_handle("orphan").terminate())
+    ended = starter("show", "orphan").out
+    assert "orphan terminated" in ended
+    assert ended.splitlines()[-1].startswith("ran for 0:")
+    assert "model calls" not in ended
+
+
+def test_show_of_a_failed_job_says_why(engine, starter):
+    handle = engine.client.get_workflow_handle(engine.job("failed", "bad start"))
+    with pytest.raises(WorkflowFailureError):
+        engine.do(handle.result())
+    told = json.loads(starter("show", "failed", "--json").out)
+    assert told["status"] == "failed"
+    assert told["error"] == "agent 'x' is not known"
+
+
+def test_show_knows_how_temporal_ended_a_job(engine, starter):
+    for how in ("cancel", "terminate"):
+        handle = engine.client.get_workflow_handle(engine.job(f"ended-by-{how}"))
+        engine.do(getattr(handle, how)())
+        for _ in tries():
+            told = json.loads(starter("show", handle.id, "--json").out)
+            if told["status"] != "running":
+                break
+        assert told["status"] == {"cancel": "cancelled", "terminate": "terminated"}[how]
+
+
+def test_watch_prints_a_line_per_change_and_the_result(engine, starter, between_looks):
+    engine.job("watched")
+    between_looks("pause", "finish")
+    ran = starter("watch", "watched")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("running · phase 2")
+    assert lines[0].endswith("0/5 · 1. Step 1")
+    assert any("waiting (paused): Paused by a person. Resume." in line for line in lines)
+    assert "All is done." in lines
+
+
+def test_watch_as_json_is_an_object_per_change(engine, starter, between_looks):
+    engine.job("watched-json")
+    between_looks("cancel")
+    ran = starter("watch", "watched-json", "--json")
+    assert ran.code == 1
+    states = [json.loads(line)["status"] for line in ran.out.splitlines()]
+    assert states[0] == "running"
+    assert states[-1] == "cancelled"
+
+
+def test_on_a_terminal_watch_paints_steps_and_todos(engine, workspaces, between_looks):
+    engine.job("painted")
+    between_looks("finish")
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=100, color_system=None)
+    seen = engine.do(follow_on_console(console, engine.client, "painted"))
+    assert seen.status_word == "completed"
+    for part in ("▶ 1. Step 1", "☑ 5. Step 5", "5/5", "phase 2 · todo 1 · read_file a.md"):
+        assert part in out.getvalue()
+
+
+@pytest.fixture
+def kept(engine, workspaces):
+    """Return a job with two checkpoints, the first of which starts phase 1."""
+    root = Root.open(workspaces, create=True)
+    job = f"kept-{workspaces.parent.name}"
+    store = Checkpoints.create(root, job)
+    todos = [Todo(id=1, content="Read")]
+    phase = Phase(number=1, kind="strategic", purpose="bootstrap", name="Start", todos=todos)
+    snapshot = Snapshot.start(store, load_agent("generalist"), JobState(phase=phase))
+    snapshot.files = snapshot.files.write("notes/a.md", b"before\n")
+    first = snapshot.save("phase 1 · start", 1_700_000_000)
+    snapshot.files = snapshot.files.write("notes/a.md", b"after\n").write("plan.md", b"# Plan\n")
+    second = snapshot.save("phase 1 · todo 1 · write_file notes/a.md", 1_700_000_060)
+    known = {"checkpoint": second, "checkpoints": [{"phase": 1, "id": first}]}
+    return engine.job(job, set=known)
+
+
+def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
+    store = checkpoint_reader.open_checkpoints_for_reading(kept)
+    told = json.loads(starter("show", kept, "--json").out)
+    assert told["checkpoint"] == engine.status(kept)["checkpoint"]
+    assert told["tree"] == store.tree_id(told["checkpoint"])
+    snapshot = Snapshot.load(store, told["checkpoint"])
+    snapshot.files = snapshot.files.write("notes/run.log", b"at 12:01\n")
+    later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
+    assert store.tree_id(later) != told["tree"]
+    # Files that differ from run to run are not part of it.
+    again = checkpoint_reader.read_checkpoint_fields(kept, {"checkpoint": later})
+    assert again == {"checkpoint": later, "tree": told["tree"]}
+
+
+def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, kept):
+    closed = {"status": "completed", "result": {"checkpoint": "c", "tree": "t"}}
+    assert checkpoint_reader.read_checkpoint_fields(kept, closed) == {
+        "checkpoint": "c",
+        "tree": "t",
+    }
+    store, newest = (
+        checkpoint_reader.open_checkpoints_for_reading(kept),
+        engine.status(kept)["checkpoint"],
+    )
+    store.tag("cancelled", newest)
+    found = checkpoint_reader.read_checkpoint_fields(kept, {"status": "cancelled"})
+    assert found == {"checkpoint": newest, "tree": store.tree_id(newest)}
+
+
+def test_a_tree_that_is_not_here_is_told_as_none(engine, kept, starter):
+    engine.job("far-away", set={"checkpoint": "0" * 40})
+    told = json.loads(starter("show", "far-away", "--json").out)
+    assert (told["checkpoint"], told["tree"]) == ("0" * 40, None)
+    assert checkpoint_reader.read_checkpoint_fields(kept, {"checkpoint": "0" * 40})["tree"] is None
+
+
+def test_files_lists_and_prints_any_checkpoint(kept, starter):
+    listed = starter("files", kept).out.split()
+    assert listed == ["6", "notes/a.md", "7", "plan.md"]
+    assert starter("files", kept, "--at", "1").out.split() == ["7", "notes/a.md"]
+    assert "notes/a.md" in starter("files", kept, "notes").out
+    told = json.loads(starter("files", kept, "notes/a.md", "--json").out)
+    assert told["content"] == "after\n"
+    told = json.loads(starter("files", kept, "notes/a.md", "--at", "1", "--json").out)
+    assert told["content"] == "before\n"
+    assert "no file 'nothing'" in starter("files", kept, "nothing").error
+    assert starter("files", kept, "--at", "now").out.split() == listed
+    assert "phases: 1" in starter("files", kept, "--at", "7").error
+    assert "or now" in starter("files", kept, "--at", "then").error
+    assert ".." in starter("files", kept, "../x").error
+
+
+def test_a_file_is_printed_byte_for_byte(engine, kept, monkeypatch, capsysbinary):
+    monkeypatch.setenv("TEMPORAL_ADDRESS", engine.address)
+    assert main(["files", kept, "notes/a.md"]) == 0
+    assert capsysbinary.readouterr().out == b"after\n"
+
+
+def test_log_tells_the_steps(kept, starter):
+    lines = starter("log", kept).out.splitlines()
+    assert [line.split("  ")[2] for line in lines] == [
+        "phase 1 · start",
+        "phase 1 · todo 1 · write_file notes/a.md",
+    ]
+    assert len(json.loads(starter("log", kept, "--json").out)) == 2
+
+
+def test_log_and_report_say_where_steps_before_are_damaged(kept, starter):
+    store = checkpoint_reader.open_checkpoints_for_reading(kept)
+    assert "damaged" not in starter("log", kept).err
+    [journal] = (store.path / "journal").iterdir()
+    journal.write_bytes(
+        journal.read_bytes().replace(b"phase 1 \xc2\xb7 start", b"Phase 1 garbled!")
+    )
+    store.store.reload()
+    ran = starter("log", kept)
+    assert "write_file notes/a.md" in ran.out
+    assert "the steps before these are damaged or not in this store" in ran.err
+    told = json.loads(starter("report", kept, "--json").out)
+    assert BROKEN in told["remarks"]
+
+
+def test_a_job_without_checkpoints_here_says_so(engine, starter, workspaces):
+    engine.job("elsewhere")
+    Root.open(workspaces, create=True)
+    assert "no checkpoints" in starter("files", "elsewhere").error
+
+
+@pytest.mark.parametrize("command", ["files {}", "log {}", "diff {} 1 now", "report {}"])
+def test_a_job_that_failed_at_its_start_says_why_it_has_no_checkpoints(
+    engine, starter, workspaces, command
+):
+    job = engine.job(f"unmade-{command.split()[0]}", "bad start")
+    with pytest.raises(WorkflowFailureError):
+        engine.do(engine.client.get_workflow_handle(job).result())
+    told = f"job {job} failed before its first checkpoint: agent 'x' is not known"
+    assert starter(*command.format(job).split()).error == told
+    # A start that gets this far leaves a repository behind.
+    Checkpoints.create(Root.open(workspaces, create=True), job)
+    assert starter(*command.format(job).split()).error == told
+
+
+def test_a_job_that_no_worker_has_taken_has_not_begun(engine, starter, workspaces):
+    engine.do(engine.client.start_workflow("Job", {}, id="untaken", task_queue="nobody-polls"))
+    Root.open(workspaces, create=True)
+    assert "job untaken has not begun yet" in starter("files", "untaken").error
+
+
+def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
+    store = checkpoint_reader.open_checkpoints_for_reading(kept)
+    newest = engine.status(kept)["checkpoint"]
+    first = checkpoint_reader.read_checkpoint_steps(store, newest)[0].id
+    store.tag("phase/0001", first)
+    store.tag("phase/0002", newest)
+    unknown = checkpoint_reader.CheckpointPlaces(None, {})
+    assert checkpoint_reader.checkpoint_commit_at(unknown, store, 1) == first
+    assert checkpoint_reader.checkpoint_commit_at(unknown, store, None) == newest
+
+
+def test_a_project_that_failed_is_listed_as_failed() -> None:
+    class Visibility:
+        """Reports the workflow of each job as completed."""
+
+        async def list_workflows(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
+            for status in ("failed", "completed"):
+                yield SimpleNamespace(
+                    id=status,
+                    memo=AsyncMock(return_value={"status": status}),
+                    status=WorkflowExecutionStatus.COMPLETED,
+                    start_time=datetime(2026, 1, 2, tzinfo=UTC),
+                )
+
+    client: Any = Visibility()
+    told = {job["job_id"]: job["status"] for job in asyncio.run(list_jobs(client, 2))}
+    assert told == {"failed": "failed", "completed": "completed"}
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "times"), [(TOO_EARLY, {"phase": 1}, 2), ("it does not replay", None, 1)]
+)
+async def test_only_a_query_that_came_too_early_is_asked_again(said, answer, times):
+    query = AsyncMock(side_effect=[WorkflowQueryFailedError(said), {"phase": 1}])
+    client = Mock(get_workflow_handle=lambda _: Mock(query=query))
+    assert await query_status(client, "some-job", 5) == answer
+    assert query.await_count == times

@@ -1,0 +1,179 @@
+"""The page: all content of a report shows as text; nothing of it runs or loads."""
+
+from __future__ import annotations
+
+import time
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from cli.report.html_page import render_page
+from cli.report.report_content import (
+    BARS,
+    MOST_LISTED,
+    MOST_PHASES,
+    Item,
+    Output,
+    ProjectReport,
+    Report,
+    Scope,
+    UnitLine,
+)
+from cli.report.tally import fold_steps
+from tests.cli.report.samples import bar, phase, report
+
+HOSTILE = (
+    "</title></style></svg></script><script>alert(1)</script><img src=https://e.example/x onerror="
+    'alert(1)>" onload=\'alert(2)\' style="background:url(https://e.example)" {{ 7*7 }} &lt;b&gt; '
+    "javascript:alert(3) <!-- ]]>"
+)
+TAGS = (
+    "html head meta title style body header main article section nav footer h1 h2 h3 h4 p span div "
+    "code a strong small ul li dl dt dd table thead tbody tr th td br figure figcaption svg g rect "
+    "line path text"
+)
+
+
+class Seen(HTMLParser):
+    """Records every tag, attribute and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def attributes(self, name: str) -> list[str | None]:
+        return [held[name] for _, held in self.tags if name in held]
+
+
+def poisoned(value: Any) -> Any:
+    """Make every text in plain data hostile, except texts of a fixed form."""
+    if isinstance(value, dict):
+        fixed = ("kind", "started", "ended", "read", "link", "trend")
+        return {k: v if k in fixed else poisoned(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [poisoned(one) for one in value]
+    return HOSTILE if isinstance(value, str) else value
+
+
+def unit(text: str) -> UnitLine:
+    runs = [Output(line=text, end=text, cut=True)]
+    return UnitLine(id=text, title=text, status=text, attempts=2, story=[text], runs=runs)
+
+
+def test_a_project_tells_what_came_of_each_feature_and_how_it_was_proved() -> None:
+    brewed = unit("brew")
+    brewed.story = ["tea.brew-tester-1: did not pass · It is cold."]
+    brewed.runs = [
+        Output(line="unit: pytest: exit code 0, 3 tests (brew-tester-2)", end="3 passed"),
+    ]
+    whole = ProjectReport(
+        id="all", status="completed", units=[brewed], waits=["waited 2:00:00"], jobs=[report()]
+    )
+    told = " ".join(Seen(render_page(whole)).texts)
+    for part in (*brewed.story, brewed.runs[0].line, "3 passed", "Its output", "waited 2:00:00"):
+        assert part in told
+
+
+def test_hostile_texts_stay_texts_wherever_they_are() -> None:
+    found = Report.model_validate(poisoned(report().model_dump(mode="json")))
+    # This includes the drawing of rewinds and both kinds of headings.
+    found.phases[0].purpose = "rewind"
+    whole = ProjectReport(
+        id=HOSTILE,
+        title=HOSTILE,
+        status=HOSTILE,
+        units=[unit(HOSTILE)],
+        waits=[HOSTILE],
+        jobs=[found, found],
+        remarks=[HOSTILE],
+    )
+    for made, jobs in ((found, 1), (whole, 2)):
+        seen = Seen(render_page(made))
+        assert {tag for tag, _ in seen.tags} <= set(TAGS.split())
+        names = {name for _, held in seen.tags for name in held}
+        assert not {name for name in names if name.startswith("on")}
+        assert not names & {"src", "srcset", "style", "xlink:href", "data", "action"}
+        links = {link for link in seen.attributes("href") if link and not link.startswith("#")}
+        assert links == {"https://temporal.example/tea-1"}
+        assert sum(text.count(HOSTILE) for text in seen.texts) >= 20 * jobs
+
+
+def test_the_page_forbids_itself_to_run_or_load_anything() -> None:
+    seen = Seen(render_page(report()))
+    [policy] = [held["content"] for _, held in seen.tags if "http-equiv" in held]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "url(" not in render_page(report())
+    assert "@import" not in render_page(report())
+
+
+def test_landmarks_language_and_title() -> None:
+    seen = Seen(render_page(report()))
+    tags = [tag for tag, _ in seen.tags]
+    assert seen.attributes("lang") == ["en"]
+    assert tags.count("h1") == 1
+    assert {"header", "main", "footer"} <= set(tags)
+    labelled = set(seen.attributes("aria-labelledby"))
+    assert labelled <= set(seen.attributes("id"))
+    assert all(held.get("aria-label") for tag, held in seen.tags if tag == "svg")
+    assert "A guide on tea · tea-1" in seen.texts
+
+
+def test_several_jobs_are_listed_and_keep_their_ids_apart() -> None:
+    whole = ProjectReport(id="all", title="Tea", status="running", jobs=[report(), report()])
+    seen = Seen(render_page(whole))
+    ids = seen.attributes("id")
+    assert len(ids) == len(set(ids))
+    assert {"#job-1", "#job-2"} <= set(seen.attributes("href"))
+    assert [tag for tag, _ in seen.tags].count("h1") == 1
+    assert "Tea · all" in seen.texts
+    place = seen.texts.index("Together")
+    assert [text for text in seen.texts[place + 1 :] if text.strip()][:5] == [
+        *("4", "6", "4,206", "1.00", "2")
+    ]
+
+
+def test_a_job_that_has_done_nothing_yet_has_a_page() -> None:
+    bare: dict[str, Any] = {
+        "phases": [],
+        "waits": [],
+        "steps": [],
+        "refusals": [],
+        "deliverables": [],
+    }
+    seen = Seen(render_page(report(**bare, scope=Scope(), traces=[], unresolved=[], notices=[])))
+    assert "None known." in seen.texts
+    assert Seen(render_page(ProjectReport(id="p", status="running", jobs=[]))).texts
+
+
+def test_what_is_not_known_shows_as_a_dash() -> None:
+    seen = Seen(render_page(report()))
+    place = seen.texts.index("Nudges")
+    assert seen.texts[place + 1] == "–"  # noqa: RUF001
+
+
+@pytest.mark.parametrize("steps", [1, 10_000])
+def test_a_page_is_small_and_quick_at_any_length(steps: int) -> None:
+    texts = "word " * 60
+    item = Item(id="S1", text=texts, status="open", source="given")
+    long = report(
+        steps=fold_steps([bar(number, cost=0.01) for number in range(1, steps + 1)], BARS),
+        phases=[phase(number, name=texts[:120]) for number in range(1, MOST_PHASES + 1)],
+        scope=Scope(original=2000, items=[item] * MOST_LISTED),
+        notices=[texts] * MOST_LISTED,
+        unresolved=[texts] * MOST_LISTED,
+    )
+    began = time.process_time()
+    made = render_page(long)
+    assert time.process_time() - began < 2
+    assert len(made.encode()) < 1_000_000
+    assert len(long.steps) <= BARS
