@@ -15,19 +15,37 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from cli.commands import (
-    config_commands,
-    files_command,
-    forget_command,
-    guards_command,
-    init_command,
-    report_command,
-    requirements_command,
-    schedules_commands,
-    signal_commands,
-    start_commands,
-    trial_command,
+from cli.commands.config_commands import config
+from cli.commands.demo_command import demo
+from cli.commands.diff_command import diff
+from cli.commands.doctor_command import doctor
+from cli.commands.files_command import files
+from cli.commands.forget_command import forget
+from cli.commands.guards_command import guards
+from cli.commands.init_command import init
+from cli.commands.list_command import list_
+from cli.commands.log_command import log
+from cli.commands.report_command import report
+from cli.commands.requirements_command import requirements
+from cli.commands.schedules_commands import schedules
+from cli.commands.show_command import show
+from cli.commands.signal_commands import (
+    answer,
+    approve,
+    bypass,
+    cancel,
+    deny,
+    limit,
+    pause,
+    resume,
+    rewind,
+    tell,
 )
+from cli.commands.start_commands import fork, project, start
+from cli.commands.tools_command import tools
+from cli.commands.traces_command import traces
+from cli.commands.trial_command import trial
+from cli.commands.watch_command import watch
 from cli.output import (
     FAILED,
     MISTAKE,
@@ -69,20 +87,20 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for add_commands in (
-    start_commands.add_run_commands,
-    schedules_commands.add_schedules_commands,
-    signal_commands.add_steer_commands,
-    trial_command.add_trial_command,
-    files_command.add_inspect_commands,
-    report_command.add_report_command,
-    guards_command.add_learn_commands,
-    requirements_command.add_requirements_command,
-    config_commands.add_config_commands,
-    init_command.add_init_command,
-    forget_command.add_forget_command,
-):
-    add_commands(app)
+app.command()(demo)
+for start_command in (start, project, fork):
+    app.command()(start_command)
+app.command()(watch)
+app.add_typer(schedules, name="schedules")
+for signal_command in (rewind, pause, resume, cancel, limit, answer, approve, deny, tell, bypass):
+    app.command()(signal_command)
+app.command()(trial)
+app.command("list")(list_)
+for read_command in (show, files, diff, log, doctor, report, traces, guards, requirements):
+    app.command()(read_command)
+app.add_typer(config, name="config")
+for own_command in (tools, init, forget):
+    app.command()(own_command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -11,10 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cli.jobs import job_rendering
+from cli.jobs import job_lines, job_outcome
 from cli.jobs.watch import follow_on_console
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
-from cli.start.job_input import job_input, new_job_id, start_workflow
+from cli.start.job_input import job_input
+from cli.start.job_start import new_job_id, start_workflow
 from engine import logs
 from engine.connection import describe_model_connection
 from engine.development import DevelopmentServer, development_server
@@ -145,10 +146,10 @@ async def _run_demo_job(
             {**job_view.status, "link": link, "workspace": str(workspace), "output": outputs}
         )
     else:
-        for line in job_rendering.job_outcome_lines(job_view.status):
+        for line in job_outcome.job_outcome_lines(job_view.status):
             print_result(line)
         if job_view.waiting:
-            print_result(job_rendering.waiting_line(job_view.waiting))
+            print_result(job_lines.waiting_line(job_view.waiting))
         print_result(f"workspace {workspace}")
         for path in outputs:
             print_result(f"  {path}")

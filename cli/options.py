@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    pass
+
+MOMENT = "The start of this phase, or `now`."
 
 Job = Annotated[str, typer.Argument(help="Id of the job, as `list` shows it.", metavar="JOB")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

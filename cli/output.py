@@ -125,3 +125,14 @@ def temporal_error_text(error: RPCError) -> str:
     if error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED):
         return f"the Temporal server at {where} does not answer: {message}"
     return f"the Temporal server refused: {message}"
+
+
+def render_text_table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
+    """Render a table; columns are as wide as their content, and nothing is cut or wrapped."""
+    cells = [[" ".join(str(row[name] or "-").split()) for name in names] for row in rows]
+    table = [[name.upper() for name in names], *cells]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]

@@ -31,7 +31,8 @@ from activities.catalogue import all_activities
 from cli.demo import DOCUMENT, INSTRUCTIONS
 from cli.report.html_page import render_page as report_page
 from cli.report.report_builder import gather_report
-from cli.start.job_input import job_input, start_workflow
+from cli.start.job_input import job_input
+from cli.start.job_start import start_workflow
 from engine.development import development_server
 from engine.root import open_workspaces_root
 from engine.service import build_worker

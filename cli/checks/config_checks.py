@@ -23,6 +23,7 @@ from activities.steps.review_job import VERDICTS, reviewer_tools
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import Tool
+from cli.output import UserError
 from config.agent_files import agent_file, agent_names, extended_agents, load_agent
 from config.guard_files import read_guards
 from config.layers import SHIPPED, configuration_layers
@@ -98,6 +99,12 @@ def check_configuration(
                         yield ConfigFinding(str(path.relative_to(layer)), problem=str(problem))
     if root is not None:
         yield from _check_learned_guards(root)
+
+
+def check_agent_exists(agent: str) -> None:
+    """Raise UserError for an agent that is not known, with the names of those that are."""
+    if agent not in (names := agent_names()):
+        raise UserError(f"agent {agent!r} is not known; the agents are {', '.join(names)}")
 
 
 def resolve_agent_for_check(name: str, folder: Path = SHIPPED) -> ResolvedAgent:

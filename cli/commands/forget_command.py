@@ -12,10 +12,10 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from cli.jobs.job_view import explain_job_failure
+from cli.jobs.job_failures import explain_job_failure
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result, run_async
-from cli.schedules.recurring_starts import set_schedule
+from cli.schedules.service_schedules import set_service_schedule
 from engine.connection import connect_client, task_queue
 
 SCHEDULE = "longhaul-forgetting"
@@ -50,7 +50,7 @@ def forget(
     if bool(job) == bool(schedule):
         raise UserError("name the job to forget, or --schedule 1d to forget those that are due")
     if schedule:
-        state = run_async(set_schedule(SCHEDULE, "Forget", schedule))
+        state = run_async(set_service_schedule(SCHEDULE, "Forget", schedule))
         print_json({"schedule": state}) if json else print_result(state)
         return OK
     options = {"job": job, "traces": traces, "requirements": requirements}
@@ -96,8 +96,3 @@ async def _run_forget_workflow(job: str, request: dict[str, Any]) -> dict[str, A
         raise UserError(explain_job_failure(error)) from None
     except TimeoutError:
         raise UserError(f"nothing is forgotten yet; {name} goes on without this") from None
-
-
-def add_forget_command(app: typer.Typer) -> None:
-    """Register this module's command."""
-    app.command()(forget)

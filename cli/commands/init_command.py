@@ -65,8 +65,3 @@ def _write_initial_files(target: Path) -> list[Path]:
         place.write_text(name_running_program(place.read_text(encoding="utf-8")), encoding="utf-8")
         written.append(place)
     return written
-
-
-def add_init_command(app: typer.Typer) -> None:
-    """Register this module's commands."""
-    app.command()(init)

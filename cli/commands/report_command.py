@@ -54,8 +54,3 @@ async def _gather_report(job: str) -> Report | ProjectReport | TrialReport:
     from cli.report.report_builder import gather_report  # noqa: PLC0415 - as above
 
     return await gather_report(await connect_client(), job)
-
-
-def add_report_command(app: typer.Typer) -> None:
-    """Register this module's command."""
-    app.command()(report)

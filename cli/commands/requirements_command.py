@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -11,8 +10,8 @@ import typer
 
 from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
-from cli.signals.signal_effects import signal_sender_name
-from engine.root import workspaces_root
+from cli.root_access import run_with_root
+from cli.signals.signal_sending import signal_sender_name
 from protocol.short_text import one_line
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> 
         accepted = [name for name, status in zip(names, was, strict=True) if status == "accepted"]
         return _drop_withdrawn_from_graph(root, accepted) if accepted else []
 
-    remarks = _with_requirements_root(withdraw_all)
+    remarks = run_with_root(withdraw_all)
     if json:
         print_json({"withdrawn": names, "remarks": remarks})
         return OK
@@ -165,7 +164,7 @@ def _run_requirements_restore(names: list[str], reason: str, *, json: bool) -> i
         except StoreRefusedError as refusal:
             raise UserError(f"nothing is restored: {refusal}") from None
 
-    statuses = dict(zip(names, _with_requirements_root(restore_all), strict=True))
+    statuses = dict(zip(names, run_with_root(restore_all), strict=True))
     if json:
         print_json({"restored": statuses})
         return OK
@@ -255,7 +254,7 @@ def _read_requirements(only: dict[str, Any]) -> list[StoredRequirement]:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
 
-    return _with_requirements_root(
+    return run_with_root(
         lambda root: RelationalStore(root).read(lambda c: rows.search_requirement_store(c, **only))
     )
 
@@ -314,18 +313,3 @@ def _requirement_data(entry: StoredRequirement) -> dict[str, Any]:
         "restored_by": entry.restored_by,
         "restored_why": entry.restored_why,
     }
-
-
-def _with_requirements_root(work: Callable[[Root], T]) -> T:
-    from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
-    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415
-
-    try:
-        return work(Root.open(workspaces_root(), create=False))
-    except (RootError, StoreUnavailableError) as error:
-        raise UserError(str(error)) from None
-
-
-def add_requirements_command(app: typer.Typer) -> None:
-    """Register this module's command."""
-    app.command()(requirements)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.jobs import job_rendering
+from cli import output
 from cli.options import Json
 from cli.output import OK, print_json, print_note, print_result, run_async
 from cli.schedules import recurring_starts
@@ -21,39 +21,39 @@ ScheduleId = Annotated[str, typer.Argument(help="Id of the schedule.", metavar="
 
 
 @schedules.command("list")
-def list_(json: Json = False) -> int:
+def list_schedules(json: Json = False) -> int:
     """List the schedules: what each starts, how often, when next, and its newest job."""
     entries = run_async(recurring_starts.list_recurring())
     if json:
         print_json([entry.as_json() for entry in entries])
         return OK
-    for line in job_rendering.render_text_table([entry.as_json() for entry in entries], COLUMNS):
+    for line in output.render_text_table([entry.as_json() for entry in entries], COLUMNS):
         print_result(line)
     if not entries:
         print_note("no schedules; `starter.py start AGENT … --every 1d` makes one")
     return OK
 
 
-@schedules.command()
-def pause(schedule: ScheduleId, json: Json = False) -> int:
+@schedules.command("pause")
+def pause_schedule(schedule: ScheduleId, json: Json = False) -> int:
     """Start no more jobs until `resume`; a running one continues."""
     return _change_schedule("pause", schedule, "paused", json=json)
 
 
-@schedules.command()
-def resume(schedule: ScheduleId, json: Json = False) -> int:
+@schedules.command("resume")
+def resume_schedule(schedule: ScheduleId, json: Json = False) -> int:
     """Start jobs again, at the next due time."""
     return _change_schedule("unpause", schedule, "active", json=json)
 
 
-@schedules.command()
-def trigger(schedule: ScheduleId, json: Json = False) -> int:
+@schedules.command("trigger")
+def trigger_schedule(schedule: ScheduleId, json: Json = False) -> int:
     """Start a job now, unless the previous one is still running."""
     return _change_schedule("trigger", schedule, "triggered", json=json)
 
 
-@schedules.command()
-def remove(schedule: ScheduleId, json: Json = False) -> int:
+@schedules.command("remove")
+def remove_schedule(schedule: ScheduleId, json: Json = False) -> int:
     """Remove the schedule; its jobs remain, and a running one continues."""
     return _change_schedule("delete", schedule, "removed", json=json)
 
@@ -66,8 +66,3 @@ def _change_schedule(
         f"{schedule}: {state}"
     )
     return OK
-
-
-def add_schedules_commands(app: typer.Typer) -> None:
-    """Register this module's commands."""
-    app.add_typer(schedules, name="schedules")

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.jobs import job_rendering
-from cli.jobs.job_view import check_job_is_no_trial, view_job
+from cli.jobs import job_lines
+from cli.jobs.job_view import view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result, run_async
-from cli.signals import limit_arguments, signal_effects
-from cli.start.job_input import parse_job_settings
+from cli.signals import limit_arguments, signal_effects, signal_sending
+from cli.start.job_settings import parse_job_settings
 from engine.connection import connect_client
 from protocol.payloads import InvalidPayload, read_signal_payload
 
@@ -196,8 +196,8 @@ async def _send_answer_signal(
     if id_ is None:
         # With the id it cannot be taken for the answer to another question.
         job_view = await view_job(await connect_client(), job)
-        check_job_is_no_trial(job_view, f"takes no signal {signal}")
-        id_ = signal_effects.question_ids_by_signal(job_view).get(signal)
+        job_view.refuse_trial(f"takes no signal {signal}")
+        id_ = job_view.question_ids.get(signal)
     named = {"id": id_, **payload} if id_ else payload
     return await _send_signal(
         job, signal, named, signal_effects.answer_took_effect, past_tense, json=json
@@ -275,7 +275,7 @@ async def _send_signal(
     json: bool,
 ) -> int:
     client = await connect_client()
-    applied, view_after, to = await signal_effects.send_and_wait(
+    applied, view_after, to = await signal_sending.send_signal_and_wait(
         client, job, signal, payload, effect
     )
     if json:
@@ -285,7 +285,7 @@ async def _send_signal(
             f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it"
         )
     elif applied:
-        status = job_rendering.status_line(view_after.status, view_after.waiting)
+        status = job_lines.status_line(view_after.status, view_after.waiting)
         print_result(f"{job} {past_tense}: {status}")
         if (
             undone := _rewind_undo_advice(job, payload, view_after.status)
@@ -304,12 +304,6 @@ async def _send_signal(
     else:
         print_result(
             f"{job}: {signal} sent, not taken yet: "
-            f"{job_rendering.status_line(view_after.status, view_after.waiting)}"
+            f"{job_lines.status_line(view_after.status, view_after.waiting)}"
         )
     return OK
-
-
-def add_steer_commands(app: typer.Typer) -> None:
-    """Register this module's commands."""
-    for command in (rewind, pause, resume, cancel, limit, answer, approve, deny, tell, bypass):
-        app.command()(command)

@@ -1,4 +1,4 @@
-"""Commands that start and follow jobs: demo, start, project, fork, watch."""
+"""Commands that start jobs and projects: start, project, fork."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.jobs import job_rendering
-from cli.jobs.job_view import JOB, PROJECT, JobView
+from cli.jobs.job_outcome import print_job_outcome
+from cli.jobs.job_view import JOB, PROJECT
 from cli.jobs.missing_jobs import forgotten_notice
-from cli.jobs.watch import JsonScreen, follow_job, follow_on_console
+from cli.jobs.watch import follow_on_console
 from cli.options import (
     ApprovePublish,
     Depth,
@@ -28,31 +28,21 @@ from cli.options import (
     TokenVariable,
 )
 from cli.output import (
-    FAILED,
     OK,
     UserError,
     err_console,
     print_json,
     print_note,
     print_result,
-    result_console,
     run_async,
 )
 from cli.schedules.recurring_starts import start_recurring
-from cli.start.job_input import (
-    check_fork_settings,
-    check_job_input_size,
-    check_new_job_id,
-    job_input,
-    new_job_id,
-    parse_job_settings,
-    read_instructions_text,
-    result_schema_setting,
-)
-from cli.start.job_input import start_workflow as start_job
+from cli.start.job_input import check_job_input_size, job_input, read_instructions_text
+from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting
+from cli.start.job_start import check_new_job_id, new_job_id
+from cli.start.job_start import start_workflow as start_job
 from cli.start.project_input import project_input
 from cli.start.repository_input import publish_input_fields, repository_input_fields
-from cli.trials.trial_summary import with_trial_usages
 from engine.connection import connect_client
 from engine.web_ui import answering_web_ui_link
 
@@ -63,26 +53,6 @@ Every = Annotated[
         "time. `schedules` lists, pauses and removes it."
     ),
 ]
-
-
-def demo(
-    document: Annotated[
-        Path | None, typer.Option(help="Document to work on; a shipped one if left out.")
-    ] = None,
-    agent: Annotated[str, typer.Option(help="Agent that does the job.")] = "creator",
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep running afterwards, with the Web UI, until Ctrl-C.")
-    ] = False,
-    json: Json = False,
-) -> int:
-    """Show everything at once: server, worker and a real job, in this process.
-
-    Uses the model of OPENAI_BASE_URL or OPENAI_API_KEY if set, else a rehearsal model that needs no
-    network. The files stay in the workspaces folder.
-    """
-    from cli.demo import run_demo  # noqa: PLC0415 - loads the worker, which others do without
-
-    return run_async(run_demo(agent, document, keep=keep, json=json))
 
 
 def start(
@@ -179,7 +149,7 @@ async def _start_workflow(
             print_result(link or "no Web UI answers; TEMPORAL_UI_ADDRESS says where one is")
         return OK
     err_console().print(f"{job_id}  {link}" if link else job_id, markup=False)
-    return _print_outcome(await follow_on_console(err_console(), client, job_id), json=json)
+    return print_job_outcome(await follow_on_console(err_console(), client, job_id), json=json)
 
 
 def project(
@@ -283,39 +253,3 @@ async def _fork_job(
     if places.remote:
         data["set"] = {"workspace.remote": places.remote, **settings}
     return await _start_workflow(new, data, wait=wait, json=json)
-
-
-def watch(job: Job, json: Json = False) -> int:
-    """Follow a job, project or trial until it ends: phase, todos, tokens, cost, last steps.
-
-    On a terminal a live view; piped, a line per change; with --json an object per change. Ctrl-C
-    stops watching; the job continues.
-    """
-    return run_async(_run_watch(job, json=json))
-
-
-async def _run_watch(job: str, *, json: bool) -> int:
-    client = await connect_client()
-    if json:
-        return _job_exit_code(await follow_job(client, job, JsonScreen()))
-    job_view = await follow_on_console(result_console(), client, job)
-    return _print_outcome(await with_trial_usages(client, job_view), json=False)
-
-
-def _print_outcome(job: JobView, *, json: bool) -> int:
-    if json:
-        print_json(job.status)
-    else:
-        for line in job_rendering.job_outcome_lines(job.status):
-            print_result(line)
-    return _job_exit_code(job)
-
-
-def _job_exit_code(job: JobView) -> int:
-    return OK if job.status_word == "completed" else FAILED
-
-
-def add_run_commands(app: typer.Typer) -> None:
-    """Register this module's commands."""
-    for command in (demo, start, project, fork, watch):
-        app.command()(command)

@@ -11,7 +11,8 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.jobs.job_view import TRIAL, explain_job_failure
+from cli.jobs.job_failures import explain_job_failure
+from cli.jobs.job_view import TRIAL
 from cli.jobs.watch import follow_on_console
 from cli.options import Json
 from cli.output import (
@@ -24,16 +25,12 @@ from cli.output import (
     print_result,
     run_async,
 )
-from cli.start import document_staging
-from cli.start.job_input import check_job_input_size, check_new_job_id, new_job_id, start_workflow
+from cli.start.job_input import check_job_input_size
+from cli.start.job_start import check_new_job_id, new_job_id, start_workflow
+from cli.start.trial_input import read_trial_file
 from cli.trials.trial_rendering import trial_ending_line, trial_table_lines
-from cli.trials.trial_summary import fill_trial_usages
-from config.agent_files import load_agent
-from config.schema.agent import AgentConfig, ConfigError
-from config.yaml_files import parse_yaml
+from cli.trials.trial_usage import fill_trial_usages
 from engine.connection import connect_client
-from engine.root import workspaces_root
-from protocol.payloads import InvalidPayload, read_payload_object
 from protocol.trial import TrialRun, TrialStart
 
 
@@ -60,48 +57,6 @@ def trial(
         raise UserError("--attach: goes with --id, which names the trial")
     start = read_trial_file(file)
     return run_async(_run_trial(trial_id, start, attach=attach, json=json))
-
-
-def read_trial_file(file: Path) -> TrialStart:
-    """Return the trial of a file. Raises UserError."""
-    try:
-        data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
-        start = read_payload_object(TrialStart, data, str(file))
-        limits: list[int] = []
-        for name in start.configurations:
-            job = start.job_start(name)
-            if job.get("agent"):
-                config = load_agent(job["agent"], job.get("set") or {})
-                limits.append(config.limits.file_bytes)
-                if start.limits.cost is not None:
-                    _check_trial_prices(config, name)
-    except OSError as error:
-        raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file}: not UTF-8 text ({error.reason})") from None
-    except (InvalidPayload, ConfigError) as wrong:
-        text = str(wrong)
-        raise UserError(text if text.startswith(str(file)) else f"{file}: {text}") from None
-    if limits and (documents := start.start.get("documents")):
-        local = [
-            text if text.startswith(("http://", "https://")) else str(file.parent / text)
-            for text in documents
-        ]
-        root = workspaces_root()
-        start.start["documents"] = document_staging.stage_documents(local, root, max(limits))
-    return start
-
-
-def _check_trial_prices(config: AgentConfig, name: str) -> None:
-    """Refuse a limit on the trial's cost that could not be kept. Raises ConfigError."""
-    from activities.model.prices import highest_price  # noqa: PLC0415 - takes a second
-
-    if highest_price(config) is None:
-        models = ", ".join(model.name for model in config.models)
-        raise ConfigError(
-            f"limits.cost: a price is not known under the configuration {name}, whose models are "
-            f"{models}; give it under prices in the agent or under set"
-        )
 
 
 async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bool) -> int:
@@ -141,8 +96,3 @@ async def _check_trial(client: Client, trial_id: str) -> None:
         raise
     if description.workflow_type != TRIAL:
         raise UserError(f"--id {trial_id}: a {description.workflow_type}, not a trial")
-
-
-def add_trial_command(app: typer.Typer) -> None:
-    """Register this module's command."""
-    app.command()(trial)

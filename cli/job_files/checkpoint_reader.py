@@ -26,10 +26,11 @@ from activities.checkpoints import (
 from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.phases.tags import phase_tag_commits
-from cli.jobs.job_view import PROJECT, check_job_is_no_trial, view_job
+from cli.jobs.job_view import PROJECT, view_job
 from cli.jobs.missing_jobs import forgotten_notice
-from cli.output import UserError, print_note
+from cli.output import UserError, print_note, run_async
 from config.schema.agent import AgentConfig
+from engine.connection import connect_client
 from engine.root import workspaces_root
 from protocol.endings import Outcome
 
@@ -75,12 +76,21 @@ async def find_checkpoint_places(client: Client, job_id: str) -> CheckpointPlace
         except UserError:
             raise unknown from None
         return CheckpointPlaces(None, {})
-    check_job_is_no_trial(job_view, "has no checkpoints of its own")
+    job_view.refuse_trial("has no checkpoints of its own")
     job_places = checkpoint_places_from_status(job_view.status)
     if job_view.kind == PROJECT or job_view.status.get("project"):
         jobs = [*(job_view.status.get("running") or []), *(job_view.status.get("jobs") or [])[::-1]]
         return replace(job_places, project=jobs[0]["job"] if jobs else "")
     return job_places
+
+
+def fetch_checkpoint_places(job_id: str) -> CheckpointPlaces:
+    """Run `find_checkpoint_places` for a command."""
+
+    async def fetch_places() -> CheckpointPlaces:
+        return await find_checkpoint_places(await connect_client(), job_id)
+
+    return run_async(fetch_places())
 
 
 def checkpoint_places_from_status(status: dict[str, Any]) -> CheckpointPlaces:
@@ -200,6 +210,15 @@ def checkpoint_commit_at(places: CheckpointPlaces, store: Checkpoints, phase: in
         # Without an answering worker, phase starts are the newest commits known.
         return starts[max(starts)]
     raise UserError("the job has made no checkpoint yet")
+
+
+def checkpoint_commits_at(
+    job_id: str, places: CheckpointPlaces, *moments: str
+) -> tuple[list[str], Checkpoints]:
+    """Return the job's commits at these moments, and its repository."""
+    phases = [parse_checkpoint_moment(text) for text in moments]
+    store = open_checkpoints_for_reading(job_id, places)
+    return [checkpoint_commit_at(places, store, phase) for phase in phases], store
 
 
 def read_checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:

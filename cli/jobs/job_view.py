@@ -1,46 +1,37 @@
-"""Jobs as reported by Temporal and by themselves."""
+"""The state of a job, as Temporal and the job itself report it."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio.client import (
     Client,
-    WorkflowExecution,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowQueryFailedError,
 )
-from temporalio.exceptions import CancelledError, FailureError, ServerError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.jobs.job_failures import explain_job_failure, job_failure_message
+from cli.jobs.job_memo import job_start_time, read_job_memo, status_from_memo
 from cli.jobs.missing_jobs import expired_job_notice, forgotten_notice
 from cli.output import UserError
 from cli.schedules.schedule_lookup import find_schedule_notice
-from engine.converter import encrypted_payload_reason
 from engine.errors import TOO_EARLY
-from protocol.payloads import EncryptedPayloadError, check_payload_is_decrypted
 from protocol.short_text import one_line
-from protocol.start import NEVER_BEGAN
 
 JOB = "Job"
 PROJECT = "Project"
 TRIAL = "Trial"
 QUERY_SECONDS = 5.0
-PAGE = 200
-MOST_STATE = 60
-TOO_LARGE = "Failure exceeds size limit."
-"""What the server puts before a failure whose stack traces it cuts."""
 MOST_REASON = 600
 """Characters of why an activity is tried again."""
-"""Maximum length of a table cell: a waiting start lists everything it lacks."""
 
-_CLOSED = {
+CLOSED = {
     WorkflowExecutionStatus.COMPLETED: "completed",
     WorkflowExecutionStatus.FAILED: "failed",
     WorkflowExecutionStatus.CANCELED: "cancelled",
@@ -98,6 +89,50 @@ class JobView:
     def notices(self) -> list[str]:
         return [str(item) for item in self.status.get("notices") or []]
 
+    @property
+    def question_ids(self) -> dict[str, str]:
+        """Return the ids of open questions by the signals that answer them."""
+        question = (self.status.get("clarification") or {}).get("pending") or {}
+        approval = self.status.get("approval") or {}
+        ids = {}
+        if question and question.get("answer") is None:
+            ids["answer"] = str(question["id"])
+        if approval and approval.get("approved") is None:
+            ids |= dict.fromkeys(("approve", "deny"), str(approval["id"]))
+        return ids
+
+    @property
+    def stopped_runs(self) -> list[str]:
+        """Return the runs of a trial that `resume` lets go on."""
+        runs = self.status.get("runs") or []
+        not_resumed = ("", "clarification", "approval", "budget")
+        return [
+            run["job"]
+            for run in runs
+            if run["status"] == "running" and run["waiting"] not in not_resumed
+        ]
+
+    def elapsed_text(self, now: datetime) -> str:
+        """Format how long the job has run, or ran, as `1:02:03`."""
+        seconds = ((self.ended or now) - self.started).total_seconds()
+        return str(timedelta(seconds=max(0, int(seconds))))
+
+    def refuse_trial(self, refusal: str) -> None:
+        """Refuse a command that is for jobs.
+
+        Args:
+            refusal: What a trial lacks: `has no files`.
+
+        Raises:
+            UserError: It is a trial; with the job of a run that the command may be meant for.
+        """
+        if self.kind != TRIAL:
+            return
+        runs = self.status.get("runs") or []
+        begun = [str(run["job"]) for run in runs if run["status"] not in ("pending", "unstarted")]
+        such = f", such as {begun[0]}" if begun else f"; `starter.py show {self.id}` names them"
+        raise UserError(f"{self.id} is a trial, which {refusal}; name one of its runs{such}")
+
 
 async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDescription:
     """Return Temporal's description of the job's latest run.
@@ -138,7 +173,7 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
     if status is None:
         status = status_from_memo(memo)
     outcome = description.status or WorkflowExecutionStatus.RUNNING
-    closed = outcome in _CLOSED
+    closed = outcome in CLOSED
     status = {"job_id": job_id, **status}
     if closed:
         status = await _with_job_outcome(client, description, status)
@@ -153,7 +188,7 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
         status=status,
         live=live,
         closed=closed,
-        started=_job_start_time(description, memo),
+        started=job_start_time(description, memo),
         run_id=description.run_id,
         ended=description.close_time,
         pending=await _retrying_job_activities(client, description),
@@ -183,33 +218,13 @@ async def query_status(client: Client, job_id: str, seconds: float) -> dict[str,
     return None
 
 
-async def read_job_memo(execution: WorkflowExecution) -> dict[str, Any]:
-    """Return a job's memo. Raises EncryptedPayloadError if it is encrypted without a key here."""
-    memo = dict(await execution.memo())
-    check_payload_is_decrypted(tuple(memo.values()))
-    return memo
-
-
-def status_from_memo(memo: dict[str, Any]) -> dict[str, Any]:
-    """Return a job's memo in the form of its `status` result, as far as possible."""
-    status = {key: memo[key] for key in ("title", "agent") if memo.get(key)}
-    if memo.get("state"):
-        status["details"] = str(memo["state"])
-    word, _, reason = str(memo.get("status") or "running").partition(": ")
-    status |= {"status": word, "waiting_for": reason or None}
-    number, _, kind = str(memo.get("phase") or "").partition(" ")
-    if number.isdecimal():
-        status["phase"] = {"number": int(number), "kind": kind}
-    return status
-
-
 async def _with_job_outcome(
     client: Client, description: WorkflowExecutionDescription, status: dict[str, Any]
 ) -> dict[str, Any]:
     """Add how the job ended to `status`; Temporal's outcome takes precedence over the job's."""
     closed_status = {
         **status,
-        "status": _CLOSED[description.status or WorkflowExecutionStatus.COMPLETED],
+        "status": CLOSED[description.status or WorkflowExecutionStatus.COMPLETED],
     }
     closed_status["waiting"] = closed_status["waiting_for"] = None
     handle = client.get_workflow_handle(description.id, run_id=description.run_id)
@@ -224,68 +239,6 @@ async def _with_job_outcome(
     return closed_status
 
 
-def explain_job_failure(error: BaseException) -> str:
-    """Return why a job ended, from the innermost cause."""
-    if isinstance(error, WorkflowFailureError):
-        error = error.cause
-    while error.__cause__ is not None:
-        error = error.__cause__
-    text = " ".join(job_failure_message(error).split())
-    if isinstance(error, CancelledError):
-        return text if text and text != "Workflow cancelled" else "cancelled"
-    if isinstance(error, TerminatedError):
-        return f"terminated: {text}"
-    return text or type(error).__name__
-
-
-def job_failure_message(error: BaseException) -> str:
-    """Return a failure's message, or why it cannot be read. For a FailureError `str` would put the
-    type in front."""
-    if not isinstance(error, FailureError):
-        return str(error)
-    if isinstance(error, ServerError) and error.message == TOO_LARGE and error.cause:
-        return job_failure_message(error.cause)
-    why = error.failure and encrypted_payload_reason(error.failure.encoded_attributes)
-    return f"what it says cannot be read here: {why}" if why else error.message
-
-
-def check_job_is_no_trial(job_view: JobView, refusal: str) -> None:
-    """Refuse a command that is for jobs.
-
-    Args:
-        refusal: What a trial lacks: `has no files`.
-
-    Raises:
-        UserError: it is a trial; with the job of a run that the command may be meant for.
-    """
-    if job_view.kind != TRIAL:
-        return
-    runs = job_view.status.get("runs") or []
-    begun = [str(run["job"]) for run in runs if run["status"] not in ("pending", "unstarted")]
-    such = f", such as {begun[0]}" if begun else f"; `starter.py show {job_view.id}` names them"
-    raise UserError(f"{job_view.id} is a trial, which {refusal}; name one of its runs{such}")
-
-
-async def job_never_began(client: Client, job_id: str) -> bool:
-    """Return whether it was cancelled while its start waited, so that it has no data besides
-    Temporal's.
-    """
-    description = await describe_workflow(client, job_id)
-    if description.status != WorkflowExecutionStatus.CANCELED:
-        return False
-    memo = await read_job_memo(description)
-    return str(memo.get("state") or "").startswith(NEVER_BEGAN)
-
-
-def _job_start_time(execution: WorkflowExecution, memo: dict[str, Any]) -> datetime:
-    """Return when the job began; Temporal knows only when its latest run did."""
-    # The memo may be invalid, since anyone who starts a job can set it.
-    with suppress(ValueError):
-        started = datetime.fromisoformat(str(memo.get("began")))
-        return started if started.tzinfo else execution.start_time
-    return execution.start_time
-
-
 async def _retrying_job_activities(
     client: Client, description: WorkflowExecutionDescription
 ) -> list[str]:
@@ -298,42 +251,3 @@ async def _retrying_job_activities(
             why = one_line(first, MOST_REASON) or "no reason given"
             retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
     return retried
-
-
-async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
-    """Return the newest jobs in Temporal's visibility store; needs no worker."""
-    jobs: list[tuple[datetime, dict[str, Any]]] = []
-    # Earlier runs of a job that continued as new are not jobs of their own.
-    query = (
-        f"WorkflowType IN ('{JOB}', '{PROJECT}', '{TRIAL}') AND ExecutionStatus != 'ContinuedAsNew'"
-    )
-    # Bounded, since a page is one message and memos may be large.
-    known: set[str] = set()
-    async for execution in client.list_workflows(query, page_size=PAGE):
-        if execution.id in known:
-            continue  # a run before a reset; newest runs come first
-        if len(known) == limit:
-            break
-        known.add(execution.id)
-        try:
-            memo = await read_job_memo(execution)
-        except EncryptedPayloadError as error:
-            memo = {"title": f"cannot be read: {error}"}
-        outcome = _CLOSED.get(execution.status or WorkflowExecutionStatus.RUNNING)
-        if outcome == "completed" and memo.get("status") in ("failed", "cancelled"):
-            # For Temporal, a failed project or a cancelled trial completes with a result.
-            outcome = str(memo["status"])
-        started = _job_start_time(execution, memo)
-        state = str(memo.get("phase") or memo.get("state") or "")
-        row = {
-            "job_id": execution.id,
-            "agent": one_line(str(memo.get("agent") or ""), MOST_STATE) or None,
-            "status": outcome or memo.get("status") or "running",
-            "phase": one_line(state, MOST_STATE) or None,
-            "title": memo.get("title"),
-            "started": f"{started.astimezone():%Y-%m-%d %H:%M:%S}",
-        }
-        jobs.append((started, row))
-    # The server orders jobs by their newest runs.
-    jobs.sort(key=lambda job: job[0], reverse=True)
-    return [row for _, row in jobs]

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.live import Live
 from temporalio.client import Client
 
-from cli.jobs import job_rendering
+from cli.jobs import job_lines
 from cli.jobs.job_view import JobView, view_job
+from cli.jobs.live_view import render_live_view
 from cli.jobs.recent_events import last_events
 from cli.output import print_json_line
 
@@ -32,7 +33,7 @@ class LineScreen:
         self.last = ""
 
     async def show(self, client: Client, job_view: JobView) -> None:
-        line = job_rendering.status_line(job_view.status, job_view.waiting)
+        line = job_lines.status_line(job_view.status, job_view.waiting)
         if not job_view.live and not job_view.closed:
             line += f" ({job_view.silence}: last state on record)"
         if line != self.last:
@@ -66,12 +67,10 @@ class LiveScreen:
         self.live.stop()
 
     async def show(self, client: Client, job_view: JobView) -> None:
-        picture = job_rendering.live_view(
+        picture = render_live_view(
             job_view.status,
             job_view.waiting,
-            running_for=job_rendering.elapsed_text(
-                job_view.started, job_view.ended or datetime.now(UTC)
-            ),
+            running_for=job_view.elapsed_text(datetime.now(UTC)),
             events=await last_events(client, job_view.id),
             pending=job_view.pending,
             silence="" if job_view.closed else job_view.silence,

@@ -20,9 +20,9 @@ from cli.trials.trial_rendering import (
 from cli.trials.trial_summary import (
     TrialConfigurationSummary,
     compare_summaries,
-    fill_trial_usages,
     summarise_trial_runs,
 )
+from cli.trials.trial_usage import fill_trial_usages
 from engine.web_ui import answering_web_ui_link, job_web_ui_link
 from protocol.job_state import Data
 from protocol.requests import Usage

@@ -1,14 +1,13 @@
-"""Temporal schedules for our own workflows and for recurring jobs."""
+"""Temporal schedules that start jobs and projects again and again."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
 from temporalio.client import (
-    Client,
     Schedule,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
@@ -20,71 +19,17 @@ from temporalio.client import (
     ScheduleOverlapPolicy,
     SchedulePolicy,
     ScheduleSpec,
-    ScheduleUpdate,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_view import JOB, PROJECT
 from cli.output import UserError
+from cli.schedules.schedule_interval import parse_schedule_interval, schedule_interval_text
 from cli.schedules.schedule_lookup import started_jobs, starts_workflow
 from engine.connection import connect_client, task_queue
 
-OFF = "off"
-UNITS = {"m": 60, "h": 3600, "d": 86_400}
 TRIGGER_SECONDS = 5.0
 """How long to wait for what comes of a trigger."""
-DIGITS = 5
-"""Maximum digits of a number: a longer one may exceed what a schedule or timedelta can hold."""
-
-
-def parse_interval(text: str, option: str = "--schedule", also: str = f", or {OFF}") -> timedelta:
-    """Parse an interval such as `1d`. Raises UserError, which names the option.
-
-    Args:
-        also: Other values that the option accepts, for the message.
-    """
-    number, unit = text[:-1], text[-1:]
-    known = number.isdecimal() and len(number) <= DIGITS and unit in UNITS
-    if not known or int(number) == 0:
-        raise UserError(f"{option}: found {text!r}, expected such as 30m, 6h or 1d{also}")
-    return timedelta(seconds=int(number) * UNITS[unit])
-
-
-async def set_schedule(name: str, workflow: str, text: str) -> str:
-    """Schedule a workflow at an interval on this environment's task queue, or stop it.
-
-    Returns:
-        The resulting state, in one line.
-
-    Raises:
-        UserError: The text is neither an interval nor `off`.
-    """
-    often = None if text == OFF else parse_interval(text)
-    client = await connect_client()
-    if often:
-        await upsert_schedule(client, name, workflow, often, task_queue())
-        return f"{name}: every {text}"
-    try:
-        await client.get_schedule_handle(name).delete()
-    except RPCError as error:
-        if error.status != RPCStatusCode.NOT_FOUND:
-            raise
-    return f"{name}: {OFF}"
-
-
-async def upsert_schedule(
-    client: Client, name: str, workflow: str, often: timedelta, queue: str
-) -> None:
-    """Create or update the schedule. A run that is still in progress is not started again."""
-    schedule_spec = Schedule(
-        action=ScheduleActionStartWorkflow(workflow, id=name, task_queue=queue),
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=often)]),
-    )
-    try:
-        await client.create_schedule(name, schedule_spec)
-    except ScheduleAlreadyRunningError:
-        handle = client.get_schedule_handle(name)
-        await handle.update(lambda _: ScheduleUpdate(schedule=schedule_spec))
 
 
 Change = Literal["pause", "unpause", "trigger", "delete"]
@@ -121,7 +66,7 @@ async def start_recurring(name: str, kind: str, data: dict[str, Any], every: str
     Raises:
         UserError: The interval is invalid, or the name is in use.
     """
-    interval = parse_interval(every, "--every", "")
+    interval = parse_schedule_interval(every, "--every", "")
     client = await connect_client()
     schedule = Schedule(
         # The server appends the time to the id.
@@ -169,15 +114,6 @@ def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringSt
         next=f"{due[0]:%Y-%m-%dT%H:%M:%SZ}" if due else "",
         last=actions[-1] if actions else "",
     )
-
-
-def schedule_interval_text(every: timedelta) -> str:
-    """Format an interval as typed: `1d`, `90m`."""
-    seconds = int(every.total_seconds())
-    for unit, length in reversed(UNITS.items()):
-        if seconds % length == 0:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"
 
 
 async def change_recurring_schedule(name: str, change: Change) -> str:

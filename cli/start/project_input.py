@@ -7,8 +7,9 @@ from typing import Any
 
 from cli.output import UserError
 from cli.start import document_staging
-from cli.start.job_input import check_job_input_size, check_job_settings
-from cli.start.repository_input import stage_repository
+from cli.start.job_input import check_job_input_size
+from cli.start.job_settings import check_job_settings
+from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml

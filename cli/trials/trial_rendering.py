@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from cli.trials.trial_statistics import TrialSpread
 from cli.trials.trial_summary import (
     TrialConfigurationSummary,
-    TrialSpread,
     compare_summaries,
     summarise_trial_runs,
     trial_tokens,

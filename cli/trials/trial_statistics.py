@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, sqrt
-from statistics import NormalDist
+from statistics import NormalDist, median
+
+from protocol.job_state import Data
 
 CONFIDENCE = 0.95
 LEVEL = Fraction(1, 20)
@@ -98,3 +100,19 @@ def _compare_share_pair(
 
 def _fisher_probability_text(probability: Fraction) -> str:
     return "under 0.001" if probability < Fraction(1, 1000) else f"{float(probability):.3f}"
+
+
+class TrialSpread(Data):
+    """Median, least and most of a figure of several runs."""
+
+    median: float
+    least: float
+    most: float
+
+    @classmethod
+    def measure(cls, values: Iterable[float]) -> TrialSpread | None:
+        """Return the spread; None without values."""
+        numbers = sorted(values)
+        if not numbers:
+            return None
+        return cls(median=median(numbers), least=numbers[0], most=numbers[-1])

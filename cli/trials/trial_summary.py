@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import suppress
-from statistics import median
 
 from pydantic import Field
-from temporalio.client import Client, WorkflowQueryFailedError
-from temporalio.service import RPCError
 
-from cli.jobs.job_view import TRIAL, JobView
-from cli.trials.trial_statistics import Share, compare_completion_shares, wilson_interval
+from cli.trials.trial_statistics import (
+    Share,
+    TrialSpread,
+    compare_completion_shares,
+    wilson_interval,
+)
 from protocol.job_state import Data
 from protocol.requests import Usage
 from protocol.short_text import one_line
@@ -22,24 +20,6 @@ from protocol.trial import TrialRun
 OVER = ("completed", "failed", "late")
 """A cancelled run shows nothing about its configuration."""
 MOST_REASON = 300
-MOST_QUERIES = 8
-"""Queries at the same time."""
-
-
-class TrialSpread(Data):
-    """Median, least and most of a figure of several runs."""
-
-    median: float
-    least: float
-    most: float
-
-    @classmethod
-    def measure(cls, values: Iterable[float]) -> TrialSpread | None:
-        """Return the spread; None without values."""
-        numbers = sorted(values)
-        if not numbers:
-            return None
-        return cls(median=median(numbers), least=numbers[0], most=numbers[-1])
 
 
 class TrialConfigurationSummary(Data):
@@ -129,40 +109,3 @@ def _summarise_trial_configuration(name: str, members: list[TrialRun]) -> TrialC
         known=len(known),
         used=used,
     )
-
-
-async def fill_trial_usages(client: Client, runs: list[TrialRun]) -> None:
-    """Ask the jobs what they used that the trial does not know; needs a worker."""
-    slots = asyncio.Semaphore(MOST_QUERIES)
-
-    async def fill_usage(run: TrialRun) -> None:
-        async with slots:
-            run.usage = await _trial_run_usage(client, run.job)
-
-    await asyncio.gather(
-        *(
-            fill_usage(run)
-            for run in runs
-            if run.usage is None and run.status not in ("pending", "unstarted")
-        )
-    )
-
-
-async def _trial_run_usage(client: Client, job: str) -> Usage | None:
-    """Return what a job used; None if nobody can say any more."""
-    with suppress(RPCError, WorkflowQueryFailedError):
-        usage = (await client.get_workflow_handle(job).query("status")).get("usage") or {}
-        return Usage.model_validate({k: v for k, v in usage.items() if k in Usage.model_fields})
-    return None
-
-
-async def with_trial_usages(client: Client, job_view: JobView) -> JobView:
-    """Return the view; of a trial, with what its runs used as far as they can say."""
-    status = job_view.status
-    data = status.get("runs") or (status.get("result") or {}).get("runs") or []
-    if job_view.kind == TRIAL and data:
-        runs = [TrialRun.model_validate(run) for run in data]
-        if job_view.live:
-            await fill_trial_usages(client, runs)
-        status["runs"] = [run.model_dump(mode="json") for run in runs]
-    return job_view

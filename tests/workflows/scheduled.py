@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from cli.schedules.recurring_starts import upsert_schedule
+from cli.schedules.service_schedules import upsert_service_schedule
 from tests.workflows.serving import Jobs
 
 
@@ -17,8 +17,8 @@ async def fired(
     """Return the end of the first run with such a result, and the result."""
     name = f"{workflow}-{jobs.queue}"
     # Created and then changed, as by a person who reconsiders.
-    await upsert_schedule(jobs.client, name, workflow, timedelta(days=1), jobs.queue)
-    await upsert_schedule(jobs.client, name, workflow, timedelta(seconds=1), jobs.queue)
+    await upsert_service_schedule(jobs.client, name, workflow, timedelta(days=1), jobs.queue)
+    await upsert_service_schedule(jobs.client, name, workflow, timedelta(seconds=1), jobs.queue)
     handle = jobs.client.get_schedule_handle(name)
     try:
         async with asyncio.timeout(60):

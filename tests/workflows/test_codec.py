@@ -14,7 +14,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
 from activities.checkpoints import Root
-from cli.jobs.job_view import job_failure_message, view_job
+from cli.jobs.job_failures import job_failure_message
+from cli.jobs.job_view import view_job
 from cli.jobs.recent_events import last_events
 from engine.codec import encrypting_converter
 from engine.converter import DATA_CONVERTER

@@ -18,7 +18,8 @@ from activities.checkpoints import Root, diff_files
 from activities.job.snapshot import Snapshot
 from activities.steps.close_job import NOT_IN_FILE
 from benchmarks.histories import history_steps, workflow_histories
-from cli.jobs.job_view import list_jobs, view_job
+from cli.jobs.job_list import list_jobs
+from cli.jobs.job_view import view_job
 from protocol.endings import JobResult
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView

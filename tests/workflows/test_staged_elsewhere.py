@@ -14,7 +14,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from cli.start.repository_input import stage_repository
+from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request_view

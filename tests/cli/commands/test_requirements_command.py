@@ -14,7 +14,7 @@ from activities.requirements.graph import GraphQuery, open_graph
 from activities.requirements.graph.cypher import put_node_cypher
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.relational_store import RelationalStore
-from cli.signals.signal_effects import signal_sender_name
+from cli.signals.signal_sending import signal_sender_name
 from config.agent_files import load_agent
 from tests.activities.stores.filling import decide, fill, requirement, take
 from tests.cli.conftest import Starter

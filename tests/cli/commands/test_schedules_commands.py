@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.schedules.recurring_starts import parse_interval, schedule_interval_text
+from cli.schedules.schedule_interval import parse_schedule_interval, schedule_interval_text
 from tests.cli.conftest import Engine, Starter, tries
 
 
@@ -107,4 +107,4 @@ def test_a_result_schema_goes_with_the_start(
 
 @pytest.mark.parametrize("text", ["30m", "90m", "6h", "36h", "1d"])
 def test_an_interval_reads_as_it_was_typed(text: str) -> None:
-    assert schedule_interval_text(parse_interval(text)) == text
+    assert schedule_interval_text(parse_schedule_interval(text)) == text

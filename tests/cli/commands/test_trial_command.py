@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cli.commands.trial_command import read_trial_file
-from cli.jobs import job_rendering
-from cli.jobs.job_view import JOB, TRIAL, JobView, check_job_is_no_trial
+from cli.jobs import job_lines, job_sheet
+from cli.jobs.job_view import JOB, TRIAL, JobView
 from cli.output import UserError
+from cli.start.trial_input import read_trial_file
 from cli.trials.trial_rendering import trial_table_lines
 from protocol.requests import Usage
 from protocol.trial import TrialRun
@@ -89,7 +89,7 @@ def test_progress_counts_runs_that_are_paused_or_wait_for_a_share() -> None:
     status = trial_status()
     status["runs"][1]["waiting"] = "paused"
     status["runs"][2] |= {"status": "running", "needs": {"tokens": 4000}}
-    lines = job_rendering.render_job_sheet(status, None)
+    lines = job_sheet.render_job_sheet(status, None)
     line = "4 of 6 runs ended, 2 running (1 paused, 1 waiting for a share of the limits)"
     assert line in lines
     assert "  ▶ tea-now-02: running · paused" in lines
@@ -111,7 +111,7 @@ def trial_status() -> dict[str, Any]:
 
 
 def test_sheet_counts_runs_by_configuration_and_names_those_that_began() -> None:
-    lines = job_rendering.render_job_sheet(trial_status(), None)
+    lines = job_sheet.render_job_sheet(trial_status(), None)
     assert "4 of 6 runs ended, 1 running, 1 to begin" in lines
     assert "  ▶ now: 1 completed, 1 running, 1 to begin" in lines
     assert "  ☑ few: 1 failed, 1 out of time, 1 cancelled" in lines
@@ -125,7 +125,7 @@ def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> No
     status["reached"] = "the trial's limit of 10 model calls was reached"
     status["runs"][1] |= {"status": "cut", "waiting": "budget", "usage": {"model_calls": 11}}
     status["runs"][2] |= {"status": "unstarted"}
-    lines = job_rendering.render_job_sheet(status, None)
+    lines = job_sheet.render_job_sheet(status, None)
     assert "limits of the trial: model calls 11 of 10" in lines
     assert any(
         line.startswith("the trial's limit of 10 model calls was reached:") for line in lines
@@ -137,21 +137,19 @@ def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> No
         in lines
     )
     status["runs"] = status["runs"][1:3]
-    lines = job_rendering.render_job_sheet(status, None)
+    lines = job_sheet.render_job_sheet(status, None)
     assert "now: no run that counts; 1 cut by a limit, 1 not begun" in lines
 
 
 def test_line_of_a_watched_trial_has_its_progress() -> None:
-    assert job_rendering.status_line(trial_status(), None) == (
+    assert job_lines.status_line(trial_status(), None) == (
         "running · 4 of 6 runs ended, 1 running, 1 to begin"
     )
-    assert job_rendering.job_todo_progress(trial_status()) == (4, 6)
+    assert job_lines.job_todo_progress(trial_status()) == (4, 6)
 
 
 def test_trial_without_an_answer_of_a_worker_has_a_sheet() -> None:
-    lines = job_rendering.render_job_sheet(
-        {"job_id": "tea", "trial": True, "status": "running"}, None
-    )
+    lines = job_sheet.render_job_sheet({"job_id": "tea", "trial": True, "status": "running"}, None)
     assert lines[0] == "tea"
 
 
@@ -161,5 +159,5 @@ def test_command_for_jobs_names_a_run_of_the_trial() -> None:
         "tea", trial_status(), live=True, closed=False, started=started, run_id="r", kind=TRIAL
     )
     with pytest.raises(UserError, match=r"tea is a trial, which has no files; .* as tea-now-01"):
-        check_job_is_no_trial(trial, "has no files")
-    check_job_is_no_trial(replace(trial, kind=JOB), "has no files")
+        trial.refuse_trial("has no files")
+    replace(trial, kind=JOB).refuse_trial("has no files")

@@ -21,7 +21,8 @@ from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli.app import main
 from cli.job_files import checkpoint_reader
-from cli.jobs.job_view import list_jobs, query_status
+from cli.jobs.job_list import list_jobs
+from cli.jobs.job_view import query_status
 from cli.jobs.watch import follow_on_console
 from cli.report.job_report import BROKEN
 from config.agent_files import load_agent

@@ -10,12 +10,12 @@ from temporalio.client import Client
 
 from cli.commands.signal_commands import _rewind_undo_advice
 from cli.jobs.job_view import JobView
-from cli.signals import signal_effects
+from cli.signals import signal_effects, signal_sending
 
 
 def signal(name, payload):
     """Return the payload as sent, with its sender."""
-    return [name, {**payload, "by": signal_effects.signal_sender_name()}]
+    return [name, {**payload, "by": signal_sending.signal_sender_name()}]
 
 
 def test_pause_and_resume_report_the_effect(engine, starter):
@@ -150,8 +150,8 @@ async def test_a_refusal_of_what_was_sent_before_is_no_refusal_of_this(monkeypat
     async def look(*_, **__):
         return next(states)
 
-    monkeypatch.setattr(signal_effects, "view_job", look)
-    applied, after, _ = await signal_effects.send_and_wait(
+    monkeypatch.setattr(signal_sending, "view_job", look)
+    applied, after, _ = await signal_sending.send_signal_and_wait(
         client, "j", "rewind", {}, signal_effects.rewind_took_effect
     )
     assert (applied, after.status["rewinds"], sent) == (True, 1, ["rewind"])

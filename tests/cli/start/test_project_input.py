@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.jobs.job_rendering import render_job_sheet
+from cli.jobs.job_sheet import render_job_sheet
 from cli.start.project_input import project_input
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "projects"

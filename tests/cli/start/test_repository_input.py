@@ -14,11 +14,8 @@ from activities.repository.bounds import RepositoryBounds
 from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.repository.workspace import put_repository_into_workspace
 from cli.output import UserError
-from cli.start.repository_input import (
-    publish_input_fields,
-    repository_input_fields,
-    stage_repository,
-)
+from cli.start.repository_input import publish_input_fields, repository_input_fields
+from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from protocol.job_state import JobState, Phase, Todo
 from protocol.repository import RepositoryStart

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.jobs import job_rendering
-from cli.jobs.job_view import status_from_memo
+from cli import output
+from cli.jobs import job_lines, job_outcome, job_sheet, live_view
+from cli.jobs.job_memo import status_from_memo
+from cli.jobs.job_view import JobView
 from cli.output import escape_controls, result_console
 
 STATUS = {
@@ -31,7 +33,7 @@ def painted(status, waiting=None, silence=""):
     console = Console(file=out, width=100, force_terminal=False)
     events = [(datetime(2026, 1, 1, tzinfo=UTC), "phase 3 · todo 2 · write_file [red]x")]
     console.print(
-        job_rendering.live_view(
+        live_view.render_live_view(
             status, waiting, running_for="0:00:05", events=events, pending=[], silence=silence
         )
     )
@@ -39,8 +41,8 @@ def painted(status, waiting=None, silence=""):
 
 
 def test_each_todo_has_the_box_of_its_status():
-    assert [box for box, _ in job_rendering.render_job_todos(STATUS)] == ["☑", "▶", "☐"]
-    assert job_rendering.job_todo_progress(STATUS) == (1, 3)
+    assert [box for box, _ in job_lines.render_job_todos(STATUS)] == ["☑", "▶", "☐"]
+    assert job_lines.job_todo_progress(STATUS) == (1, 3)
 
 
 def test_a_todo_that_nobody_did_reads_not_needed_and_is_no_progress():
@@ -49,12 +51,12 @@ def test_a_todo_that_nobody_did_reads_not_needed_and_is_no_progress():
         {"id": 2, "content": "Second", "status": "not needed"},
     ]
     status = {**STATUS, "todos": todos}
-    assert job_rendering.render_job_todos(status)[1] == ("·", "2. Second (not needed)")
-    assert job_rendering.job_todo_progress(status) == (1, 1)
+    assert job_lines.render_job_todos(status)[1] == ("·", "2. Second (not needed)")
+    assert job_lines.job_todo_progress(status) == (1, 1)
 
 
 def test_the_line_names_state_phase_progress_and_step():
-    assert job_rendering.status_line(STATUS, None) == (
+    assert job_lines.status_line(STATUS, None) == (
         "running · phase 3 · tactical · Extraction · plan 2 of 4 · 1/3 · 2. Second"
     )
 
@@ -69,14 +71,10 @@ def test_the_screen_shows_texts_as_they_are():
 
 def test_cost_shows_when_there_is_some_and_limits_when_there_are():
     usage = {"model_calls": 3, "prompt_tokens": 1200}
-    assert (
-        job_rendering.usage_line({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
-    )
-    told = job_rendering.usage_line(
-        {"usage": {**usage, "cached_tokens": 1000, "written_tokens": 50}}
-    )
+    assert job_lines.usage_line({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
+    told = job_lines.usage_line({"usage": {**usage, "cached_tokens": 1000, "written_tokens": 50}})
     assert told.endswith("1,200 tokens (cache: 1,000 read, 50 written)")
-    assert job_rendering.usage_line({"usage": usage | {"cost": 0.01234}}).endswith(
+    assert job_lines.usage_line({"usage": usage | {"cost": 0.01234}}).endswith(
         "tokens · cost 0.0123"
     )
     limits = {
@@ -84,11 +82,11 @@ def test_cost_shows_when_there_is_some_and_limits_when_there_are():
         "phase": {"tokens": {"limit": 1_000_000, "spent": 12_345}},
     }
     told = "limits: job cost 1.97 of 2 · phase tokens 12,345 of 1,000,000"
-    assert job_rendering.limits_line({"limits": limits}) == told
+    assert job_lines.limits_line({"limits": limits}) == told
     assert told in painted(STATUS | {"limits": limits})
     assert (
-        job_rendering.limits_line({})
-        == job_rendering.limits_line({"limits": {"job": {}, "phase": {}}})
+        job_lines.limits_line({})
+        == job_lines.limits_line({"limits": {"job": {}, "phase": {}}})
         == ""
     )
 
@@ -105,7 +103,7 @@ def test_what_to_do_is_whole_on_a_narrow_terminal(monkeypatch):
     waiting = {"reason": "credentials", "message": "The key was refused.", "remedy": remedy}
     screen = result_console()
     with screen.capture() as shown:
-        picture = job_rendering.live_view(
+        picture = live_view.render_live_view(
             STATUS, waiting, running_for="0:00:05", events=[], pending=[], silence=""
         )
         screen.print(picture)
@@ -117,11 +115,11 @@ def test_what_to_do_is_whole_on_a_narrow_terminal(monkeypatch):
 
 
 def test_an_empty_status_is_shown_too():
-    assert job_rendering.status_line({}, None) == "running"
+    assert job_lines.status_line({}, None) == "running"
     assert "no worker answers" in painted({}, silence="no worker answers")
     assert "None" not in painted({"agent": None, "model": None})
     assert (
-        job_rendering.job_outcome_lines({"job_id": "x", "status": "failed", "error": "why"})[0]
+        job_outcome.job_outcome_lines({"job_id": "x", "status": "failed", "error": "why"})[0]
         == "x failed: why"
     )
 
@@ -133,13 +131,14 @@ def test_an_empty_status_is_shown_too():
 def test_typed_result_is_shown_unless_it_is_long(content: Any, shown: str) -> None:
     typed = {"path": "output/result.json", "bytes": 30, "content": content}
     status = {"job_id": "x", "status": "completed", "result": {"summary": "Done.", "result": typed}}
-    assert f"result output/result.json: {shown}" in job_rendering.job_outcome_lines(status)
+    assert f"result output/result.json: {shown}" in job_outcome.job_outcome_lines(status)
 
 
 def test_elapsed_never_goes_below_zero():
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    assert job_rendering.elapsed_text(now, now + timedelta(hours=1, seconds=2)) == "1:00:02"
-    assert job_rendering.elapsed_text(now, now - timedelta(seconds=3)) == "0:00:00"
+    view = JobView("x", {}, live=True, closed=False, started=now, run_id="r")
+    assert view.elapsed_text(now + timedelta(hours=1, seconds=2)) == "1:00:02"
+    assert view.elapsed_text(now - timedelta(seconds=3)) == "0:00:00"
 
 
 def test_control_characters_do_not_reach_the_terminal():
@@ -151,7 +150,7 @@ def test_columns_are_as_wide_as_they_must_be():
         {"job_id": "creator-with-a-long-id", "title": None},
         {"job_id": "x", "title": "a\nb"},
     ]
-    assert job_rendering.render_text_table(rows, ("job_id", "title")) == [
+    assert output.render_text_table(rows, ("job_id", "title")) == [
         "JOB_ID                  TITLE",
         "creator-with-a-long-id  -",
         "x                       a b",
@@ -162,14 +161,14 @@ def test_a_wait_shows_until_when():
     waiting = {**STATUS, "waits_until": "2026-03-01T09:00:00Z"}
     told = "the agent waits until 2026-03-01T09:00:00Z"
     assert told in painted(waiting)
-    assert told in job_rendering.render_job_sheet(waiting, None)
+    assert told in job_sheet.render_job_sheet(waiting, None)
     assert "waits until" not in painted(STATUS)
 
 
 def test_a_state_on_record_names_the_phase_once():
     state = "phase 1 (tactical) Mend the bug, 2/3 todos"
     memo = {"agent": "coder", "status": "running", "phase": "1 tactical", "state": state}
-    assert job_rendering.render_job_sheet(status_from_memo(memo), None) == [
+    assert job_sheet.render_job_sheet(status_from_memo(memo), None) == [
         "running · coder",
         state,
     ]
@@ -181,7 +180,7 @@ def test_advice_stands_apart_from_a_message_of_several_lines() -> None:
         "message": "It failed. It printed:\nno index",
         "remedy": "Mend.",
     }
-    assert job_rendering.waiting_line(waiting).endswith("It printed:\nno index\nMend.")
-    assert job_rendering.waiting_line({**waiting, "message": "It failed"}).endswith(
+    assert job_lines.waiting_line(waiting).endswith("It printed:\nno index\nMend.")
+    assert job_lines.waiting_line({**waiting, "message": "It failed"}).endswith(
         ": It failed. Mend."
     )

@@ -1,0 +1,51 @@
+"""The command `doctor`: checks of everything a job needs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.checks.check_result import Check
+from cli.checks.doctor import check_models, run_checks
+from cli.options import Json
+from cli.output import (
+    FAILED,
+    OK,
+    print_advice,
+    print_json,
+    run_async,
+)
+
+
+def doctor(
+    project: Annotated[
+        Path | None, typer.Argument(help="A project's file, whose needs are tested as well.")
+    ] = None,
+    model: Annotated[
+        bool,
+        typer.Option(
+            "--model",
+            help="Instead, test the configured models in two turns with a tool. It costs a "
+            "few thousand tokens for each model.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Check everything a job needs, and say how to fix what is wrong."""
+
+    async def print_checks() -> list[Check]:
+        results = []
+        examined = check_models() if model else run_checks(project)
+        async for check in examined:
+            results.append(check)
+            if not json:
+                print_advice(check.as_line())
+        return results
+
+    results = run_async(print_checks())
+    if json:
+        print_json([asdict(check) for check in results])
+    return OK if all(check.ok for check in results) else FAILED

@@ -1,0 +1,59 @@
+"""The command `tools`: the tools, and those of an agent."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from cli.options import Json
+from cli.output import OK, UserError, print_json, print_note, print_result, render_text_table
+from config.schema.agent import ConfigError
+
+
+def tools(
+    agent: Annotated[
+        str, typer.Argument(help="An agent, to list the tools it is offered in each kind of phase.")
+    ] = "",
+    json: Json = False,
+) -> int:
+    """List the tools: what each does, what it may change, and how it runs.
+
+    `reads` and `writes` concern the workspace, `outside` is anything else. A `local` tool runs
+    within the step, the others as separate activities. With AGENT, list the tools that its model is
+    offered, by kind of phase, with the guards and hooks that may judge a call. --json adds each
+    tool's arguments as JSON Schema.
+    """
+    from cli import tool_listing  # noqa: PLC0415 - loads the activities
+    from cli.checks.config_checks import check_agent_exists  # noqa: PLC0415
+
+    if not agent:
+        every = tool_listing.full_tool_listing()
+        if json:
+            print_json([asdict(entry) for entry in every])
+            return OK
+        for line in render_text_table([entry.as_row() for entry in every], tool_listing.COLUMNS):
+            print_result(line)
+        return OK
+    check_agent_exists(agent)
+    try:
+        equipment = tool_listing.agent_tool_listing(agent)
+    except ConfigError as problem:
+        raise UserError(f"{problem} (`starter.py config check` shows all that is wrong)") from None
+    if json:
+        print_json(asdict(equipment))
+        return OK
+    for kind, offered in equipment.kinds.items():
+        print_result(f"{kind}: {len(offered)} tools")
+        for line in render_text_table([entry.as_row() for entry in offered], tool_listing.OFFERED):
+            print_result(f"  {line}")
+        print_result("")
+    print_note(f"the agent {agent} is {equipment.file}")
+    for guard, path in equipment.guard_files.items():
+        print_note(f"the guard {guard} is in {path}")
+    for server in equipment.servers:
+        print_note(
+            f"the tools of the MCP server {server} are known when a job starts, which asks it"
+        )
+    return OK

@@ -1,0 +1,134 @@
+"""Renders a job for the terminal: pure functions from its status to text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cli.output import escape_controls, name_running_program
+from cli.projects import project_rendering
+from cli.trials import trial_rendering
+from protocol.requests import Usage
+
+BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
+Status = dict[str, Any]
+
+
+def render_job_todos(status: Status) -> list[tuple[str, str]]:
+    """Return box and text of each todo."""
+    if status.get("project"):
+        return project_rendering.project_unit_lines(status)
+    if status.get("trial"):
+        return trial_rendering.trial_configuration_lines(status)
+    return [
+        (
+            BOXES[todo["status"]],
+            f"{todo['id']}. {todo['content']}"
+            + (" (not needed)" if todo["status"] == "not needed" else ""),
+        )
+        for todo in status.get("todos") or []
+    ]
+
+
+def job_todo_progress(status: Status) -> tuple[int, int]:
+    """Return the number of completed todos, and of all that are needed."""
+    if status.get("trial"):
+        return trial_rendering.run_progress(status)
+    boxes = [box for box, _ in render_job_todos(status) if box != BOXES["not needed"]]
+    return boxes.count(BOXES["completed"]), len(boxes)
+
+
+def phase_line(status: Status) -> str:
+    """Render `phase 2 · tactical · Extraction · plan 1 of 3`; for a project, its progress."""
+    if status.get("project"):
+        return str(status.get("line") or "")
+    if status.get("trial"):
+        return trial_rendering.trial_line(status)
+    running_phase = status.get("phase") or {}
+    number = running_phase.get("number")
+    parts = [
+        f"phase {number}" if number else "",
+        running_phase.get("kind"),
+        running_phase.get("name"),
+    ]
+    plan = status.get("plan") or {}
+    if plan.get("total"):
+        parts.append(f"plan {plan.get('position')} of {plan['total']}")
+    return " · ".join(str(part) for part in parts if part)
+
+
+def usage_line(status: Status) -> str:
+    """Render `12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`.
+
+    Tokens read from and written to the endpoint's cache follow the total; a cost of 0 is omitted.
+    Empty if the usage is unknown, as in a memo.
+    """
+    counts = status.get("usage")
+    if not counts:
+        return ""
+    tokens = int(counts.get("prompt_tokens") or 0) + int(counts.get("completion_tokens") or 0)
+    read, written = (int(counts.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
+    cost = float(counts.get("cost") or 0)
+    details = _render_call_details(counts)
+    return (
+        f"{counts.get('model_calls') or 0} model calls · {counts.get('tool_calls') or 0} tool calls"
+        + (f" ({details})" if details else "")
+        + f" · {tokens:,} tokens"
+        + (f" (cache: {read:,} read, {written:,} written)" if read or written else "")
+        + (f" · cost {cost:.4f}" if cost else "")
+    )
+
+
+def _render_call_details(details: dict[str, Any]) -> str:
+    """Render `34 sent, 4 refused, 2 failed`; empty if the job did not count them separately."""
+    names = ("sent_calls", "tool_calls", "refused_calls", "failed_calls")
+    counts = {name: int(details.get(name) or 0) for name in names}
+    return Usage(**counts).call_details if counts["sent_calls"] else ""
+
+
+def limits_line(status: Status) -> str:
+    """Render `limits: job cost 1.2 of 2 · phase model calls 12 of 500`; empty without limits."""
+    parts = [
+        f"{scope} {key.replace('_', ' ')} {float(amount['spent']):,.10g} of {amount['limit']:,.10g}"
+        for scope, amounts in (status.get("limits") or {}).items()
+        for key, amount in amounts.items()
+    ]
+    return f"limits: {' · '.join(parts)}" if parts else ""
+
+
+def waiting_line(waiting: dict[str, str] | None) -> str:
+    """Render `waiting (credentials): The key was refused. Set OPENAI_API_KEY and resume.`"""
+    if not waiting:
+        return ""
+    message, remedy = (waiting.get(name, "").strip() for name in ("message", "remedy"))
+    several = "\n" in message
+    if message and remedy and not several and not message.endswith((".", "!", "?")):
+        # Messages of endpoints often lack a full stop.
+        message += "."
+    # The end of a command's output must not run on into the advice.
+    between = "\n" if several else " "
+    text = name_running_program(f"{message}{between}{remedy}".strip())
+    return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
+
+
+def agent_timer_line(status: Status) -> str:
+    """Render `the agent waits until 2026-03-01T09:00:00Z`; empty if it does not wait."""
+    until = status.get("waits_until")
+    return f"the agent waits until {until}" if until else ""
+
+
+def status_line(status: Status, waiting: dict[str, str] | None) -> str:
+    """Render the job on one line, which is printed when it differs from the previous one."""
+    done, total = job_todo_progress(status)
+    current = next((text for box, text in render_job_todos(status) if box == BOXES["current"]), "")
+    parts = [
+        str(status.get("status", "running")) if not waiting else waiting_line(waiting),
+        phase_line(status),
+        f"{done}/{total}" if total and not status.get("trial") else "",
+        "" if status.get("trial") else current,
+    ]
+    return escape_controls(" · ".join(part for part in parts if part))
+
+
+def job_title_line(status: Status) -> str:
+    title = " ".join(str(status.get("title") or "").split())
+    return " · ".join(part for part in (str(status.get("job_id", "")), title[:80]) if part)

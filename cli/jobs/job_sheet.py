@@ -1,0 +1,89 @@
+"""The sheet of a running job, as `show` prints it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cli.jobs.job_lines import (
+    Status,
+    agent_timer_line,
+    job_title_line,
+    limits_line,
+    phase_line,
+    render_job_todos,
+    usage_line,
+    waiting_line,
+)
+from cli.projects import project_rendering
+from cli.trials import trial_rendering
+
+PAUSING = "the job pauses once the calls of its last reply are carried out"
+_REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
+
+
+def job_question_fields(status: Status) -> dict[str, str]:
+    """Return the agent's question to a person, as the agent wrote it."""
+    return (status.get("waiting") or {}).get("about") or {}
+
+
+def job_origin_line(origin: dict[str, Any]) -> str:
+    """Render the repository or folder that the work began from, and the pinned commit."""
+    ref = f" at {origin['ref']}" if origin.get("ref") else ""
+    return f"begun from {origin['source']}{ref}, commit {origin['commit'][:12]}"
+
+
+def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
+    """Render a running job in lines."""
+    details = str(status.get("details") or "")
+    lines = [
+        job_title_line(status),
+        " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
+        # A memo's `details` already contain the phase and its name.
+        "" if details.startswith("phase ") else phase_line(status),
+        *(
+            project_rendering.render_project_units(status)
+            if status.get("project")
+            else trial_rendering.render_trial_sheet(status)
+            if status.get("trial")
+            else [f"  {box} {text}" for box, text in render_job_todos(status)]
+        ),
+        waiting_line(waiting),
+        PAUSING if status.get("pausing") else "",
+        agent_timer_line(status),
+        *(f"  {name}: {value}" for name, value in job_question_fields(status).items()),
+        *project_rendering.project_job_lines(status),
+        *project_rendering.render_project_waits(status),
+        usage_line(status),
+        limits_line(status),
+    ]
+    scope = status.get("scope") or {}
+    if scope.get("original") or scope.get("added"):
+        lines.append("scope: " + ", ".join(f"{count} {word}" for word, count in scope.items()))
+    guards = status.get("guards") or {}
+    if guards.get("refused"):
+        counts = ", ".join(f"{guard} {count}" for guard, count in guards["refused"].items())
+        lines.append(f"refused by guards: {counts}")
+    if guards.get("bypasses"):
+        lines.append(f"bypassed once: {', '.join(guards['bypasses'])}")
+    if status.get("origin"):
+        lines.append(job_origin_line(status["origin"]))
+    if status.get("repository"):
+        lines.append(f"git clone {status['repository']}")
+    if status.get("checkpoint"):
+        lines.append(f"checkpoint {status['checkpoint']}")
+    if (status.get("remote") or {}).get("behind"):
+        lines.append("the remote {url} lacks checkpoints: {behind}".format(**status["remote"]))
+    lines += [
+        f"notice: {text}"
+        for text in status.get("notices") or []
+        if not _is_notice_resolved(text, status)
+    ]
+    return [text for text in [*lines, details] if text]
+
+
+def _is_notice_resolved(notice: str, status: Status) -> bool:
+    """Return whether a notice reports a refusal since which the agent has continued."""
+    refusal = _REFUSAL.match(notice)
+    goes_on = int(status.get("step") or 0) > int(refusal[1]) if refusal else False
+    return goes_on and not status.get("waiting_for")

@@ -1,0 +1,66 @@
+"""Settings of a start: overrides of the agent's configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+from cli.output import UserError
+from config.agent_files import amend_agent_config
+from config.schema.agent import AgentConfig, ConfigError
+
+
+def check_job_settings(config: AgentConfig) -> None:
+    """Refuse settings of a start that every worker would refuse.
+
+    Raises:
+        ConfigError: A setting is unknown or invalid.
+    """
+    from cli.checks.config_checks import check_config_for_start  # noqa: PLC0415 - loads the activities, over a second
+
+    check_config_for_start(config)
+
+
+def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> None:
+    """Refuse settings that every worker would refuse in a fork of a job with this configuration.
+
+    Raises:
+        UserError: A setting is unknown or invalid.
+    """
+    try:
+        check_job_settings(amend_agent_config(pinned, settings))
+    except ConfigError as problem:
+        raise UserError(str(problem)) from None
+
+
+def parse_job_settings(settings: list[str]) -> dict[str, object]:
+    """Parse `key=value` pairs as overrides of the configuration, with YAML values. Raises
+    UserError.
+    """
+    overrides: dict[str, object] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UserError(f"--set {text}: expected key=value, such as limits.rewinds=3")
+        try:
+            overrides[key.strip()] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError, RecursionError):
+            raise UserError(f"--set {text}: the value is not valid YAML") from None
+    return overrides
+
+
+def result_schema_setting(path: Path) -> list[str]:
+    """Return the setting that gives the job's result the schema in a file. Raises UserError."""
+    try:
+        text = path.expanduser().read_text(encoding="utf-8")
+        schema = yaml.safe_load(text)
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"--result-schema {path}: {reason.lower()}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise UserError(f"--result-schema {path}: neither JSON nor YAML") from None
+    if not isinstance(schema, dict):
+        raise UserError(f"--result-schema {path}: expected a JSON Schema, which is a mapping")
+    return [f"result_schema={json.dumps(schema, ensure_ascii=False, default=str)}"]

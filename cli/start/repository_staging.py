@@ -1,0 +1,74 @@
+"""Passes a local folder of code to the worker through the workspaces root and the remote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cli.output import UserError
+from config.schema.agent import AgentConfig, ConfigError
+from engine.root import open_workspaces_root, workspaces_root
+from protocol.git_address import git_address_without_user
+from protocol.repository import STAGED
+
+
+def stage_repository(
+    repository: dict[str, Any], agents: list[AgentConfig], beside: Path | None = None
+) -> dict[str, Any]:
+    """Stage a local folder on the workspaces root and in the remote; return the changed input.
+
+    Args:
+        repository: The input's `repository`.
+        agents: Agents whose limits apply.
+        beside: Folder to which a relative path refers; None for the current folder.
+
+    Raises:
+        UserError: The folder cannot be staged.
+    """
+    folder = repository.get("folder")
+    if not folder or folder.startswith(STAGED):
+        return repository
+    from activities.checkpoints.errors import GitNotInstalled  # noqa: PLC0415 - loads the activities
+    from activities.repository.bounds import RepositoryBounds  # noqa: PLC0415
+    from activities.repository.staged_folder import stage_folder  # noqa: PLC0415
+
+    try:
+        path = (beside or Path()).joinpath(Path(folder).expanduser()).resolve()
+        staged = stage_folder(
+            path,
+            open_workspaces_root(workspaces_root()).staged,
+            RepositoryBounds.of_agents(*agents),
+        )
+        for remote in {config.workspace.remote for config in agents if config.workspace.remote}:
+            _store_staged_repository(path, staged, remote)
+    except (ConfigError, GitNotInstalled, RuntimeError) as problem:
+        raise UserError(str(problem)) from None
+    except OSError as error:
+        raise UserError(f"the folder {folder} cannot be staged: {error}") from None
+    return {**repository, "folder": staged}
+
+
+def _store_staged_repository(path: Path, staged: str, remote: str) -> None:
+    """Put a staged folder into the remote, from where workers elsewhere take it.
+
+    Raises:
+        UserError: the remote cannot be used.
+        OSError.
+    """
+    from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
+    from activities.checkpoints.remote_files import store_remote_folder  # noqa: PLC0415 - takes a moment
+    from activities.repository.staged_folder import staged_folder_commit  # noqa: PLC0415
+
+    name = staged.removeprefix(STAGED).partition("/")[0]
+    try:
+        store_remote_folder(
+            remote,
+            open_workspaces_root(workspaces_root()).staged / name,
+            staged_folder_commit(name),
+        )
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise UserError(
+            f"the folder {path} cannot be put into the remote "
+            f"{git_address_without_user(remote)}, from where "
+            f"workers take it: {away}"
+        ) from None
