@@ -1,18 +1,17 @@
-"""Checks every agent's configuration as a start would, without starting anything."""
+"""Checks of configuration as a start would do them, without starting anything."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from activities.checkpoints import PathRefused, parse_path
-from activities.commands.variables import missing_variables
+from activities.commands.variables import missing_variable, missing_variables
 from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices_for_cost_limit
+from activities.projects.required_commands import failing_required_command, required_commands
 from activities.requirements.text.indicators import Indicators
 from activities.starting.agent_resolution import (
     check_agent_context_windows,
@@ -20,48 +19,20 @@ from activities.starting.agent_resolution import (
     resolve_tool_routes,
 )
 from activities.steps.review_job import VERDICTS, reviewer_tools
-from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import Tool
+from cli.checks.check_result import CheckResult, ConfigFinding
+from cli.checks.guard_checks import check_agent_guards, check_learned_guards
 from cli.output import UserError
+from cli.start.project_input import project_input_agents, read_project_file
 from config.agent_files import agent_file, agent_names, extended_agents, load_agent
 from config.guard_files import read_guards
 from config.layers import SHIPPED, configuration_layers
-from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
-from config.schema.guards import Guard
 from config.templates import read_prompt_template
 from config.yaml_files import read_yaml_model
+from engine.root import workspaces_root
 from protocol.tools import ToolRoute
-
-_PLAIN = re.compile(r"(?!.*__)[a-z0-9_]+")
-"""Matches patterns that name one of our own tools."""
-
-
-@dataclass(frozen=True)
-class ConfigFinding:
-    """The result for an agent, or for a file besides agents."""
-
-    name: str
-    summary: str = ""
-    problem: str = ""
-    """File, key, the value and what was expected; empty if nothing is wrong."""
-    data: dict[str, Any] | None = None
-
-    @property
-    def ok(self) -> bool:
-        return not self.problem
-
-    def as_line(self) -> str:
-        return f"✓ {self.name}: {self.summary}" if self.ok else f"✗ {self.name}: {self.problem}"
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "ok": self.ok,
-            **(self.data or {}),
-            **({"problem": self.problem} if self.problem else {}),
-        }
 
 
 @dataclass(frozen=True)
@@ -98,7 +69,7 @@ def check_configuration(
                     if str(problem) not in reported:
                         yield ConfigFinding(str(path.relative_to(layer)), problem=str(problem))
     if root is not None:
-        yield from _check_learned_guards(root)
+        yield from check_learned_guards(root)
 
 
 def check_agent_exists(agent: str) -> None:
@@ -121,7 +92,7 @@ def resolve_agent_for_check(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
         check_prices_for_cost_limit(config)
         check_agent_context_windows(config)
         _check_agent_folders(config)
-        _check_guards(config)
+        check_agent_guards(config)
         if config.reviewer:
             _check_reviewer(config.reviewer, source)
         tools, reviews = _agent_tools_to_check(config)
@@ -152,35 +123,6 @@ def _check_agent_folders(config: AgentConfig) -> None:
             parse_path(folder)
         except PathRefused as error:
             raise ConfigError(f"agent {config.name}: folders: {error}") from None
-
-
-def _check_guards(config: AgentConfig) -> None:
-    """Refuse guards on unknown tools or arguments, which would silently never match."""
-    for guard in config.rules:
-        for pattern in [*guard.match.tool, *guard.match.not_ran]:
-            # Other names are, or may be, tools of servers.
-            if _PLAIN.fullmatch(pattern) and pattern not in REGISTRY:
-                raise ConfigError(
-                    f"agent {config.name}: guards: {guard.name}: no tool is called {pattern!r}; "
-                    "`starter.py tools` lists them"
-                )
-        if all(map(_PLAIN.fullmatch, guard.match.tool)):
-            _check_guard_arguments(config, guard)
-
-
-def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
-    """Check argument names; with several tools, one of them must have each."""
-    tools = guard.match.tool
-    known_arguments = {
-        argument.name for tool in tools for argument in REGISTRY[tool].arguments.listed
-    }
-    named = [*guard.match.arguments, *guard.match.ignoring, *guard.rewrite]
-    if tools and (unknown := [name for name in named if name not in known_arguments]):
-        raise ConfigError(
-            f"agent {config.name}: guards: {guard.name}: {' and '.join(tools)} "
-            f"take{'s' if len(tools) == 1 else ''} no argument {unknown[0]!r}; expected "
-            f"{' or '.join(sorted(known_arguments)) or 'none'}"
-        )
 
 
 def _check_reviewer(reviewer: AgentConfig, source: Path) -> None:
@@ -254,21 +196,48 @@ def _shared_config_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], 
             yield path, read
 
 
-def _check_learned_guards(root: Path) -> Iterator[ConfigFinding]:
-    learned = LearnedGuards(root)
-    try:
-        names = learned.names()
-    except OSError as error:
-        yield ConfigFinding("learned guards", problem=f"{root}: cannot be read ({error.strerror})")
-        return
-    wrong = []
-    for name in names:
+def summarise_config_findings() -> CheckResult:
+    """Check all agents and shared files, in one line."""
+    wrong = [
+        finding.problem for finding in check_configuration(root=workspaces_root()) if not finding.ok
+    ]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more: `starter.py config check`)" if wrong[1:] else ""
+        return CheckResult("configuration", False, f"{wrong[0]}{more}", "correct it")
+    return CheckResult("configuration", True, f"agents {', '.join(agent_names())}")
+
+
+def check_command_variables() -> CheckResult:
+    """Check that the variables of `shell.environment` are set here."""
+    name, missing, count = "variables of commands", list[str](), 0
+    for agent in agent_names():
         try:
-            learned.revisions(name)
-        except ConfigError as problem:
-            wrong.append(ConfigFinding(f"learned guard {name}", problem=str(problem)))
-    yield from wrong
-    if names and not wrong:
-        yield ConfigFinding(
-            "learned guards", f"{', '.join(names)} in {root}", data={"guards": names}
-        )
+            shell = load_agent(agent).shell
+        except ConfigError:
+            continue  # the check of the configuration says what is wrong
+        count += len(shell.environment)
+        missing += [
+            f"{agent}: {source} (for {variable})"
+            for variable, source in missing_variables(shell).items()
+        ]
+    if missing:
+        return CheckResult(
+            name, False, f"shell.environment names what is not set here: {', '.join(missing)}",
+            "set them where workers start, or take them out of shell.environment",
+        )  # fmt: skip
+    return CheckResult(name, True, f"{count} named, all set" if count else "none are named")
+
+
+def check_project_needs(file: Path) -> CheckResult:
+    """Check what the agents of a project need on this machine."""
+    name = "needs of the project"
+    try:
+        start = read_project_file(file)[0]
+        agents = project_input_agents(start)
+    except (UserError, ConfigError) as wrong:
+        return CheckResult(name, False, str(wrong), "correct the file")
+    if why := failing_required_command(start, agents):
+        return CheckResult(name, False, why)
+    if lacking := list(filter(None, (missing_variable(agent.shell) for agent in agents))):
+        return CheckResult(name, False, lacking[0])
+    return CheckResult(name, True, ", ".join(required_commands(start)) or "none are named")

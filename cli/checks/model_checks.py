@@ -1,9 +1,12 @@
-"""The doctor's check of a model: two turns with one tool, sent as jobs send them."""
+"""The checks of `doctor` that concern models: the endpoint's answer and, on request, two turns.
+
+The turns have one tool and are sent as jobs send them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -21,9 +24,15 @@ from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_name
 from activities.steps.model_call import model_call_message, model_call_provider_data
 from activities.tool_catalogue import REGISTRY
-from cli.checks.check_result import Check
-from config.schema.agent import AgentConfig
+from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
+from config.agent_files import load_agent
+from config.schema.agent import AgentConfig, ConfigError
+from engine.connection import describe_model_connection
 from protocol.short_text import one_line
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
 
 if TYPE_CHECKING:
     from activities.model.reply_stream import StreamedReply
@@ -101,10 +110,10 @@ def configured_models(config: AgentConfig) -> list[ModelConfig]:
     return list({model.model_dump_json(): model for model in named}.values())
 
 
-async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
+async def check_model(model: ModelConfig) -> AsyncIterator[CheckResult]:
     """Yield checks of what jobs need from a model."""
     if model.name == REHEARSAL:
-        yield Check(
+        yield CheckResult(
             "model", False, "no endpoint is configured, so jobs run on the rehearsal model",
             "set OPENAI_BASE_URL or OPENAI_API_KEY",
         )  # fmt: skip
@@ -114,7 +123,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
         try:
             first = await exchange.request_reply()
         except ApplicationError as error:
-            yield Check(
+            yield CheckResult(
                 "first turn", False, error.message, "see docs/operations.md, Model endpoints"
             )
             return
@@ -125,7 +134,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
         try:
             second = await exchange.request_reply()
         except ApplicationError as error:
-            yield Check(
+            yield CheckResult(
                 "second turn", False, f"results of tools are refused: {error.message}",
                 "see docs/operations.md, Model endpoints",
             )  # fmt: skip
@@ -136,7 +145,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
     yield _check_finish_reasons(first, second)
 
 
-def _check_model_request(exchange: ModelCheckExchange) -> Check:
+def _check_model_request(exchange: ModelCheckExchange) -> CheckResult:
     model, dialect = exchange.dialect.adapt_settings(exchange.model), exchange.dialect
     effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
     api = "Responses API" if model.api == "responses" else "Chat Completions"
@@ -150,62 +159,135 @@ def _check_model_request(exchange: ModelCheckExchange) -> Check:
         if dialect.max_reply_tokens
         else []
     )
-    return Check("request", True, f"{request}: taken {'; '.join(changes) or 'as it is'}")
+    return CheckResult("request", True, f"{request}: taken {'; '.join(changes) or 'as it is'}")
 
 
-def _check_model_calls(reply: StreamedReply) -> Iterator[Check]:
+def _check_model_calls(reply: StreamedReply) -> Iterator[CheckResult]:
     good = [name for name, raw in reply.calls if name == TOOL and is_json_object(raw)]
     if not reply.calls:
         text = one_line(reply.text, SHOWN) or "nothing"
-        yield Check("tools", False, f"the reply called none; it said: {text}", PARSER)
+        yield CheckResult("tools", False, f"the reply called none; it said: {text}", PARSER)
         return
     if not good:
         name, raw = reply.calls[0]
         shown = one_line(f"{name} {raw}", SHOWN)
-        yield Check("tools", False, f"no call could be read; the first was: {shown}", PARSER)
+        yield CheckResult("tools", False, f"no call could be read; the first was: {shown}", PARSER)
         return
-    yield Check("tools", True, f"{TOOL} was called with its arguments")
+    yield CheckResult("tools", True, f"{TOOL} was called with its arguments")
     count = len(reply.calls)
     several = f"{count} in one reply" if count > 1 else "one call a reply, which works as well"
-    yield Check("parallel calls", True, several)
+    yield CheckResult("parallel calls", True, several)
 
 
-def _check_reasoning(reply: StreamedReply, exchange: ModelCheckExchange) -> Check:
+def _check_reasoning(reply: StreamedReply, exchange: ModelCheckExchange) -> CheckResult:
     """Report how the second turn handled the reasoning; jobs handle it the same way."""
     if not (reply.reasoning or reply.fields or reply.items):
-        return Check("reasoning", True, "none came, so there is none to hand back")
+        return CheckResult("reasoning", True, "none came, so there is none to hand back")
     size = f"{len(reply.reasoning):,} characters" if reply.reasoning else "encrypted"
     if exchange.dialect.needs_reasoning:
-        return Check("reasoning", True, f"{size}; the endpoint wants it back and gets it")
+        return CheckResult("reasoning", True, f"{size}; the endpoint wants it back and gets it")
     if REASONING in exchange.dialect.unsupported:
-        return Check("reasoning", True, f"{size}; the endpoint takes none back and gets none")
+        return CheckResult("reasoning", True, f"{size}; the endpoint takes none back and gets none")
     if exchange.model.send_reasoning or reply.items:
-        return Check("reasoning", True, f"{size}, and was taken when it was handed back")
-    return Check("reasoning", True, f"{size}; the second turn was taken without it")
+        return CheckResult("reasoning", True, f"{size}, and was taken when it was handed back")
+    return CheckResult("reasoning", True, f"{size}; the second turn was taken without it")
 
 
-def _check_model_cache(second: StreamedReply) -> Check:
+def _check_model_cache(second: StreamedReply) -> CheckResult:
     cached, prompt = second.usage.cached_tokens, second.usage.prompt_tokens
     if cached:
-        return Check("cache", True, f"{cached:,} of {prompt:,} tokens read at the second turn")
-    return Check("cache", True, f"nothing of {prompt:,} tokens was read at the second turn")
+        return CheckResult(
+            "cache", True, f"{cached:,} of {prompt:,} tokens read at the second turn"
+        )
+    return CheckResult("cache", True, f"nothing of {prompt:,} tokens was read at the second turn")
 
 
-def _check_model_usage(*replies: StreamedReply) -> Check:
+def _check_model_usage(*replies: StreamedReply) -> CheckResult:
     if any("usage" in reply.missing_parts for reply in replies):
-        return Check("usage", True, "not counted by the endpoint; jobs estimate it from sizes")
+        return CheckResult(
+            "usage", True, "not counted by the endpoint; jobs estimate it from sizes"
+        )
     counts = [
         f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,}" for reply in replies
     ]
-    return Check("usage", True, f"counted: {', '.join(counts)} tokens")
+    return CheckResult("usage", True, f"counted: {', '.join(counts)} tokens")
 
 
-def _check_finish_reasons(*replies: StreamedReply) -> Check:
+def _check_finish_reasons(*replies: StreamedReply) -> CheckResult:
     if any("finish_reason" in reply.missing_parts for reply in replies):
-        return Check("finish reasons", True, "none; [DONE] ends the replies")
+        return CheckResult("finish reasons", True, "none; [DONE] ends the replies")
     if cut := [reply for reply in replies if reply.finish == "length"]:
-        return Check(
+        return CheckResult(
             "finish reasons", False, f"length: {len(cut)} of 2 replies were cut at the limit",
             "raise model.max_output_tokens",
         )  # fmt: skip
-    return Check("finish reasons", True, ", ".join(reply.finish for reply in replies))
+    return CheckResult("finish reasons", True, ", ".join(reply.finish for reply in replies))
+
+
+async def check_models() -> AsyncIterator[CheckResult]:
+    """Yield checks of what jobs need from their models."""
+    try:
+        models = configured_models(load_agent("generalist"))
+    except ConfigError as error:
+        yield CheckResult("configuration", False, str(error), "correct it")
+        return
+    for model in models:
+        async for check in check_model(model):
+            several = len(models) > 1
+            yield replace(check, name=f"{model.name}: {check.name}") if several else check
+
+
+async def list_endpoint_models(client: AsyncOpenAI) -> list[str]:
+    """Return the models that an endpoint lists; empty if it has no such list."""
+    import openai  # noqa: PLC0415 - takes a moment to load
+
+    try:
+        return [str(entry.id) async for entry in client.models.list()]
+    except openai.APIStatusError as error:
+        if error.status_code not in (404, 405, 501):
+            raise
+        problem: Exception = error
+    except AttributeError:  # raised by the client if the response is not JSON
+        problem = ValueError("what answers there lists no models")
+    try:
+        # An empty request costs nothing, and an endpoint that validates it is a working one.
+        await client.post("/chat/completions", cast_to=object, body={})
+    except (openai.BadRequestError, openai.UnprocessableEntityError):
+        return []
+    raise problem
+
+
+def _is_same_model(listed: str, name: str) -> bool:
+    """Return whether a listed model is the named one: Gemini lists it as `models/name`, Ollama as
+    `name:latest`, and routers accept `name:variant` of a listed one."""
+    return name in (listed, listed.removeprefix("models/"), listed.removesuffix(":latest")) or (
+        name.rpartition(":")[0] == listed
+    )
+
+
+async def check_model_endpoint() -> CheckResult:
+    """Check that the endpoint answers and offers the configured model."""
+    where = describe_model_connection()
+    try:
+        model = load_agent("generalist").model
+        model = model.model_copy(update={"name": endpoint_model_name(model)})
+        client = connect_endpoint(model).with_options(timeout=CHECK_TIMEOUT.total_seconds())
+        offered = await list_endpoint_models(client)
+    except ApplicationError as error:
+        return CheckResult("model endpoint", False, error.message)
+    except ConfigError as error:
+        return CheckResult("model endpoint", False, str(error))
+    # The client's errors and those of its transport have no common base.
+    except Exception as error:
+        # For a failed connection only the cause has the reason; a timeout's cause is empty.
+        reason = one_line(str(error.__cause__ or "") or str(error), 200)
+        return CheckResult(
+            "model endpoint", False, f"{where}: {reason}",
+            "check OPENAI_BASE_URL and OPENAI_API_KEY",
+        )  # fmt: skip
+    if offered and not any(_is_same_model(entry, model.name) for entry in offered):
+        return CheckResult(
+            "model endpoint", False, f"{where} does not list the model {model.name}",
+            "set LONGHAUL_MODEL or model.name to one it offers",
+        )  # fmt: skip
+    return CheckResult("model endpoint", True, f"{where}, model {model.name}")

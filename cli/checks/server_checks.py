@@ -1,4 +1,4 @@
-"""The doctor's checks of a reachable server."""
+"""The checks of `doctor` that concern a reachable server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
 
-from cli.checks.check_result import CHECK_TIMEOUT, Check
+from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from cli.jobs.job_failures import job_failure_message
 from cli.jobs.job_view import JOB, PROJECT
 from cli.jobs.recent_events import newest_events
@@ -38,13 +38,13 @@ FORGOTTEN_SECONDS = 600
 """The server deletes entries after 5 minutes: one that seems older shows a clock difference."""
 
 
-async def check_server_namespace(client: Client) -> Check:
+async def check_server_namespace(client: Client) -> CheckResult:
     request = DescribeNamespaceRequest(namespace=client.namespace)
     await client.workflow_service.describe_namespace(request, timeout=CHECK_TIMEOUT)
-    return Check("namespace", True, client.namespace)
+    return CheckResult("namespace", True, client.namespace)
 
 
-async def check_search_attributes(client: Client) -> Check:
+async def check_search_attributes(client: Client) -> CheckResult:
     name = "search attributes"
     request = ListSearchAttributesRequest(namespace=client.namespace)
     try:
@@ -52,12 +52,14 @@ async def check_search_attributes(client: Client) -> Check:
             request, timeout=CHECK_TIMEOUT
         )
     except RPCError as error:
-        return Check(name, True, f"not checked, the server does not list them ({error.message})")
+        return CheckResult(
+            name, True, f"not checked, the server does not list them ({error.message})"
+        )
     known = registered.custom_attributes
     missing = [attribute for attribute in NAMES if attribute not in known]
     keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
     if other := [each for each in NAMES if known.get(each, keyword) != keyword]:
-        return Check(
+        return CheckResult(
             name,
             False,
             f"not of type Keyword: {', '.join(other)} (jobs run, but cannot be filtered by them)",
@@ -66,9 +68,9 @@ async def check_search_attributes(client: Client) -> Check:
             + " ".join(f"--name {each}" for each in other),
         )
     if not missing:
-        return Check(name, True, ", ".join(NAMES))
+        return CheckResult(name, True, ", ".join(NAMES))
     flags = " ".join(f"--name {each} --type Keyword" for each in missing)
-    return Check(
+    return CheckResult(
         name,
         False,
         f"not registered: {', '.join(missing)} (jobs run, but cannot be filtered by them)",
@@ -76,13 +78,13 @@ async def check_search_attributes(client: Client) -> Check:
     )
 
 
-async def check_worker(client: Client) -> Check:
+async def check_worker(client: Client) -> CheckResult:
     queue = await _describe_queue(client, task_queue())
     now = time.time()
     newest = max((poller.last_access_time.seconds for poller in queue.pollers), default=now)
     if not -RECENT_SECONDS < now - newest < FORGOTTEN_SECONDS:
         off = f"{abs(now - newest):,.0f} seconds {'ahead of' if now > newest else 'behind'}"
-        return Check(
+        return CheckResult(
             "worker", False,
             f"whether one polls is not known: the clock here is some {off} the Temporal server's",
             "set the clock of this machine, or of the server",
@@ -100,12 +102,12 @@ async def check_worker(client: Client) -> Check:
         set_current = "temporal worker deployment set-current-version --deployment-name"
         if current_version == NO_VERSION:
             name, build = versions[0]
-            return Check(
+            return CheckResult(
                 "worker", False, f"version {build} of {name} is not current",
                 f"{set_current} {name} --build-id {build}",
             )  # fmt: skip
         name, build = current_version
-        return Check(
+        return CheckResult(
             "worker", False,
             f"none is of version {build} of {name}, which is current: new jobs wait",
             f"run one with LONGHAUL_DEPLOYMENT={name} and LONGHAUL_BUILD_ID={build}, or make "
@@ -114,8 +116,8 @@ async def check_worker(client: Client) -> Check:
         )  # fmt: skip
     if recent:
         names = ", ".join(sorted(poller.identity for poller in recent))
-        return Check("worker", True, f"{names} on task queue {task_queue()}")
-    return Check(
+        return CheckResult("worker", True, f"{names} on task queue {task_queue()}")
+    return CheckResult(
         "worker", False, f"none polls the task queue {task_queue()}", "run `python worker.py`"
     )
 
@@ -135,7 +137,7 @@ def _poller_version(poller: PollerInfo) -> tuple[str, str]:
     return (options.deployment_name, options.build_id) if versioned else NO_VERSION
 
 
-async def check_pinned_jobs(client: Client) -> Check:
+async def check_pinned_jobs(client: Client) -> CheckResult:
     """Check for jobs pinned to a version that no worker runs."""
     name = "pinned jobs"
     query = (
@@ -148,7 +150,9 @@ async def check_pinned_jobs(client: Client) -> Check:
             version = job.typed_search_attributes.get(PINNED_TO) or ""
             jobs.setdefault((job.task_queue, version), []).append(job.id)
     except RPCError as error:
-        return Check(name, True, f"not checked, the server does not list them ({error.message})")
+        return CheckResult(
+            name, True, f"not checked, the server does not list them ({error.message})"
+        )
     polled = set()
     for queue in {queue for queue, _ in jobs}:
         pollers = (await _describe_queue(client, queue)).pollers
@@ -160,29 +164,29 @@ async def check_pinned_jobs(client: Client) -> Check:
         }
     waiting = {version: ids for version, ids in jobs.items() if version not in polled}
     if not waiting:
-        return Check(name, True, "none waits for a worker of its version")
+        return CheckResult(name, True, "none waits for a worker of its version")
     waiting_texts = [
         f"{first_few(ids, 3)} for one of version {version} on task queue {queue}"
         for (queue, version), ids in waiting.items()
     ]
-    return Check(
+    return CheckResult(
         name, False, f"no worker polls, and so wait: {'; '.join(waiting_texts)}",
         "run workers of these versions, or move each job to the current one: temporal workflow "
         "update-options --workflow-id JOB --versioning-override-behavior auto_upgrade",
     )  # fmt: skip
 
 
-async def check_workflow_tasks(client: Client) -> Check:
+async def check_workflow_tasks(client: Client) -> CheckResult:
     """Check for jobs whose workflow task fails repeatedly: a bug or a bad deployment."""
     name, (failed, looked_at) = "workflow tasks", await failing_jobs(client)
     if failed:
-        return Check(
+        return CheckResult(
             name, False, f"failing in {'; '.join(failed)}",
             "correct the code, or give the workers the key that is missing, and restart them: the "
             "jobs go on by themselves",
         )  # fmt: skip
     more = f", the newest {MOST_JOBS}" if looked_at == MOST_JOBS else ""
-    return Check(name, True, f"none fails ({looked_at} running jobs{more})")
+    return CheckResult(name, True, f"none fails ({looked_at} running jobs{more})")
 
 
 SERVER_CHECKS = (

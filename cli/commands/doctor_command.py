@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.checks.check_result import Check
-from cli.checks.doctor import check_models, run_checks
+from cli.checks.check_result import CheckResult
 from cli.options import Json
 from cli.output import (
     FAILED,
@@ -35,8 +34,10 @@ def doctor(
     json: Json = False,
 ) -> int:
     """Check everything a job needs, and say how to fix what is wrong."""
+    from cli.checks.doctor import run_checks  # noqa: PLC0415 - loads the activities
+    from cli.checks.model_checks import check_models  # noqa: PLC0415
 
-    async def print_checks() -> list[Check]:
+    async def print_checks() -> list[CheckResult]:
         results = []
         examined = check_models() if model else run_checks(project)
         async for check in examined:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cli.checks.check_result import Check
+from cli.checks.check_result import CheckResult
 from cli.checks.model_checks import check_model
 from config.schema.agent_sections import ModelConfig
 from rehearsal import Answer, Reply, Request, wire
@@ -121,7 +121,7 @@ class Short(Endpoint):
     second = Reply("maple, bir", finish="length")
 
 
-async def checks(endpoint: type[Endpoint], **settings: Any) -> dict[str, Check]:
+async def checks(endpoint: type[Endpoint], **settings: Any) -> dict[str, CheckResult]:
     with served(endpoint) as address:
         model = ModelConfig(name="m", base_url=f"{address}/v1", **settings)
         return {check.name: check async for check in check_model(model)}

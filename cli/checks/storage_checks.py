@@ -1,0 +1,98 @@
+"""The checks of `doctor` that concern what is stored: workspaces root, store, graph, remote."""
+
+from __future__ import annotations
+
+import os
+
+from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
+from config.agent_files import load_agent
+from config.schema.agent import ConfigError
+from engine.root import open_workspaces_root, workspaces_root
+from protocol.git_address import git_address_without_user
+
+BEFORE_ROOT = "not looked at before there is a workspaces root"
+
+
+def check_workspaces_root() -> CheckResult:
+    folder = workspaces_root()
+    try:
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        # Not created here: a mistyped LONGHAUL_WORKSPACES must not become a new root.
+        above = next(parent for parent in folder.absolute().parents if parent.exists())
+        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+            why = f"{folder} is not there and cannot be made in {above}"
+            return CheckResult(
+                "workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can"
+            )
+        return CheckResult(
+            "workspaces", True, f"{folder} is not there yet; the first worker makes it"
+        )
+    except OSError as error:
+        why = f"{folder} cannot be looked at ({error.strerror})"
+        return CheckResult("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
+    root = open_workspaces_root(folder)
+    return CheckResult("workspaces", True, f"{root.path} (id {root.id})")
+
+
+def check_store() -> CheckResult:
+    folder = workspaces_root()
+    if not os.access(folder, os.F_OK):
+        return CheckResult("store", True, BEFORE_ROOT)
+    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415 - loads the database library
+    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+
+    try:
+        store = RelationalStore(open_workspaces_root(folder))
+        store.run(lambda connection: None, seconds=CHECK_TIMEOUT.total_seconds())
+    except StoreUnavailableError as error:
+        return CheckResult("store", False, str(error))
+    return CheckResult("store", True, store.display_address)
+
+
+def check_graph() -> CheckResult:
+    from activities.requirements.graph import (  # noqa: PLC0415 - commands start faster without
+        GraphLimits,
+        GraphQueryError,
+        GraphUnavailableError,
+        embedded_graph_folder,
+        open_graph,
+        selected_graph_url,
+    )
+
+    if not os.access(workspaces_root(), os.F_OK):
+        return CheckResult("graph", True, BEFORE_ROOT)
+    folder = embedded_graph_folder(workspaces_root())
+    if not selected_graph_url() and not folder.exists():
+        return CheckResult("graph", True, f"{folder} is not there yet; the first use makes it")
+    try:
+        root, schema = (
+            open_workspaces_root(workspaces_root()),
+            load_agent("generalist").graph_schema,
+        )
+        seconds = CHECK_TIMEOUT.total_seconds()
+        with open_graph(
+            root, schema, limits=GraphLimits(wait_seconds=seconds, seconds=seconds)
+        ) as graph:
+            kinds = [table.name for table in graph.schema()]
+            where = "Neo4j" if selected_graph_url() else str(folder)
+            return CheckResult("graph", True, f"{where} ({', '.join(kinds) or 'empty'})")
+    except (GraphUnavailableError, GraphQueryError, ConfigError) as error:
+        return CheckResult("graph", False, str(error))
+
+
+def check_remote() -> CheckResult:
+    from activities.checkpoints.checkpoint_remote import open_remote  # noqa: PLC0415 - loads git's library
+    from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
+
+    try:
+        url = load_agent("generalist").workspace.remote
+    except ConfigError as error:
+        return CheckResult("remote", False, str(error), "correct it")
+    if url is None:
+        return CheckResult("remote", True, "none: checkpoints stay on the workspaces root")
+    try:
+        open_remote(url).check_access()
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        return CheckResult("remote", False, f"{git_address_without_user(url)}: {away}")
+    return CheckResult("remote", True, git_address_without_user(url))
