@@ -2,11 +2,11 @@
 
 from activities.requirements.tools import (  # noqa: F401 - each enters its tools
     citations,
-    graph,
+    graph_tools,
     integration,
     output_collection,
-    relevance,
-    requirements,
+    relevance_tools,
+    requirement_tools,
     similarity,
     validation,
 )
@@ -18,15 +18,15 @@ from activities.tools import (  # noqa: F401 - each enters its tools
     file_tools,
     history_search,
     images,
-    scope,
+    scope_tools,
     shell_command,
-    skills,
-    todos,
+    skill_tool,
+    todo_tools,
     tool_search,
-    traces,
+    trace_tools,
     verdict,
     wait,
-    web,
+    web_tools,
 )
 
 __all__ = ["REGISTRY"]

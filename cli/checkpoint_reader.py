@@ -25,7 +25,7 @@ from activities.checkpoints import (
 )
 from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
-from activities.phases.tags import phase_tag_commits
+from activities.phases.phase_tags import phase_tag_commits
 from cli.forgotten_jobs import forgotten_notice
 from cli.jobs import PROJECT, check_job_is_no_trial, view_job
 from cli.output import UserError, print_note

@@ -150,7 +150,7 @@ def _parse_trace_argument(text: str) -> int:
 
 def _with_traces_root(work: Callable[[Root], T]) -> T:
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
-    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415
+    from activities.stores.store_errors import StoreUnavailableError  # noqa: PLC0415
 
     try:
         return work(Root.open(workspaces_root(), create=False))

@@ -115,8 +115,8 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
 
 def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+    from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
 
     if not reason:
         raise UserError("requirements withdraw: give --reason, which stays in the store")
@@ -148,8 +148,8 @@ def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> 
 
 def _run_requirements_restore(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+    from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
 
     if not reason:
         raise UserError("requirements restore: give --reason, which stays in the store")
@@ -318,7 +318,7 @@ def _requirement_data(entry: StoredRequirement) -> dict[str, Any]:
 
 def _with_requirements_root(work: Callable[[Root], T]) -> T:
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
-    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415
+    from activities.stores.store_errors import StoreUnavailableError  # noqa: PLC0415
 
     try:
         return work(Root.open(workspaces_root(), create=False))

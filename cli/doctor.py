@@ -129,8 +129,8 @@ def _check_store() -> Check:
     folder = workspaces_root()
     if not os.access(folder, os.F_OK):
         return Check("store", True, BEFORE_ROOT)
-    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415 - loads the database library
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+    from activities.stores.store_errors import StoreUnavailableError  # noqa: PLC0415 - loads the database library
 
     try:
         store = RelationalStore(open_workspaces_root(folder))
@@ -255,8 +255,8 @@ def _check_git() -> Check:
 
 
 def _check_remote() -> Check:
+    from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
     from activities.checkpoints.checkpoint_remote import open_remote  # noqa: PLC0415 - loads git's library
-    from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
 
     try:
         url = load_agent("generalist").workspace.remote

@@ -27,7 +27,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from cli.demo import DOCUMENT, INSTRUCTIONS
 from cli.job_input import job_input, start_workflow
 from cli.report.gather import gather_report

@@ -13,7 +13,7 @@ from activities.checkpoints.entry_names import (
     name_from_bytes,
     unescaped_file_name,
 )
-from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 
 # Top-level workspace names that are excluded from checkpoints.

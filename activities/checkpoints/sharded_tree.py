@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from activities.checkpoints.cache import Cache
-from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.object_cache import Cache
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 
 FLAT_LIMIT = 256
 FILE, EXECUTABLE, LINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o40000

@@ -12,7 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root
 from activities.checkpoints.forgotten_records import ForgottenJob, list_forgotten
-from activities.checkpoints.owner import OwnerMark, read_owner
+from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from activities.forgetting.job_files import has_job_files
 from activities.projects.project_repository import project_repository_path
 from config.schema.agent import ConfigError

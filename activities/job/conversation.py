@@ -18,8 +18,8 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from activities.checkpoints import Files
-from activities.checkpoints.cache import Cache
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_cache import Cache
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_tree_entries
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens

@@ -37,7 +37,7 @@ from typing import Any
 from activities.checkpoints import Checkpoints, Files, FilesError, PathRefused, diff_files
 from activities.checkpoints.alternates import lend_objects
 from activities.checkpoints.entries import with_entry
-from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     FILE,
     FOLDER,

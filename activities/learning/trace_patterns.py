@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
-from activities.learning.precision import normalise_trace_path
+from activities.learning.guard_precision import normalise_trace_path
 from activities.search.text_likeness import compute_likeness
 from protocol.traces import QUESTION_PREFIX
 

@@ -21,12 +21,12 @@ from mcp.types import (
 from pydantic import TypeAdapter
 
 from activities.mcp.call_errors import convert_call_errors
-from activities.mcp.connection import Called, Turn
 from activities.mcp.elicitation import Elicited, Misread, elicited
-from activities.mcp.errors import ServerCallFailed, ServerUnavailable
 from activities.mcp.raw_answers import salvage_raw_answer
 from activities.mcp.result_images import put_result_images, take_result_images
 from activities.mcp.results import result_text
+from activities.mcp.server_connection import Called, Turn
+from activities.mcp.server_errors import ServerCallFailed, ServerUnavailable
 from activities.mcp.servers import BEGUN, worker_servers
 from activities.mcp.tasks import (
     CreatedTask,
@@ -38,8 +38,8 @@ from activities.mcp.tasks import (
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.text.safe_text import replace_surrogates
-from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from config.schema.mcp_servers import DeclaredTool
 from protocol.requests import Pending
 from protocol.short_text import one_line

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from jsonschema.exceptions import SchemaError
 from mcp.types import Tool, ToolAnnotations
 
-from activities.mcp.errors import ServerUnavailable
+from activities.mcp.server_errors import ServerUnavailable
 from activities.mcp.servers import worker_servers
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from activities.toolkit.arguments import SchemaArguments

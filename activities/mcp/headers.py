@@ -14,7 +14,7 @@ from contextlib import suppress
 import httpx2
 
 from activities.guards.hooks.processes import hook_environment
-from activities.mcp.errors import ServerUnavailable
+from activities.mcp.server_errors import ServerUnavailable
 from activities.redaction.credentials import hide_value
 from activities.redaction.secrets import redact
 from config.schema.mcp_servers import Server

@@ -29,9 +29,9 @@ from mcp.types import (
     Tool,
 )
 
-from activities.mcp.connection import Called, Connection, Turn, describe_mcp_connection_error
-from activities.mcp.errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.raw_answers import salvage_raw_answer
+from activities.mcp.server_connection import Called, Connection, Turn, describe_mcp_connection_error
+from activities.mcp.server_errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.tasks import TaskState
 from activities.mcp.transport import UNEXPLAINED, CallProgress
 from config.schema.mcp_servers import Server

@@ -14,7 +14,7 @@ import yaml
 from activities.checkpoints import CheckpointMissing, Root, job_folder_name
 from activities.checkpoints.git import run_git
 from activities.job.snapshot import Snapshot
-from activities.projects.ignored import without_ignored
+from activities.projects.ignored_files import without_ignored
 from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import (
     EMAIL,

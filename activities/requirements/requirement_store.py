@@ -28,9 +28,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.requirements.requirement import Citation, Requirement
-from activities.stores.errors import StoreRefusedError
 from activities.stores.outbox import Call
 from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable_column_value
+from activities.stores.store_errors import StoreRefusedError
 
 R = REQUIREMENTS.c
 FIELDS = ("text", "force", "type", "source", "reasoning", "confidence", "candidate")

@@ -13,11 +13,11 @@ from activities.job.activity_context import (
     activity_schedule_ms,
 )
 from activities.job.snapshot import Snapshot
-from activities.requirements import claims, store_sync
 from activities.requirements import requirement_store as rows
-from activities.requirements.graph import writes  # noqa: F401 - enters how writes to the graph are made up
-from activities.stores.errors import StoreUnavailableError
+from activities.requirements import store_sync, validation_claims
+from activities.requirements.graph import graph_writes  # noqa: F401 - enters how writes to the graph are made up
 from activities.stores.outbox import Call, OutboxWriter, flush_outbox
+from activities.stores.store_errors import StoreUnavailableError
 from activities.toolkit.agent_tools import agent_has_tool
 from protocol.endings import GateFacts, Outcome
 
@@ -111,7 +111,7 @@ def release_store_at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> li
     try:
         if agent_has_tool(snapshot.config, "take_requirement"):
             writer.store.run(
-                lambda connection: claims.release_claims(connection, writer.call),
+                lambda connection: validation_claims.release_claims(connection, writer.call),
                 seconds=RELEASE_SECONDS,
             )
     except StoreUnavailableError as error:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from activities.requirements import claims, requirement_files
+from activities.requirements import requirement_files, validation_claims
 from activities.requirements import requirement_store as rows
 from activities.requirements.requirement import Requirement
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import (
     Call,
     OutboxWriter,
@@ -15,6 +14,7 @@ from activities.stores.outbox import (
     register_outbox_maker,
     write_or_defer,
 )
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
 from protocol.job_state import DeferredWrite
 
 FILLED = "requirements"
@@ -32,7 +32,9 @@ def _sync_deferred_fill(writer: OutboxWriter, _entry: DeferredWrite) -> list[str
 @register_outbox_maker(DECIDED)
 def _sync_deferred_decision(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     call = Call(writer.call.job, entry.key, entry.at)
-    writer.store.run(lambda connection: claims.decide_claim(connection, call, **entry.data))
+    writer.store.run(
+        lambda connection: validation_claims.decide_claim(connection, call, **entry.data)
+    )
     return []
 
 

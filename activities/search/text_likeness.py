@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from activities.search.embedding import Embedder
-from activities.search.vectors import VectorCache
+from activities.search.vector_cache import VectorCache
 
 TABLE_SIZE = 1 << 15
 """Size of the hash table that n-grams are counted in."""

@@ -9,7 +9,7 @@ from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.commands.sandbox import SandboxUnavailable
 from activities.guards.tool_routes import guarded_route, tools_routed_to_approval
-from activities.mcp.errors import ServerUnavailable
+from activities.mcp.server_errors import ServerUnavailable
 from activities.model.endpoint import endpoint_model_name
 from activities.model.prices import check_prices_for_cost_limit, highest_price
 from activities.runtime.failures import may_retry_activity, typed_failure

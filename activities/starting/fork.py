@@ -24,18 +24,18 @@ from activities.checkpoints import (
 )
 from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, remote_owner
 from activities.checkpoints.forgotten_records import find_forgotten_record
-from activities.checkpoints.owner import read_owner
+from activities.checkpoints.repository_owner import read_owner
 from activities.documents.input_documents import InputDocument
 from activities.job.plan_and_todo_files import list_under_heading, parse_plan
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import FORKED, archive_page, archive_phase
 from activities.phases.orientation import last_archive_page
+from activities.phases.phase_tags import phase_tag, phase_tag_commits
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
     begin_configured_list,
     predefined_todos,
 )
-from activities.phases.tags import phase_tag, phase_tag_commits
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.endings import Outcome

@@ -35,9 +35,9 @@ from activities.steps.model_call import model_call_message, model_call_provider_
 from activities.steps.tool_call import truncate_tool_call_result
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.toolkit.agent_tools import agent_tools
-from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_task, is_delegated_tool
 from protocol.helpers import MAX_HELPER_CALLS, HelperReply, HelperRequest
 from protocol.requests import Usage

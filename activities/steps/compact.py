@@ -15,7 +15,7 @@ from activities.job import context_summary
 from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.compaction_plan import CompactionPlan, plan_compaction
 from activities.job.context_view import OPENING, Compaction
-from activities.job.skills import kept_skills
+from activities.job.loaded_skills import kept_skills
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect

@@ -17,8 +17,8 @@ from activities.requirements import requirement_store
 from activities.runtime.failures import may_retry_activity, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.stores import stored_traces
-from activities.stores.errors import StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreUnavailableError
 from config.schema.agent import ConfigError
 from protocol.forgetting import ForgetRequest, ForgetResult
 

@@ -33,8 +33,8 @@ from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text import fingerprints, tokens
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.errors import ToolError
 from activities.toolkit.tool_context import no_tool_heartbeat
+from activities.toolkit.tool_errors import ToolError
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
 from protocol.scope import is_scope_only_unticked
 from protocol.short_text import one_line

@@ -23,7 +23,7 @@ from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.steps.gate_facts import is_explained
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.errors import ToolError
+from activities.toolkit.tool_errors import ToolError
 from config.schema.agent_sections import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
 from protocol.git_address import git_address_without_user

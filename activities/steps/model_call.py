@@ -17,9 +17,9 @@ from activities.job.activity_context import (
     activity_schedule_time,
     open_activity_snapshot,
 )
+from activities.job.checkpoint_push import BackgroundPush
 from activities.job.conversation import CUT, MALFORMED, MIXED_UP, conversation_call_id
 from activities.job.job_folder import JobFolderUpdater
-from activities.job.push import BackgroundPush
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage

@@ -38,12 +38,12 @@ from activities.job.typed_result import (
 from activities.job.workspace_summary import with_workspace_summary
 from activities.model.prompt import count_prompt_tokens
 from activities.phases.orientation import orientation_messages
+from activities.phases.phase_tags import phase_tag
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
     begin_configured_list,
     predefined_todos,
 )
-from activities.phases.tags import phase_tag
 from activities.projects.handoff import (
     add_handoff_proof_time,
     prepare_handoff_workspace,
@@ -57,7 +57,7 @@ from activities.projects.project_remote import (
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace import (
+from activities.repository.workspace_repository import (
     put_repository_into_workspace,
     share_repository_with_fork,
 )

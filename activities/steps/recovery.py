@@ -25,9 +25,9 @@ from activities.job.activity_context import (
     check_activity_root,
     open_activity_snapshot,
 )
+from activities.job.checkpoint_fetch import fetch_job
 from activities.job.conversation import ERROR_PREFIX
 from activities.job.edit_description import describe_edits, name_edited_paths
-from activities.job.fetch import fetch_job
 from activities.job.job_folder import pack_full_job_journal, update_job_folder
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.job.snapshot import Snapshot

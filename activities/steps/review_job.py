@@ -35,9 +35,9 @@ from activities.steps.tool_call import truncate_tool_call_result
 from activities.text.safe_text import replace_surrogates
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import Tool, select_registered_tools
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from protocol import scope

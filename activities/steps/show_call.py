@@ -18,7 +18,7 @@ from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.agent_tools import agent_tools_by_name
-from activities.toolkit.errors import ToolError
+from activities.toolkit.tool_errors import ToolError
 from protocol.requests import ShowCallReply, ShowCallRequest
 
 MAX_CHARACTERS = 16_000

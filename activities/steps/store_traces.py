@@ -10,12 +10,12 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id, check_activity_root
-from activities.learning.promotion import demote_guards
+from activities.learning.guard_stages import demote_guards
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.stores import stored_traces as rows
-from activities.stores.errors import StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreUnavailableError
 from activities.traces.trace_text import redact_trace_text
 from config.schema.agent import ConfigError
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace

@@ -22,8 +22,8 @@ from activities.job.activity_context import (
     activity_schedule_time,
     check_activity_root,
 )
+from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.job.done_when import unmet_condition_reason
-from activities.job.fetch import fetch_snapshot
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery

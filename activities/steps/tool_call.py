@@ -38,13 +38,12 @@ from activities.runtime.failures import (
 )
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
 from activities.steps.show_call import shown_call_arguments
-from activities.stores.errors import StoreUnavailableError
+from activities.stores.store_errors import StoreUnavailableError
 from activities.text import fingerprints
 from activities.text.safe_text import cut_middle
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit import effects
 from activities.toolkit.agent_tools import agent_tools_by_name
-from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.path_ownership import (
     git_owned_path_refusal,
     is_system_path,
@@ -53,6 +52,7 @@ from activities.toolkit.path_ownership import (
 )
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.tool_offer import deferred_tool_refusal
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
 from protocol.errors import Refusal

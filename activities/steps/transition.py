@@ -42,12 +42,12 @@ from activities.phases.archive import (
     with_undone_archive_pages,
 )
 from activities.phases.orientation import orientation_messages
+from activities.phases.phase_tags import phase_tag
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
     complete_predefined_plan_todo,
     predefined_todos,
 )
-from activities.phases.tags import phase_tag
 from activities.redaction.secrets import redact
 from activities.requirements.store_lifecycle import update_store_after_rewind
 from activities.runtime.failures import ATTEMPTS, may_retry_activity, typed_failure, typed_failures

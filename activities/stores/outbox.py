@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from activities.checkpoints import Files, Root
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
 from config.schema.agent import AgentConfig
 from protocol.job_state import DeferredWrite, JobState
 

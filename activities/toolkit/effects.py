@@ -14,7 +14,7 @@ from typing import Any
 from activities.checkpoints import Files
 from activities.job.result_cache import ResultCache
 from activities.runtime.heartbeats import check_thread_by_heartbeat
-from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from protocol.requests import Pending
 
 MAY_HAVE_HAPPENED = (

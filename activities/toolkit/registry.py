@@ -18,8 +18,8 @@ from pydantic import ConfigDict, create_model
 from activities.job.conversation import CUT, MALFORMED, MIXED_UP
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.arguments import Arguments, InvalidArguments, ModelArguments
-from activities.toolkit.errors import ToolError
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from config.schema.agent import ConfigError
 from protocol.job_state import PhaseKind
 from protocol.tools import ToolRoute

@@ -28,10 +28,10 @@ from activities.documents.input_documents import (
 )
 from activities.text import tokens
 from activities.text.safe_text import as_readable_json
-from activities.toolkit.errors import ToolError
 from activities.toolkit.path_ownership import DOCUMENT_NOTICE, owned_path_refusal
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from activities.web import FOLDER as FETCHED
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 
 MAX_FINDINGS = 1800
 NOT_HERE = "Only a review can accept a job or send it back."

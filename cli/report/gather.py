@@ -13,8 +13,8 @@ from activities.checkpoints import CheckpointMissing, Root, RootError
 from activities.learning.finished_jobs import finished_jobs
 from activities.steps import store_traces
 from activities.stores import stored_traces as rows
-from activities.stores.errors import StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreUnavailableError
 from cli import checkpoint_reader, project_rendering
 from cli.jobs import TRIAL, JobView, view_job
 from cli.output import UserError

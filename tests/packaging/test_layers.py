@@ -25,7 +25,7 @@ LAYERS = [
     "activities.requirements",
     "activities.tool_catalogue",
     "activities.steps",
-    "activities.catalogue",
+    "activities.activity_catalogue",
     "workflows",
     "engine",
     "cli",

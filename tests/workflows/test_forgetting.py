@@ -15,7 +15,7 @@ from activities.checkpoints.forgotten_records import (
     find_forgotten_record,
     write_forgotten_record,
 )
-from activities.checkpoints.owner import OWNER_FILE, OwnerMark
+from activities.checkpoints.repository_owner import OWNER_FILE, OwnerMark
 from activities.forgetting.job_files import LOCKS, has_job_files, job_paths
 from activities.requirements.requirement import Citation, Requirement
 from activities.requirements.requirement_store import job_requirements, match_rows_to_workspace

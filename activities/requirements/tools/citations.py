@@ -24,9 +24,9 @@ from activities.requirements.requirement import (
 )
 from activities.requirements.text.statements import statements_of
 from activities.text.safe_text import as_readable_json
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath, canonical_document_path, document_pages
 from activities.web import FOLDER, sources_from
 from protocol.job_state import Data

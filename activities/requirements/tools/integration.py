@@ -2,7 +2,7 @@
 
 `validation` removes requirements that are not accepted after all. Writes merge by key, so a
 repeated attempt duplicates nothing, and values are checked against the schema first. An
-unavailable graph stops neither tool: see `activities.requirements.graph.writes`.
+unavailable graph stops neither tool: see `activities.requirements.graph.graph_writes`.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from activities.requirements.graph.writes import (
+from activities.requirements.graph.graph_writes import (
     NODE,
     RELATION,
     REQUIREMENT,
     graph_requirement_id,
     stored_properties,
 )
-from activities.requirements.tools.graph import Key, Kind, Properties, graph_tool_node_kind
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
+from activities.requirements.tools.graph_tools import Key, Kind, Properties, graph_tool_node_kind
 from activities.stores.outbox import OutboxWriter, write_or_defer
 from activities.stores.relational_store import RelationalStore
-from activities.toolkit.errors import ToolError
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from config.schema.graph import JOB, NodeKind
 from protocol.job_state import DeferredWrite
 

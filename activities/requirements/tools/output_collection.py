@@ -13,7 +13,7 @@ from typing import Any
 from activities.checkpoints import Files
 from activities.documents import Page, name_unread_pages
 from activities.job.activity_context import attempt_started_ms
-from activities.requirements import candidate_list, claims, requirement_files
+from activities.requirements import candidate_list, requirement_files, validation_claims
 from activities.requirements.coverage import Coverage, measure_coverage
 from activities.requirements.export import requirements_as_pages
 from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
@@ -22,12 +22,12 @@ from activities.requirements.requirement import Requirement
 from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
 from activities.requirements.text.candidate_sentences import Candidate
 from activities.requirements.tools.validation import validator_integrates_graph
-from activities.stores.errors import StoreUnavailableError
 from activities.stores.outbox import OutboxWriter, flush_outbox
+from activities.stores.store_errors import StoreUnavailableError
 from activities.text.safe_text import as_readable_json
-from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from activities.tools.document_tools import input_document_paths, read_document_in_files
 
 REQUIREMENTS = "output/requirements.json"
@@ -144,7 +144,7 @@ def collect_decisions(context: ToolContext) -> str:
         remarks = flush_outbox(writer, "relational")
         now = attempt_started_ms()
         decisions, undecided, free = writer.store.read(
-            lambda store: claims.list_claim_decisions(store, own_jobs, now)
+            lambda store: validation_claims.list_claim_decisions(store, own_jobs, now)
         )
     except StoreUnavailableError as error:
         raise DependencyUnavailable(str(error)) from None
@@ -239,7 +239,7 @@ def _candidate_output_line(document: str, candidate: Candidate, most: int | None
 
 
 def _decision_for_output(
-    each: claims.DecidedRequirement, known: dict[str, Relations] | None
+    each: validation_claims.DecidedRequirement, known: dict[str, Relations] | None
 ) -> dict[str, Any]:
     statements = {
         "id": each.ref,

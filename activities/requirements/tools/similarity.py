@@ -10,8 +10,8 @@ from activities.requirements import requirement_store as rows
 from activities.requirements.requirement_files import readable_requirement_files
 from activities.search import EmbeddingsFailed, choose_embedder
 from activities.search.text_likeness import compute_likeness
-from activities.stores.errors import StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreUnavailableError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 

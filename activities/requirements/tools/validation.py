@@ -8,16 +8,16 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.job.activity_context import attempt_started_ms
-from activities.requirements import claims
-from activities.requirements.graph.writes import REMOVAL, is_written_to_graph
+from activities.requirements import validation_claims
+from activities.requirements.graph.graph_writes import REMOVAL, is_written_to_graph
 from activities.requirements.requirement import Requirement, RequirementVerdict
 from activities.requirements.store_sync import DECIDED
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import OutboxWriter, flush_outbox, write_or_defer
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from protocol.job_state import DeferredWrite
 
 INTEGRATE = "create_requirement_node"
@@ -36,7 +36,7 @@ def take_requirement(context: ToolContext) -> str:
         hours = context.config.settings.take_hours
         now = attempt_started_ms()
         requirement = writer.store.run(
-            lambda connection: claims.claim_draft(
+            lambda connection: validation_claims.claim_draft(
                 connection, writer.call, now, hours, context.earlier_jobs
             )
         )
@@ -85,7 +85,9 @@ def decide_requirement(
             # Do not demand a node for a requirement on which this job may not decide.
             with suppress(StoreUnavailableError):
                 writer.store.read(
-                    lambda connection: claims.check_claim_undecided(connection, writer.call, id)
+                    lambda connection: validation_claims.check_claim_undecided(
+                        connection, writer.call, id
+                    )
                 )
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."

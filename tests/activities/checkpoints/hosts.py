@@ -6,7 +6,7 @@ from pathlib import Path
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, push_refs
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
 
 AT = 1_700_000_000

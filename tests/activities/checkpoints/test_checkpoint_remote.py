@@ -19,9 +19,9 @@ from activities.checkpoints.checkpoint_remote import (
     remote_ref_prefix,
 )
 from activities.checkpoints.journal_records import COMMIT, JournalRecord
-from activities.checkpoints.owner import OwnerMark, read_owner
-from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.packing import pack_journal
 from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from tests.activities.checkpoints.hosts import Host
 from tests.activities.wires import WIRES
 from tests.full_disk import files_of_at_most

@@ -11,7 +11,7 @@ import pytest
 
 from activities.checkpoints import RemoteUnavailable
 from activities.checkpoints.checkpoint_remote import remote_checkpoint_area, remote_owner
-from activities.checkpoints.owner import OwnerMark, read_owner
+from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
 from config.s3_address import S3Address
 from tests.activities.checkpoints.hosts import Host

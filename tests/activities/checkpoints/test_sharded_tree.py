@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.checkpoints import Checkpoints, Files, sharded_tree
-from activities.checkpoints.objects import ObjectStore
-from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.object_store import ObjectStore
+from activities.checkpoints.packing import pack_journal
 from activities.checkpoints.sharded_tree import FILE, TreeEntry
 
 NUMBERS = st.sets(st.integers(0, 400), min_size=0, max_size=400)

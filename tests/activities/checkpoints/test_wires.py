@@ -16,9 +16,9 @@ from activities.checkpoints.checkpoint_remote import (
     push_refs,
     remote_owner,
 )
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
-from activities.job.fetch import fetch_snapshot
+from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.runtime.failures import typed_failures
 from activities.starting.repository_ownership import check_remote_ownership
 from config.agent_files import load_agent

@@ -20,8 +20,8 @@ from activities.model.client import call_endpoint
 from activities.model.json_text import is_json_object
 from activities.model.reply_stream import StreamedReply
 from activities.steps.model_call import wrap_unusable_call_arguments
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
+from activities.toolkit.tool_errors import ToolError
 from config.schema.agent_sections import ModelConfig
 from tests.http_server import Handler, served
 from tests.soak import soak

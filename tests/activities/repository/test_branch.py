@@ -16,7 +16,7 @@ from activities.projects.project_repository import project_repository_path
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.branch import commit_job_branch
 from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace import put_repository_into_workspace
+from activities.repository.workspace_repository import put_repository_into_workspace
 from config.agent_files import load_agent
 from protocol.job_state import JobState, Phase, Todo
 from protocol.repository import RepositoryStart

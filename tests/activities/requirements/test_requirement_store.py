@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
-from activities.requirements import claims
 from activities.requirements import requirement_store as rows
-from activities.stores.errors import StoreRefusedError
+from activities.requirements import validation_claims
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreRefusedError
 from tests.activities.stores.filling import (
     AT,
     call,
@@ -90,7 +90,7 @@ def test_what_its_taker_left_is_free_when_the_time_is_over_or_the_job_ends(
     assert take(store, "other") == "maker/REQ-001"
     with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "frozen", "maker/REQ-001", at=1)
-    store.run(lambda connection: claims.release_claims(connection, call("other", 2)))
+    store.run(lambda connection: validation_claims.release_claims(connection, call("other", 2)))
     assert take(store, "third") == "maker/REQ-001"
 
 
@@ -98,7 +98,9 @@ def test_what_a_job_left_is_with_the_one_that_has_its_task(store: RelationalStor
     fill(store, [requirement(1), requirement(2)])
     take(store, "p.check-validator-1")
     again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
-    taken = store.run(lambda connection: claims.claim_draft(connection, again, AT, 24, before))
+    taken = store.run(
+        lambda connection: validation_claims.claim_draft(connection, again, AT, 24, before)
+    )
     assert taken
     assert taken.ref == "maker/REQ-001"
     with pytest.raises(StoreRefusedError, match="not held by this job"):
@@ -180,13 +182,13 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Relation
     again = [requirement(1, job="twin"), requirement(2, "Another is to be kept.", job="twin")]
     fill(store, again, at=1, job="twin")
     assert take(store, "judge", 1) == "maker/REQ-001"
-    _, _, free = store.read(lambda c: claims.list_claim_decisions(c, ["judge"], AT))
+    _, _, free = store.read(lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT))
     assert free == 2
     decide(store, "judge", "maker/REQ-001", at=2)
     assert take(store, "judge", 3) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", at=4)
     assert take(store, "judge", 5) == "twin/REQ-002"
-    made, _, free = store.read(lambda c: claims.list_claim_decisions(c, ["judge"], AT))
+    made, _, free = store.read(lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT))
     assert free == 0
     [double] = [each for each in made if each.status == "duplicate"]
     assert (double.ref, double.duplicate_of) == ("twin/REQ-001", "maker/REQ-001")

@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from activities.checkpoints import Root
 from activities.requirements import requirement_store as rows
-from activities.stores import upgrade  # noqa: F401 - loaded before the fork
+from activities.stores import store_migration  # noqa: F401 - loaded before the fork
 from activities.stores.relational_store import RelationalStore
 from tests.activities.stores.filling import (
     call,

@@ -31,9 +31,9 @@ from activities.requirements.graph.render import (
     render_rows,
 )
 from activities.requirements.graph.schema_check import find_violations
-from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from config.schema.graph import NodeKind
 
 SECONDS = 90

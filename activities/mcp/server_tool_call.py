@@ -17,8 +17,8 @@ from activities.mcp.call_turns import call_in_turns
 from activities.mcp.result_images import put_result_images, take_result_images
 from activities.mcp.results import result_text
 from activities.mcp.servers import worker_servers
-from activities.toolkit.errors import ToolError
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from config.schema.mcp_servers import DeclaredTool
 
 

@@ -2,12 +2,12 @@
 
 from activities.checkpoints import folder_io
 from activities.checkpoints.checkin import Checkin
-from activities.checkpoints.diff import Change, diff_files
+from activities.checkpoints.checkpoint_repository import Checkpoints
 from activities.checkpoints.entries import with_entry, without_entry
 from activities.checkpoints.files import Files
 from activities.checkpoints.projection import locked_projection
-from activities.checkpoints.repository import Checkpoints
-from activities.checkpoints.root import Root
+from activities.checkpoints.tree_diff import Change, diff_files
+from activities.checkpoints.workspaces_root import Root
 
 
 def take_edits(

@@ -10,9 +10,9 @@ from pydantic import Field
 from activities import web
 from activities.documents.input_documents import input_document_text_name
 from activities.text.safe_text import replace_surrogates
-from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from activities.web.page_sources import PageSource
 from protocol.fork_command import fork_command
 

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from activities.stores import stored_traces as rows
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import OutboxWriter, register_outbox_maker, write_or_defer
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
 from activities.text.safe_text import text_title_line
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import DetailLevel, redact_trace_text, render_trace
 from protocol.job_state import DeferredWrite

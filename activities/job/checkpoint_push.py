@@ -20,10 +20,10 @@ import pygit2
 from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
+from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
 from activities.checkpoints.checkpoint_remote import push_refs
-from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
-from activities.checkpoints.owner import read_owner
 from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.repository_owner import read_owner
 from activities.redaction.secrets import redact
 from protocol.short_text import one_line
 

@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.checkpoints import Change, Files, diff_files
-from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.object_store import ObjectStore
 from activities.checkpoints.sharded_tree import FILE, FOLDER, TreeEntry, build_tree
 
 PATHS = ["a", "a/b", "a/b/c", "a/d", "a.x", "e/f", "e", ".git/x", "g/h/i/j", "\udcff"]

@@ -26,8 +26,8 @@ from mcp.types import (
 )
 
 from activities.mcp.elicitation import Elicited
-from activities.mcp.errors import ServerUnavailable
 from activities.mcp.raw_answers import record_raw_answers
+from activities.mcp.server_errors import ServerUnavailable
 from activities.mcp.tasks import TaskParams, TaskRequest, Tasks, TaskState
 from activities.mcp.transport import (
     CALL_PROGRESS,

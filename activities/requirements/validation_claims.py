@@ -32,9 +32,9 @@ from activities.requirements.requirement_store import (
     reopen_duplicates,
     update_requirement,
 )
-from activities.stores.errors import StoreRefusedError
 from activities.stores.outbox import Call
 from activities.stores.schema import REQUIREMENTS, storable_column_value
+from activities.stores.store_errors import StoreRefusedError
 
 FIRST = REQUIREMENTS.alias("first")
 F = FIRST.c

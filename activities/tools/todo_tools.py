@@ -34,9 +34,9 @@ from activities.job.plan_and_todo_files import (
     with_ticked_plan,
 )
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from protocol.job_state import DoneWhen, fewest_todos
 
 DONE_WHEN = (

@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import attempt_started_ms
 from activities.learning.finished_jobs import read_finished_job
-from activities.learning.precision import measure_guard_precision, next_stage_by_precision
+from activities.learning.guard_precision import measure_guard_precision, next_stage_by_precision
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
 from config.agent_files import agent_names, load_agent

@@ -32,9 +32,9 @@ from activities.requirements.tools.citations import (
     render_citation,
 )
 from activities.stores.outbox import OutboxWriter
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath, canonical_document_path, document_pages
 
 MAX_LISTED = 120

@@ -23,9 +23,13 @@ from activities.requirements.graph.interface import (
     GraphUnavailableError,
 )
 from activities.requirements.graph.selection import open_graph
-from activities.stores.errors import StoreRefusedError, StoreRejectedError, StoreUnavailableError
 from activities.stores.outbox import OutboxWriter, register_outbox_maker
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import (
+    StoreRefusedError,
+    StoreRejectedError,
+    StoreUnavailableError,
+)
 from config.schema.graph import JOB
 from protocol.job_state import DeferredWrite
 

@@ -7,7 +7,7 @@ import pytest
 
 from activities.search import EmbeddingsFailed
 from activities.search.embedding import Matrix
-from activities.search.vectors import VectorCache
+from activities.search.vector_cache import VectorCache
 
 ROW = 4 * 4
 """Bytes of an embedding."""

@@ -12,8 +12,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from activities.checkpoints.locks import file_lock
-from activities.stores.errors import StoreTooNewError
 from activities.stores.relational_store import READS
+from activities.stores.store_errors import StoreTooNewError
 
 FOLDER = Path(__file__).with_name("migrations")
 LOCK_SECONDS = 10.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from activities.checkpoints.errors import RootError
+from activities.checkpoints.checkpoint_errors import RootError
 
 MAX_FOLDER_BYTES = 200
 

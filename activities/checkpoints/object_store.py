@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pygit2
 
-from activities.checkpoints.errors import CheckpointMissing
+from activities.checkpoints.checkpoint_errors import CheckpointMissing
 from activities.checkpoints.journal import Journal, get_journal
 from activities.checkpoints.journal_records import BLOB, TREE, JournalRecord
 from protocol.short_text import one_line

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.job.skills import read_skill_body, skill_path
-from activities.toolkit.errors import ToolError
+from activities.job.loaded_skills import read_skill_body, skill_path
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from config.schema.skills import SKILL_FILE
 from protocol.job_state import UsedSkill
 from protocol.short_text import first_few

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from activities.checkpoints import sharded_tree
 from activities.checkpoints.entry_names import name_to_bytes, unescape_name
 from activities.checkpoints.files import FileEntry, Files
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from activities.checkpoints import Checkpoints, Root
 from activities.checkpoints.alternates import lend_objects
 from activities.checkpoints.atomic_folder import atomic_folder
-from activities.checkpoints.owner import OWNER_FILE
+from activities.checkpoints.repository_owner import OWNER_FILE
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from protocol.repository import FOLDER, Publish, RepositoryLink, RepositoryOrigin

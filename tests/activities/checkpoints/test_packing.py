@@ -16,12 +16,12 @@ from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
 from activities.checkpoints.journal import FULL_BYTES
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.packfile import read_pack_offsets
-from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.packing import pack_journal
 from tests.soak import soak
 
 PACKER = """
 import pathlib, sys
-from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.packing import pack_journal
 print("ready", flush=True)
 while True:
     pack_journal(pathlib.Path(sys.argv[1]), max_packs=3)

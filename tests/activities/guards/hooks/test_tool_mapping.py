@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from activities.guards.hooks.tool_names import (
+from activities.guards.hooks.tool_mapping import (
     arguments_from_hook,
     hook_arguments,
     hook_tool_name,
