@@ -13,6 +13,10 @@ Unavailable
     └── RemoteUnfit     it can never hold checkpoints safely
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from protocol.errors import Invalid, LonghaulError, Unavailable
 
 
@@ -72,3 +76,14 @@ class RemoteUnavailable(Unavailable):
 
 class RemoteUnfit(RemoteUnavailable):
     """The remote can never hold checkpoints safely. The one-line message says what to do."""
+
+
+@contextmanager
+def path_in_errors(path: Path) -> Iterator[None]:
+    """Add the path to errors of an opened file, so that a bad disk can be located."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error

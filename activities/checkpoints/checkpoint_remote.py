@@ -24,8 +24,9 @@ from typing import Protocol
 import pygit2
 
 from activities.checkpoints.checkpoint_repository import Checkpoints
+from activities.checkpoints.fsync import fsync_path
 from activities.checkpoints.git_remote import REFS, GitRemote
-from activities.checkpoints.locks import file_lock, fsync_path
+from activities.checkpoints.locks import file_lock
 from activities.checkpoints.repository_owner import OwnerMark, record_owner
 from activities.checkpoints.s3_remote import S3Remote
 from activities.checkpoints.workspaces_root import job_folder_name

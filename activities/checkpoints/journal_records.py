@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from activities.checkpoints.locks import path_in_errors
+from activities.checkpoints.checkpoint_errors import path_in_errors
 
 HEAD = struct.Struct(">BQ20s")
 COMMIT, TREE, BLOB = 1, 2, 3  # as in a pack

@@ -24,10 +24,11 @@ import pygit2
 from pygit2.packbuilder import PackBuilder
 
 from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
+from activities.checkpoints.fsync import fsync_path
 from activities.checkpoints.git import run_git
 from activities.checkpoints.journal import locked_journal_files
 from activities.checkpoints.journal_records import HEAD, read_records
-from activities.checkpoints.locks import file_lock, fsync_path
+from activities.checkpoints.locks import file_lock
 from activities.checkpoints.object_store import read_sound_object
 from activities.checkpoints.pack_writer import MAX_BYTES, PackWriter
 from activities.checkpoints.packfile import (

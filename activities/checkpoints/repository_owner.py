@@ -6,7 +6,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from activities.checkpoints.locks import path_in_errors
+from activities.checkpoints.checkpoint_errors import path_in_errors
 from protocol.job_state import Data
 
 OWNER_FILE = "job.json"

@@ -27,7 +27,8 @@ from activities.text.safe_text import as_readable_json
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.document_tools import DocumentPath, canonical_document_path, document_pages
+from activities.tools.document_tools import DocumentPath
+from activities.tools.workspace_documents import canonical_document_path, read_workspace_pages
 from activities.web import FOLDER, sources_from
 from protocol.job_state import Data
 from protocol.short_text import one_line
@@ -97,7 +98,7 @@ def cite_web(
     for path in sources_from(context.files, url):
         context.heartbeat()
         looked_at.append(path)
-        pages: list[Page] = document_pages(context, path)
+        pages: list[Page] = read_workspace_pages(context, path)
         for page in pages:
             if passage := find_quoted_passage(page.text, quote):
                 fields = _citation_fields(path, pages, page, passage)
@@ -116,7 +117,7 @@ def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str |
     Raises:
         ToolError: The quote is not on that page; the message shows the nearest passage.
     """
-    pages = document_pages(context, quoted.path)
+    pages = read_workspace_pages(context, quoted.path)
     try:
         page = find_page(pages, quoted.page)
     except DocumentError as error:
@@ -126,7 +127,9 @@ def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str |
         where = f"on page {quoted.page} of {quoted.path}"
         raise ToolError(f"That quote is not {where}. {_citation_location_hint(pages, quoted)}")
     # The canonical path: "documents/./a.pdf" would count as another document.
-    return _citation_fields(canonical_document_path(context, quoted.path), pages, page, passage)
+    return _citation_fields(
+        canonical_document_path(context.files, quoted.path), pages, page, passage
+    )
 
 
 def record_citation(context: ToolContext, passage: dict[str, str | int]) -> Citation:

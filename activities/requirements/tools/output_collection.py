@@ -28,7 +28,7 @@ from activities.text.safe_text import as_readable_json
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
-from activities.tools.document_tools import input_document_paths, read_document_in_files
+from activities.tools.workspace_documents import input_document_paths, read_workspace_document
 
 REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
@@ -75,7 +75,7 @@ def survey_requirements_for_output(
     badly_read: dict[str, str] = {}
     for path in input_document_paths(files):
         try:
-            reading = read_document_in_files(files, path, heartbeat)
+            reading = read_workspace_document(files, path, heartbeat)
         except ToolError as error:
             badly_read[path] = str(error)
             continue

@@ -10,7 +10,8 @@ from activities.requirements.text.mentions import find_mentions
 from activities.requirements.text.relevance import judge_relevance
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
-from activities.tools.document_tools import DocumentPath, document_pages
+from activities.tools.document_tools import DocumentPath
+from activities.tools.workspace_documents import read_workspace_pages
 
 MAX_LISTED = 60
 
@@ -40,7 +41,7 @@ def extract_entity_mentions(context: ToolContext, path: DocumentPath) -> str:
 
     Each with how often and on which pages it stands; those that stand most often come first.
     """
-    terms = find_mentions(document_pages(context, path))
+    terms = find_mentions(read_workspace_pages(context, path))
     if not terms:
         return f"No terms in {path}."
     lines = [

@@ -35,7 +35,8 @@ from activities.stores.outbox import OutboxWriter
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.document_tools import DocumentPath, canonical_document_path, document_pages
+from activities.tools.document_tools import DocumentPath
+from activities.tools.workspace_documents import canonical_document_path, read_workspace_pages
 
 MAX_LISTED = 120
 LISTED_TEXT = 110
@@ -64,9 +65,9 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     precision: decide on each, and read the document for what no wording shows, such as tables.
     Those below the agent's threshold stand at the end of their document.
     """
-    path = canonical_document_path(context, path)
+    path = canonical_document_path(context.files, path)
     threshold = context.config.settings.confidence_threshold
-    pages = document_pages(context, path)
+    pages = read_workspace_pages(context, path)
     every = list(statements_of(pages).candidates)
     likely = [c for c in every if c.confidence >= threshold]
     try:
@@ -219,7 +220,7 @@ def set_sentences_aside(
     They are those for which all holds that is given; with nothing given, the whole document is out
     of scope. Each rule is told in the results. A sentence that is cited counts as cited.
     """
-    path = canonical_document_path(context, path)
+    path = canonical_document_path(context.files, path)
     if covered_by and covered_by not in requirement_files.list_requirement_files(context.files):
         raise ToolError(f"covered_by: there is no requirement {covered_by} in this workspace.")
     rule = SetAsideRule(
@@ -238,7 +239,7 @@ def set_sentences_aside(
     except ValueError as problem:
         raise ToolError(str(problem)) from None
     _check_below_threshold(context, below)
-    every = statements_of(document_pages(context, path)).candidates
+    every = statements_of(read_workspace_pages(context, path)).candidates
     if unknown := set(rule.ids) - {each.id for each in every}:
         raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
     matching = [each for each in every if each.binds and rule.sets_aside(path, each)]
