@@ -14,15 +14,16 @@ from activities.commands.variables import missing_variables
 from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices_for_cost_limit
 from activities.requirements.text.indicators import Indicators
+from activities.starting.agent_models import check_agent_context_windows
 from activities.starting.agent_resolution import (
-    check_agent_context_windows,
     resolve_configured_tools,
+    resolve_reviewer_tools,
     resolve_tool_routes,
 )
-from activities.steps.review_job import VERDICTS, reviewer_tools
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import Tool
+from activities.tools.verdict import VERDICTS
 from config.agent_files import agent_file, agent_names, extended_agents, load_agent
 from config.guard_files import read_guards
 from config.layers import SHIPPED, configuration_layers
@@ -135,7 +136,7 @@ def check_config_for_start(config: AgentConfig) -> None:
     check_result_schema(config)
     _check_agent_folders(config)
     if config.reviewer:
-        reviewer_tools(config.reviewer)
+        resolve_reviewer_tools(config.reviewer)
     _tool_routes_to_check(config, resolve_configured_tools(config))
 
 
@@ -178,7 +179,7 @@ def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
 
 def _check_reviewer(reviewer: AgentConfig, source: Path) -> None:
     try:
-        reviewer_tools(reviewer)
+        resolve_reviewer_tools(reviewer)
     except ConfigError as problem:
         raise ConfigError(f"{source}: review.agent: {problem}") from None
 
@@ -190,7 +191,7 @@ def _agent_tools_to_check(config: AgentConfig) -> tuple[list[Tool], bool]:
     except ConfigError:
         if {"verdict", *VERDICTS}.isdisjoint(config.tools):
             raise
-        return reviewer_tools(config), True
+        return resolve_reviewer_tools(config), True
 
 
 def _tool_routes_to_check(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:

@@ -30,7 +30,7 @@ from activities.projects.project_repository import (
     project_repository_path,
 )
 from activities.runtime.failures import may_retry_activity, typed_failure
-from config.schema.agent import ConfigError
+from config.schema.agent import AgentConfig, ConfigError
 from protocol.git_address import git_address_without_user
 from protocol.handoffs import ProjectLink
 from protocol.short_text import as_sentence
@@ -191,3 +191,14 @@ def _project_remote_failure(remote: str, why: Exception) -> Exception:
         ),
         retry=may_retry_activity(),
     )
+
+
+def shared_project_remote(agents: list[AgentConfig]) -> str:
+    """Return the remote that all agents of a project share. Raises ConfigError if they differ."""
+    remotes = {config.workspace.remote or "" for config in agents}
+    if len(remotes) > 1:
+        raise ConfigError(
+            "workspace.remote: the agents of a project share one remote; set it for all of them, "
+            "in the project's `set` or in defaults.yaml"
+        )
+    return remotes.pop() if remotes else ""

@@ -28,7 +28,7 @@ from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
 from activities.redaction.credentials import hide_credentials
-from activities.redaction.secrets import redact
+from activities.redaction.shown_arguments import show_arguments
 from activities.runtime import tracing
 from activities.runtime.failures import (
     is_storage_failure,
@@ -37,10 +37,8 @@ from activities.runtime.failures import (
     typed_failures,
 )
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
-from activities.steps.show_call import shown_call_arguments
 from activities.stores.store_errors import StoreUnavailableError
 from activities.text import fingerprints
-from activities.text.safe_text import cut_middle
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit import effects
 from activities.toolkit.agent_tools import agent_tools_by_name
@@ -51,6 +49,7 @@ from activities.toolkit.path_ownership import (
     owned_path_refusal,
 )
 from activities.toolkit.registry import Tool
+from activities.toolkit.result_text import result_error_line, truncate_result
 from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.tool_offer import deferred_tool_refusal
@@ -219,7 +218,7 @@ def _ask_about_tool_call(
 ) -> ToolReply:
     question = report.model_dump(exclude_unset=True)
     if guards.rewritten_arguments:
-        question["rewritten_arguments"] = shown_call_arguments(guards.rewritten_arguments)
+        question["rewritten_arguments"] = show_arguments(guards.rewritten_arguments)
     return ToolReply(commit=request.commit, at=time_ms, ok=False, **question)
 
 
@@ -394,7 +393,7 @@ def _record_tool_call_result(
 ) -> ToolReply:
     # A server's answer may contain the key that was sent to it.
     text = hide_credentials(text)
-    content = truncate_tool_call_result(
+    content = truncate_result(
         text + hide_credentials(added), snapshot.config.limits.result_characters
     )
     if not failed and (
@@ -416,18 +415,5 @@ def _record_tool_call_result(
     reply.context = count_prompt_tokens(snapshot)
     if failed:
         reply.error_fingerprint = fingerprints.error_fingerprint(text)
-        reply.error = tool_call_error_line(text)
+        reply.error = result_error_line(text)
     return reply
-
-
-def tool_call_error_line(text: str) -> str:
-    """Return the error's first line, redacted and cut: all that workflow code sees of it."""
-    return redact(text.splitlines()[0][:5000])[:200]
-
-
-def truncate_tool_call_result(text: str, limit: int) -> str:
-    """Cut a result to `limit` characters, replacing the middle by a line that says so."""
-    if len(text) <= limit:
-        return text
-    mark = "[TRUNCATED {gone} characters; ask for a part: offset, limit and column, pages, a path]"
-    return cut_middle(text, limit - 200, mark)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from activities.checkpoints import Files, diff_files
+from activities.checkpoints import (
+    Files,
+    diff_files,
+)
 from activities.checkpoints import parse_path as parts_of
 from activities.checkpoints.entries import with_entry
+from activities.job.snapshot import Snapshot
+from activities.runtime.heartbeats import throttled_heartbeat
+from activities.text.safe_text import replace_surrogates
 from protocol.job_state import PhaseKind
 
 SYSTEM = (
@@ -114,3 +120,38 @@ def _covers_owned_path(patterns: tuple[str, ...], path: str) -> bool:
 @cache
 def _owned_folder_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{pattern.rstrip('/')}/" for pattern in patterns)
+
+
+def leave_out_refused_edits(before: Files, edited: Files, notes: list[str]) -> Files:
+    """Return `edited` without edits that are not allowed; append a note for each."""
+    beat = throttled_heartbeat()
+    for change in diff_files(before, edited):
+        beat()
+        if top := system_owned_prefix(change.path):
+            # Restore the whole top-level entry: restoring one file of a replaced folder would leave
+            # the empty folder behind.
+            edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))
+            notes.append(
+                f"{replace_surrogates(change.path)} is kept by the system; the edit was left out"
+            )
+        elif (
+            change.new
+            and change.new.kind != "folder"
+            and (why := owned_folder_refusal(change.path))
+        ):
+            previous = before.tree_entry(tuple(change.path.split("/")))
+            edited = with_entry(edited, change.path, previous)
+            notes.append(f"{why} It was left out")
+    return edited
+
+
+def restore_unreadable_files(snapshot: Snapshot, before: Files, notes: list[str]) -> None:
+    """Restore files the system reads if an edit made them a folder or a dangling link."""
+    for path in READ:
+        entry, previous = snapshot.files.tree_entry((path,)), before.tree_entry((path,))
+        if entry and entry != previous and snapshot.read_bytes(path) is None:
+            snapshot.files = with_entry(snapshot.files, path, previous)
+            notes.append(
+                f"{path} is a folder, or a link that leads to no file of the workspace; it was "
+                "left out. Put a file there"
+            )

@@ -19,7 +19,7 @@ LAYERS = [
     "activities.toolkit activities.documents activities.projects",
     "activities.repository",
     "activities.guards activities.model activities.phases activities.stores activities.web",
-    "activities.search activities.mcp",
+    "activities.search activities.mcp activities.notifications",
     "activities.traces activities.forgetting activities.learning activities.starting",
     "activities.tools",
     "activities.requirements",

@@ -11,7 +11,7 @@ from temporalio.client import Client
 from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from activities.model.endpoint import connect_endpoint
-from activities.steps.set_model import with_model_settings
+from activities.starting.agent_models import change_model_settings
 from activities.steps.store_traces import stored_traces
 from benchmarks.zero_cost import ZeroCost
 from config.agent_files import load_agent
@@ -219,13 +219,13 @@ def test_settings_hold_where_the_same_was_in_force() -> None:
             "judge.prompt": "judge.md",
         },
     )
-    changed = with_model_settings(config, {"model.send_reasoning": True}, "strategic")
+    changed = change_model_settings(config, {"model.send_reasoning": True}, "strategic")
     assert changed.model.send_reasoning
     assert changed.phase_models["tactical"].send_reasoning
     assert not changed.fallbacks[0].send_reasoning
-    changed = with_model_settings(config, {"model.name": "another"}, "strategic")
+    changed = change_model_settings(config, {"model.name": "another"}, "strategic")
     assert (changed.model.name, changed.phase_models["tactical"].name) == ("another", "doer")
-    changed = with_model_settings(config, {"model.name": "another"}, "tactical")
+    changed = change_model_settings(config, {"model.name": "another"}, "tactical")
     assert changed.phase_models["tactical"].name == "another"
     assert changed.phase_models["tactical"].reasoning_effort == "low"
     assert (config.model.name, config.phase_models["tactical"].name) == ("thinker", "doer")

@@ -12,9 +12,9 @@ from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
 from activities.job.conversation import Conversation, ConversationForm, conversation_tool_result
 from activities.model.message_forms import ChatForm, MessageFormWeights, ResponsesForm
+from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.redaction.credentials import encode_without_credentials
-from activities.steps.model_call import model_call_message, model_call_provider_data
 from protocol.requests import Usage
 
 ONE = "http://one/v1 m"
@@ -46,9 +46,7 @@ def conversation(tmp_path: Path) -> Conversation:
 
 def add(held: Conversation, step: int, streamed: StreamedReply) -> Conversation:
     """Append a reply and the results of its calls."""
-    held = held.append_reply(
-        model_call_message(step, streamed), model_call_provider_data(step, streamed)
-    )
+    held = held.append_reply(reply_message(step, streamed), reply_provider_data(step, streamed))
     return held.append(
         *(conversation_tool_result(step, n, "a.md") for n in range(len(streamed.calls)))
     )
@@ -138,8 +136,8 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     for step in range(1, 9):
         items = [{**REASONING, "id": f"rs_{step}"}, {**CALL, "call_id": f"call_{step}"}]
         held = held.append_reply(
-            model_call_message(step, reply(items=items)),
-            model_call_provider_data(step, reply(items=items)),
+            reply_message(step, reply(items=items)),
+            reply_provider_data(step, reply(items=items)),
         ).append(conversation_tool_result(step, 0, "x" * 500))
     view = ContextView(held, Compaction(cleared=10, folded=6, summary="So far."))
     form = ResponsesForm(ONE, True)
@@ -168,7 +166,7 @@ def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
     held = add(conversation, 1, reply(items=ITEMS))
     held = add(held, 2, reply(items=ITEMS))
     # A reply without calls gets no cache mark: endpoints accept none on a model's text.
-    held = held.append_reply(model_call_message(3, reply(calls=[])), None)
+    held = held.append_reply(reply_message(3, reply(calls=[])), None)
     view = ContextView(held, Compaction())
     messages = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
     marked = [n for n, each in enumerate(messages) if "prompt_cache_breakpoint" in str(each)]
