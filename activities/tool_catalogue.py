@@ -1,14 +1,14 @@
 """The list of all tools: importing this module fills the registry."""
 
 from activities.requirements.tools import (  # noqa: F401 - each enters its tools
-    citations,
+    citation_tools,
     graph_tools,
-    integration,
+    graph_writing_tools,
     output_collection,
     relevance_tools,
     requirement_tools,
-    similarity,
-    validation,
+    similarity_tool,
+    validation_tools,
 )
 from activities.toolkit.registry import REGISTRY
 from activities.tools import (  # noqa: F401 - each enters its tools

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from activities.requirements import requirement_withdrawal
 from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
 from cli.signal_effects import signal_sender_name
@@ -114,7 +115,6 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
 
 
 def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> int:
-    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
 
@@ -126,7 +126,9 @@ def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> 
         try:
             was = store.run(
                 lambda c: [
-                    rows.withdraw_stored_requirement(c, name, signal_sender_name(), reason)
+                    requirement_withdrawal.withdraw_requirement(
+                        c, name, signal_sender_name(), reason
+                    )
                     for name in names
                 ]
             )
@@ -147,7 +149,6 @@ def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> 
 
 
 def _run_requirements_restore(names: list[str], reason: str, *, json: bool) -> int:
-    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
 
@@ -158,7 +159,9 @@ def _run_requirements_restore(names: list[str], reason: str, *, json: bool) -> i
         try:
             return RelationalStore(root).run(
                 lambda c: [
-                    rows.restore_requirement(c, name, signal_sender_name(), reason)
+                    requirement_withdrawal.restore_requirement(
+                        c, name, signal_sender_name(), reason
+                    )
                     for name in names
                 ]
             )

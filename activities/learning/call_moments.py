@@ -11,7 +11,6 @@ from sqlalchemy import Row
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.guards.matching import GuardSituation
-from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
 from activities.learning.finished_jobs import UNREADABLE
 from activities.toolkit.agent_tools import agent_tools
@@ -54,7 +53,7 @@ def _find_call_moment(root: Root, row: Row[Any]) -> CallMoment | None:
     try:
         snapshot = Snapshot.load(open_checkpoints(root, row.job), row.checkpoint)
         tool, arguments = list(calls_in_reply(snapshot))[
-            count_conversation_results(snapshot.conversation)
+            snapshot.conversation.count_newest_results()
         ]
         tools = frozenset(tool.name for tool in agent_tools(snapshot.config))
     except (*UNREADABLE, LookupError):

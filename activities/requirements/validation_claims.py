@@ -23,14 +23,14 @@ from sqlalchemy import (
 )
 
 from activities.requirements.requirement import Requirement, RequirementVerdict
-from activities.requirements.requirement_store import (
+from activities.requirements.requirement_rows import (
     FREE,
     R,
     find_requirement_row,
-    is_newest_requirement_call,
-    load_stored_requirement,
+    is_newest_write,
+    load_requirement,
     reopen_duplicates,
-    update_requirement,
+    update_requirement_row,
 )
 from activities.stores.outbox import Call
 from activities.stores.schema import REQUIREMENTS, storable_column_value
@@ -69,7 +69,7 @@ def claim_draft(
     Raises:
         StoreRefusedError: A later call of the same job came first.
     """
-    if not is_newest_requirement_call(connection, call):
+    if not is_newest_write(connection, call):
         raise StoreRefusedError("A later call has taken this one's place.")
     draft = and_(R.status == "draft", R.withdrawn.is_(False))
     holders = (call.job, *before)
@@ -98,8 +98,8 @@ def claim_draft(
         "taken_key": call.key,
         "taken_until": now + int(hours * 3_600_000),
     }
-    update_requirement(connection, row.job, row.id, claim)
-    return load_stored_requirement(connection, row)
+    update_requirement_row(connection, row.job, row.id, claim)
+    return load_requirement(connection, row)
 
 
 def _claim_duplicate_condition(
@@ -131,7 +131,7 @@ def _mark_claim_as_duplicate(
         "decided_key": call.key,
         "decided_at": call.at,
     }
-    update_requirement(connection, row.job, row.id, values)
+    update_requirement_row(connection, row.job, row.id, values)
     reopen_duplicates(connection, R.duplicate_of == f"{row.job}/{row.id}")
 
 
@@ -163,7 +163,7 @@ def decide_claim(
                 f"duplicate_of: name it with the job that made it, such as {full}."
             )
         _check_original_of_claim(rows[duplicate_of], duplicate_of)
-    update_requirement(
+    update_requirement_row(
         connection,
         row.job,
         row.id,
@@ -242,6 +242,6 @@ def _check_original_of_claim(other: Row[Any] | None, named: str) -> None:
 
 def release_claims(connection: Connection, call: Call) -> None:
     """Release undecided requirements the job holds, when the job ends."""
-    if is_newest_requirement_call(connection, call):
+    if is_newest_write(connection, call):
         undecided = and_(R.taken_by == call.job, R.status == "draft")
         connection.execute(update(REQUIREMENTS).where(undecided).values(FREE))

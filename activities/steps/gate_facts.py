@@ -25,8 +25,8 @@ from activities.job.unresolved import is_named_unresolved
 from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.projects.handoff import handoff_problems
 from activities.requirements.requirement_files import InvalidWorkspaceFile
+from activities.requirements.requirement_survey import survey_requirements
 from activities.requirements.store_lifecycle import check_store_before_completion
-from activities.requirements.tools.output_collection import survey_requirements_for_output
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text import tokens
@@ -154,7 +154,7 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
     if not agent_has_tool(snapshot.config, "set_sentences_aside"):
         return
     try:
-        now = survey_requirements_for_output(snapshot.files, activity_job_id(), no_tool_heartbeat)
+        now = survey_requirements(snapshot.files, activity_job_id(), no_tool_heartbeat)
     except InvalidWorkspaceFile as problem:
         facts.uncovered = [f"{problem}."]
         return

@@ -40,7 +40,7 @@ def web_search(
             "addresses you know."
         )
     try:
-        hits = web.search_web(context.config.web.search, query)
+        hits = web.query_search_provider(context.config.web.search, query)
     except web.PageRefused as error:
         raise ToolError(str(error)) from None
     except web.SearchUnavailable as error:
@@ -77,8 +77,8 @@ def fetch_page(
     read_file. Fetching the same address again replaces the files.
     """
     try:
-        fetched = web.fetch_page(url, context.config.web)
-        source = web.read_source(fetched, context.heartbeat)
+        fetched = web.download_page(url, context.config.web)
+        source = web.read_page_source(fetched, context.heartbeat)
     except web.PageRefused as error:
         raise ToolError(str(error)) from None
     context.files = source.put_into(context.files)

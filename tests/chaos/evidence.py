@@ -147,7 +147,7 @@ def _effects(root: Root, jobs: list[str]) -> Counter[str]:
     store = RelationalStore(root)
     found: Counter[str] = Counter()
     for job in jobs:
-        for row in store.run(partial(requirement_store.job_requirements, job=job)):
+        for row in store.run(partial(requirement_store.list_job_requirements, job=job)):
             found[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
         found.update(f"trace {job} {trace.what_happened}" for trace in stored_traces(root, job))
     if embedded_graph_folder(root.path).exists():

@@ -10,10 +10,10 @@ from activities.documents import name_unread_pages
 from activities.requirements import candidate_list, requirement_files
 from activities.requirements.requirement import (
     MAX_CITATIONS,
-    Citation,
     Requirement,
     RequirementKind,
 )
+from activities.requirements.requirement_files import requirement_folder_number
 from activities.requirements.set_aside_rules import (
     PATH,
     SetAsideRule,
@@ -21,14 +21,12 @@ from activities.requirements.set_aside_rules import (
     put_rules,
     read_set_aside_rules,
 )
-from activities.requirements.store_sync import fill_or_defer
+from activities.requirements.store_sync import sync_store_or_defer
 from activities.requirements.text.candidate_sentences import Force, candidate_binding_force
 from activities.requirements.text.statements import statements_of
-from activities.requirements.tools.citations import (
+from activities.requirements.tools.citation_tools import (
     QuotedPassage,
-    find_passage,
-    read_recorded_citation,
-    record_citation,
+    record_all_citations,
     render_citation,
 )
 from activities.stores.outbox import OutboxWriter
@@ -40,8 +38,6 @@ from activities.tools.workspace_documents import canonical_document_path, read_w
 
 MAX_LISTED = 120
 LISTED_TEXT = 110
-MAX_REFUSED = 5
-"""Number of refused quotes that are shown in full."""
 Quotes = Annotated[
     list[QuotedPassage] | None,
     Field(
@@ -121,13 +117,13 @@ def add_requirement(
     content from `final.json`: what is edited or deleted there follows with the next call, or when
     the job completes.
     """
-    cited = _record_citations(context, quotes, citations)
+    cited = record_all_citations(context, quotes, citations)
     present = (
         context.files.children(requirement_files.FOLDER)
         if context.files.entry(requirement_files.FOLDER)
         else []
     )
-    number = 1 + max((_requirement_folder_number(entry.path) for entry in present), default=0)
+    number = 1 + max((requirement_folder_number(entry.path) for entry in present), default=0)
     quote_force = candidate_binding_force(cited[0].quote)
     requirement = Requirement(
         id=f"REQ-{number:03d}",
@@ -142,7 +138,7 @@ def add_requirement(
     )
     path = requirement_files.final_requirement_path(requirement.id)
     context.files = context.files.write(path, requirement.final_json.encode())
-    remarks = fill_or_defer(OutboxWriter.for_call(context))
+    remarks = sync_store_or_defer(OutboxWriter.for_call(context))
     if force and quote_force and force != quote_force:
         remarks = [f"Its force is {force}, and its passage says {quote_force}.", *remarks]
     written = f"{requirement.id} ({requirement.force}) written to {path}"
@@ -177,7 +173,7 @@ def add_citation(
         )
     except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}. Mend it first.") from None
-    cited = _record_citations(context, quotes, citations)
+    cited = record_all_citations(context, quotes, citations)
     have = {(each.document, each.page, each.quote) for each in record.citations}
     if double := [each for each in cited if (each.document, each.page, each.quote) in have]:
         raise ToolError(f"{requirement} cites that already: {render_citation(double[0])}")
@@ -185,7 +181,7 @@ def add_citation(
         raise ToolError(f"{requirement} would have more than {MAX_CITATIONS} citations.")
     record.citations = [*record.citations, *cited]
     context.files = context.files.write(path, record.final_json.encode())
-    remarks = fill_or_defer(OutboxWriter.for_call(context))
+    remarks = sync_store_or_defer(OutboxWriter.for_call(context))
     return "\n".join(
         [f"{requirement} cites also {'; '.join(map(render_citation, cited))}", *remarks]
     )
@@ -238,7 +234,7 @@ def set_sentences_aside(
         rules = read_set_aside_rules(context.files)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
-    _check_below_threshold(context, below)
+    _check_confidence_threshold(context, below)
     every = statements_of(read_workspace_pages(context, path)).candidates
     if unknown := set(rule.ids) - {each.id for each in every}:
         raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
@@ -254,33 +250,7 @@ def set_sentences_aside(
     return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
 
 
-def _record_citations(
-    context: ToolContext, quotes: list[QuotedPassage] | None, citations: list[str] | None
-) -> list[Citation]:
-    """Return the named citations and those of the quotes, recorded only if all are found."""
-    cited = [read_recorded_citation(context, name) for name in citations or []]
-    passages, refused = [], []
-    for number, quoted in enumerate(quotes or [], 1):
-        try:
-            passages.append(find_passage(context, quoted))
-        except ToolError as error:
-            refused.append(f"Quote {number}: {error}")
-    if refused:
-        more = len(refused) - MAX_REFUSED
-        shown = [*refused[:MAX_REFUSED], *([f"and {more} more"] if more > 0 else [])]
-        raise ToolError("\n".join(["Nothing was written.", *shown]))
-    cited += [record_citation(context, passage) for passage in passages]
-    if not cited:
-        raise ToolError("Nothing is cited: give quotes=[{path, page, quote}].")
-    return cited
-
-
-def _requirement_folder_number(path: str) -> int:
-    digits = path.rpartition("_")[2]
-    return int(digits) if digits.isdecimal() else 0
-
-
-def _check_below_threshold(context: ToolContext, below: float | None) -> None:
+def _check_confidence_threshold(context: ToolContext, below: float | None) -> None:
     threshold = context.config.settings.confidence_threshold
     if below is not None and below > threshold:
         raise ToolError(

@@ -10,7 +10,8 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import Conversation, ConversationForm, conversation_tool_result
+from activities.job.conversation import Conversation, conversation_tool_result
+from activities.job.message_encoding import MessageEncoding
 from activities.model.message_forms import ChatForm, MessageFormWeights, ResponsesForm
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
@@ -52,7 +53,7 @@ def add(held: Conversation, step: int, streamed: StreamedReply) -> Conversation:
     )
 
 
-def sent(held: Conversation, form: ConversationForm | None) -> list[dict[str, Any]]:
+def sent(held: Conversation, form: MessageEncoding | None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(held.wire_bytes(0, None, form)))
     return found
 
@@ -71,7 +72,7 @@ def test_items_go_back_as_they_came_with_the_provider_s_ids(conversation: Conver
     "form", [ResponsesForm("http://one/v1 other", True), ResponsesForm(ONE, False)]
 )
 def test_another_model_gets_the_same_without_ids(
-    conversation: Conversation, form: ConversationForm
+    conversation: Conversation, form: MessageEncoding
 ) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     assert sent(held, form)[2:] == [
@@ -161,7 +162,7 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     "form", [ChatForm(ONE, None, "breakpoint"), ResponsesForm(ONE, True, "breakpoint")]
 )
 def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
-    conversation: Conversation, form: ConversationForm
+    conversation: Conversation, form: MessageEncoding
 ) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     held = add(held, 2, reply(items=ITEMS))

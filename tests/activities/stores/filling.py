@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from activities.requirements import requirement_store as rows
-from activities.requirements import validation_claims
+from activities.requirements import store_sync, validation_claims
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.outbox import Call
 from activities.stores.relational_store import RelationalStore
@@ -36,7 +36,7 @@ def fill(
 ) -> None:
     """Make the job's workspace contain exactly these requirements."""
     store.run(
-        lambda connection: rows.match_rows_to_workspace(
+        lambda connection: store_sync.match_rows_to_workspace(
             connection, call(job, at, key), *contents(made)
         )
     )
@@ -78,4 +78,6 @@ def decide(
 
 
 def statuses(store: RelationalStore, job: str = "maker") -> dict[str, str]:
-    return {each.id: each.status for each in store.run(lambda c: rows.job_requirements(c, job))}
+    return {
+        each.id: each.status for each in store.run(lambda c: rows.list_job_requirements(c, job))
+    }

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from activities.requirements import requirement_rows, store_lifecycle, store_sync
 from activities.requirements import requirement_store as rows
-from activities.requirements import store_lifecycle
 from activities.steps.close_job import CloseJobActivity
 from activities.stores.relational_store import RelationalStore
-from activities.web import FetchedPage, read_source
+from activities.web import FetchedPage, read_page_source
 from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
@@ -152,7 +152,7 @@ def test_a_citation_is_added_by_a_tool(job: Standing) -> None:
     told = job.call("add_citation", requirement="REQ-001", quotes=[there])
     assert told == f"REQ-001 cites also citation CIT-0002: documents/a.md, page 1: “{OTHER}”"
     assert "cites that already" in job.call("add_citation", requirement="REQ-001", quotes=[there])
-    [row] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     assert [each.quote for each in row.citations] == [QUOTE, OTHER]
     assert job.completion().unstored == []
 
@@ -175,7 +175,7 @@ def test_the_force_is_that_of_the_passage_unless_it_is_given(job: Standing) -> N
     told = add("It should be warm.", force="must").splitlines()
     assert told[0].startswith("REQ-005 (must)")
     assert told[1] == "Its force is must, and its passage says should."
-    stored = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
+    stored = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     assert [each.force for each in stored] == ["may", "should", "must not", "must", "must"]
 
 
@@ -262,7 +262,7 @@ def test_candidates_below_the_threshold_are_listed_as_well(job: Standing) -> Non
 
 
 def stored(job: Standing) -> dict[str, str]:
-    found = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
+    found = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     return {each.id: each.text for each in found}
 
 
@@ -276,7 +276,7 @@ def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standin
         "requirements/req_001/final.json"
     ]
     final = json.loads(job.text("requirements/req_001/final.json"))
-    [row] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     assert json.loads(row.final_json)["citations"] == final["citations"]
     assert json.loads(row.final_json) == final
     assert (row.job, "job" in final) == (JOB, False)
@@ -443,7 +443,7 @@ def test_until_when_one_is_taken_is_by_the_servers_clock(judge: Standing) -> Non
     fill(RelationalStore(judge.root), [requirement(1)])
     judge.call("take_requirement")
     [row] = RelationalStore(judge.root).run(
-        lambda c: [rows.find_requirement_row(c, "maker/REQ-001")]
+        lambda c: [requirement_rows.find_requirement_row(c, "maker/REQ-001")]
     )
     assert row is not None
     started = environment().info.started_time
@@ -471,7 +471,7 @@ async def test_what_an_ended_validator_held_is_free(judge: Standing) -> None:
     )
     await environment(local=False).run(CloseJobActivity(judge.root).close_job, request)
     [row] = RelationalStore(judge.root).run(
-        lambda c: [rows.find_requirement_row(c, "maker/REQ-001")]
+        lambda c: [requirement_rows.find_requirement_row(c, "maker/REQ-001")]
     )
     assert row is not None
     assert row.taken_by is None
@@ -491,7 +491,7 @@ def test_relevance_and_mentions(job: Standing) -> None:
 
 def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
     url, data = "https://law.example/act/1", f"<html><body><p>{QUOTE}</p></body></html>".encode()
-    source = read_source(FetchedPage("https://law.example/a", url, "text/html", None, data))
+    source = read_page_source(FetchedPage("https://law.example/a", url, "text/html", None, data))
     job.put(source.put_into)
     good = {"url": url, "quote": QUOTE, "accessed": "2023-11-14"}
     told = job.call("cite_web", **good)
@@ -509,7 +509,7 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
         assert told.startswith(f"Error: accessed: {day} cannot be")
     told = job.call("add_requirement", **(given() | {"citations": ["CIT-0002"]}))
     assert told.startswith("REQ-001")
-    [row] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     assert row.citations[0].url == "https://law.example/act/1"
 
 
@@ -578,16 +578,16 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
 ) -> None:
     job.call("add_requirement", **given())
     job.call("add_requirement", **given(OTHER))
-    [first, second] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
+    [first, second] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     fill(RelationalStore(job.root), [first, second], at=-3, job="parent")
     # The first was decided on; the parent's second has the same content.
-    blobs = RelationalStore(job.root).read(lambda c: rows.stored_requirement_blobs(c, JOB))
+    blobs = RelationalStore(job.root).read(lambda c: store_sync.stored_blobs(c, JOB))
     parents = [(first, blobs["REQ-001"]), (second, blobs["REQ-002"])]
-    RelationalStore(job.root).run(lambda c: rows.forget_stored_requirements(c, "parent"))
+    RelationalStore(job.root).run(lambda c: store_lifecycle.forget_requirements(c, "parent"))
     RelationalStore(job.root).run(
-        lambda c: rows.match_rows_to_workspace(c, call("parent", -2), blobs, parents)
+        lambda c: store_sync.match_rows_to_workspace(c, call("parent", -2), blobs, parents)
     )
-    RelationalStore(job.root).run(lambda c: rows.forget_stored_requirements(c, JOB))
+    RelationalStore(job.root).run(lambda c: store_lifecycle.forget_requirements(c, JOB))
     assert take(RelationalStore(job.root), "judge", at=-1) == "parent/REQ-001"
     decide(RelationalStore(job.root), "judge", "parent/REQ-001")
 

@@ -38,7 +38,7 @@ def find_similar_requirements(
     candidates = list(readable_requirement_files(context.files))
     remark = ""
     try:
-        stored = RelationalStore(context.root).read(rows.live_requirements_in_store)
+        stored = RelationalStore(context.root).read(rows.list_live_requirements)
         candidates += [
             (each.ref, each.status, each.text)
             for each in stored

@@ -29,9 +29,12 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath
 from activities.tools.workspace_documents import canonical_document_path, read_workspace_pages
-from activities.web import FOLDER, sources_from
+from activities.web import FOLDER, find_page_sources
 from protocol.job_state import Data
 from protocol.short_text import one_line
+
+MAX_REFUSED = 5
+"""Number of refused quotes that are shown in full."""
 
 Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]
 FIRST_DAY = date(1995, 1, 1)
@@ -95,7 +98,7 @@ def cite_web(
             "one that fetch_page told."
         )
     looked_at = []
-    for path in sources_from(context.files, url):
+    for path in find_page_sources(context.files, url):
         context.heartbeat()
         looked_at.append(path)
         pages: list[Page] = read_workspace_pages(context, path)
@@ -192,3 +195,24 @@ def read_recorded_citation(context: ToolContext, name: str) -> Citation:
     if "/" in name or context.files.entry(path) is None:
         raise ToolError(f"There is no citation {name}. Give its words in quotes instead.")
     return Citation.model_validate_json(context.files.read(path))
+
+
+def record_all_citations(
+    context: ToolContext, quotes: list[QuotedPassage] | None, citations: list[str] | None
+) -> list[Citation]:
+    """Return the named citations and those of the quotes, recorded only if all are found."""
+    cited = [read_recorded_citation(context, name) for name in citations or []]
+    passages, refused = [], []
+    for number, quoted in enumerate(quotes or [], 1):
+        try:
+            passages.append(find_passage(context, quoted))
+        except ToolError as error:
+            refused.append(f"Quote {number}: {error}")
+    if refused:
+        more = len(refused) - MAX_REFUSED
+        shown = [*refused[:MAX_REFUSED], *([f"and {more} more"] if more > 0 else [])]
+        raise ToolError("\n".join(["Nothing was written.", *shown]))
+    cited += [record_citation(context, passage) for passage in passages]
+    if not cited:
+        raise ToolError("Nothing is cited: give quotes=[{path, page, quote}].")
+    return cited
