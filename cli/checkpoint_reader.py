@@ -23,7 +23,7 @@ from activities.checkpoints import (
     RootError,
     open_checkpoints,
 )
-from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.phases.phase_tags import phase_tag_commits
 from cli.forgotten_jobs import forgotten_notice

@@ -256,7 +256,7 @@ def _check_git() -> Check:
 
 def _check_remote() -> Check:
     from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
-    from activities.checkpoints.checkpoint_remote import open_remote  # noqa: PLC0415 - loads git's library
+    from activities.checkpoints.remote import open_remote  # noqa: PLC0415 - loads git's library
 
     try:
         url = load_agent("generalist").workspace.remote

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
-from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 
 PATIENCE_SECONDS = 5.0

@@ -21,8 +21,8 @@ from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
 from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
-from activities.checkpoints.checkpoint_remote import push_refs
 from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.remote import push_to_remote
 from activities.checkpoints.repository_owner import read_owner
 from activities.redaction.secrets import redact
 from protocol.short_text import one_line
@@ -158,7 +158,7 @@ class JobPusher:
             moved_refs |= {f"tags/{name}": tagged for name, tagged in tags.items()}
             new_refs = {} if self._is_known else self._existing_refs(commit)
             with self._slots:
-                push_refs(
+                push_to_remote(
                     self._url,
                     self._job,
                     self._root.repository(self._job),

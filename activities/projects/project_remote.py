@@ -16,11 +16,8 @@ import pygit2
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
 from activities.checkpoints.checkpoint_errors import RemoteUnfit
-from activities.checkpoints.checkpoint_remote import (
-    fetch_remote_packs,
-    open_remote,
-    remote_checkpoint_area,
-)
+from activities.checkpoints.remote import open_remote, remote_checkpoint_area
+from activities.checkpoints.remote_fetch import fetch_remote_packs
 from activities.checkpoints.repository_owner import OwnerMark, read_owner, record_owner
 from activities.projects.partial_history import SHALLOW, carry_branch, restore_branch
 from activities.projects.project_repository import (

@@ -22,8 +22,9 @@ from activities.checkpoints import (
     copy_checkpoint,
     open_checkpoints,
 )
-from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, remote_owner
 from activities.checkpoints.forgotten_records import find_forgotten_record
+from activities.checkpoints.remote import remote_owner
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.checkpoints.repository_owner import read_owner
 from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import (

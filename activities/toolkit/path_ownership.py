@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from activities.checkpoints import (
@@ -10,9 +11,11 @@ from activities.checkpoints import (
 )
 from activities.checkpoints import parse_path as parts_of
 from activities.checkpoints.entries import with_entry
+from activities.checkpoints.tree_diff import Change
 from activities.job.snapshot import Snapshot
 from activities.runtime.heartbeats import throttled_heartbeat
 from activities.text.safe_text import replace_surrogates
+from activities.toolkit.tool_errors import ToolError
 from protocol.job_state import PhaseKind
 
 SYSTEM = (
@@ -67,6 +70,34 @@ def owned_folder_refusal(path: str) -> str | None:
     if any(pattern.startswith(f"{path}/") for pattern in SYSTEM):
         return f"{path} is a folder that the system writes to. Give the file another name."
     return None
+
+
+def check_changed_paths(
+    changes: Iterable[Change],
+    phase: PhaseKind,
+    owned_by_tool: tuple[str, ...],
+    *,
+    is_shell: bool,
+) -> None:
+    """Check the changes of a tool's call.
+
+    Args:
+        changes: Between the files before the call and after it.
+        phase: Kind of the running phase.
+        owned_by_tool: System paths that this tool may write.
+        is_shell: Whether the tool runs commands, which may write git's own files.
+
+    Raises:
+        ToolError: The tool changed a path that it may not change.
+    """
+    for change in changes:
+        why = owned_path_refusal(change.path, phase, owned_by_tool)
+        if change.new and change.new.kind != "folder":
+            why = why or owned_folder_refusal(change.path)
+            if not is_shell:
+                why = why or git_owned_path_refusal(change.path)
+        if why:
+            raise ToolError(why)
 
 
 def restore_owned_paths(kind: PhaseKind, before: Files, after: Files) -> tuple[Files, list[str]]:

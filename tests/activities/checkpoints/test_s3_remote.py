@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from activities.checkpoints import RemoteUnavailable
-from activities.checkpoints.checkpoint_remote import remote_checkpoint_area, remote_owner
+from activities.checkpoints.remote import remote_checkpoint_area, remote_owner
 from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
 from config.s3_address import S3Address

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.checkpoint_remote import remote_ref_prefix
 from activities.checkpoints.object_store import EMPTY_TREE
+from activities.checkpoints.remote import remote_ref_prefix
 from activities.job.checkpoint_push import JobPusher, PushRegistry
 from tests.activities.wires import (
     HELPER,
