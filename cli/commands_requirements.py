@@ -228,14 +228,14 @@ def _as_reqif(records: list[Requirement]) -> str:
 
 def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[StoredRequirement]:
     """Sort requirements with all of the words first, then similar ones; drop the rest."""
-    from activities.search.text_likeness import compute_likeness  # noqa: PLC0415 - loads the activities
+    from activities.search.text_likeness import compute_text_likeness  # noqa: PLC0415 - loads the activities
 
     texts = [
         f"{entry.requirement.text} {entry.requirement.citations[0].quote}".casefold()
         for entry in entries
     ]
     query_words = words.casefold().split()
-    alike = compute_likeness(words, texts, lambda: None, rarity=True)
+    alike = compute_text_likeness(words, texts, lambda: None, rarity=True)
     has_all_words = [all(word in text for word in query_words) for text in texts]
     ranked = sorted(
         range(len(entries)), key=lambda place: (not has_all_words[place], -alike[place])

@@ -27,7 +27,7 @@ from activities.documents.pdf_lines import (
     count_pdf_line_words,
     join_divided_words,
     join_raised_number_lines,
-    separate_paragraphs,
+    separate_pdf_paragraphs,
     spaced_pdf_line,
 )
 from activities.documents.pdf_strikes import (
@@ -313,7 +313,7 @@ def _pdf_error_line(error: object) -> str:
 
 
 def _pdf_page_text(page: _PageContent, words: Counter[str]) -> str:
-    lines = join_divided_words(separate_paragraphs(page.lines), words)
+    lines = join_divided_words(separate_pdf_paragraphs(page.lines), words)
     text = "\n".join(lines).replace("\ufffe", "-").replace("\x02", "-").replace("\u00ad", "-")
     notes = [f"[Note: {note}]" for note in page.notes]
     return "\n\n".join([text, *notes] if text else notes)

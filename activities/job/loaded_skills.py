@@ -23,7 +23,7 @@ def read_skill_body(files: Files, name: str) -> str:
     return skill_body(files.read(skill_path(name)).decode(errors="replace"))
 
 
-def kept_skills(snapshot: Snapshot, plan: CompactionPlan | None, limit: int) -> str:
+def skills_after_compaction(snapshot: Snapshot, plan: CompactionPlan | None, limit: int) -> str:
     """Return the bodies that an open todo needs and that a compaction removes.
 
     Args:

@@ -16,7 +16,7 @@ from activities.mcp.call_errors import (
 from activities.mcp.call_turns import call_in_turns
 from activities.mcp.result_images import put_result_images, take_result_images
 from activities.mcp.results import result_text
-from activities.mcp.servers import worker_servers
+from activities.mcp.servers import worker_mcp_servers
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from config.schema.mcp_servers import DeclaredTool
@@ -44,7 +44,7 @@ def _send_call(
 ) -> tuple[str, dict[str, bytes]]:
     """Return the result as text, and its images."""
     with convert_call_errors(declared, folder):
-        result = worker_servers().call_tool(
+        result = worker_mcp_servers().call_tool(
             declared.server,
             context.config.mcp[declared.server],
             declared.tool,

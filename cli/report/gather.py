@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import CheckpointMissing, Root, RootError
 from activities.learning.finished_jobs import finished_jobs
-from activities.steps import store_traces
+from activities.stores import stored_traces
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
@@ -89,7 +89,7 @@ def _read_report_traces(root: Root, job_id: str) -> list[dict[str, Any]]:
                 "why": row.why,
             },
         }
-        for row in store_traces.stored_traces(root, job_id)
+        for row in stored_traces.read_job_traces(root, job_id)
     ]
 
 

@@ -73,7 +73,7 @@ def cite_document(
     White space, line-end hyphens and ligatures do not count. What is recorded is the passage as the
     page has it. Answers with the citation's id, for add_requirement or add_citation.
     """
-    passage = find_passage(context, QuotedPassage(path=path, page=page, quote=quote))
+    passage = find_cited_passage(context, QuotedPassage(path=path, page=page, quote=quote))
     return render_citation(record_citation(context, passage))
 
 
@@ -114,7 +114,7 @@ def cite_web(
     raise ToolError(f"That quote is not in {', '.join(looked_at[:5])}: {_quote_advice(quote)}.")
 
 
-def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str | int]:
+def find_cited_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str | int]:
     """Return a citation's fields, except its id, for a quote in a document.
 
     Raises:
@@ -205,7 +205,7 @@ def record_all_citations(
     passages, refused = [], []
     for number, quoted in enumerate(quotes or [], 1):
         try:
-            passages.append(find_passage(context, quoted))
+            passages.append(find_cited_passage(context, quoted))
         except ToolError as error:
             refused.append(f"Quote {number}: {error}")
     if refused:

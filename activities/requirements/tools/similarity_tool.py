@@ -9,7 +9,7 @@ from pydantic import Field
 from activities.requirements import requirement_store as rows
 from activities.requirements.requirement_files import readable_requirement_files
 from activities.search import EmbeddingsFailed, choose_embedder
-from activities.search.text_likeness import compute_likeness
+from activities.search.text_likeness import compute_text_likeness
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
 from activities.toolkit.registry import tool
@@ -50,10 +50,10 @@ def find_similar_requirements(
     statement = [statement for _, _, statement in candidates]
     try:
         by = choose_embedder(context.config.embeddings) if context.config.embeddings else None
-        alike = compute_likeness(text, statement, context.heartbeat, by, rarity=True)
+        alike = compute_text_likeness(text, statement, context.heartbeat, by, rarity=True)
     except EmbeddingsFailed as error:
         remark += f"\nCompared by words alone: {error}"
-        by, alike = None, compute_likeness(text, statement, context.heartbeat, rarity=True)
+        by, alike = None, compute_text_likeness(text, statement, context.heartbeat, rarity=True)
     matches = sorted(
         ((value, *entry) for value, entry in zip(alike, candidates, strict=True) if value >= least),
         key=lambda entry: (-entry[0], entry[1]),
