@@ -42,7 +42,7 @@ from activities.starting.fork import (
     unforkable_job_error,
 )
 from activities.starting.new_job import prepare_new_job
-from activities.starting.search_attributes import registered_search_attributes
+from activities.starting.server_search_attributes import registered_search_attributes
 from activities.text.safe_text import text_title_line
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces

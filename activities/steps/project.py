@@ -26,8 +26,8 @@ from activities.projects.project_state import commit_project_files, write_projec
 from activities.repository.branch import make_branch_patch
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats, heartbeats_from_thread
-from activities.starting.project_start import prepare_project_start
-from activities.starting.search_attributes import registered_search_attributes
+from activities.starting.project_creation import create_project
+from activities.starting.server_search_attributes import registered_search_attributes
 from activities.steps.cancel_start import cancel_own_run
 from activities.steps.take_work import TakeWorkActivity
 from protocol.project import PATCH, RESULT
@@ -51,7 +51,7 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
             async with heartbeats():
                 registered = await registered_search_attributes(activity.client())
                 return await asyncio.to_thread(
-                    prepare_project_start, root, request.start, request.chain, registered
+                    create_project, root, request.start, request.chain, registered
                 )
 
     @activity.defn(name="merge_work")

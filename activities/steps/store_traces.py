@@ -12,7 +12,7 @@ from activities.job.activity_context import activity_job_id, check_activity_root
 from activities.learning.guard_stages import demote_guards
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.stores import read_job_traces as rows
+from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
 from activities.traces.trace_text import redact_trace_text

@@ -51,7 +51,7 @@ OTHER_NEEDS = (
 )
 
 
-def prepare_project_start(
+def create_project(
     root: Root, start: ProjectStart, chain: str, registered: list[str]
 ) -> ProjectPrepareReply:
     """Check the start as far as possible, then create the project's repository."""
@@ -59,13 +59,13 @@ def prepare_project_start(
         raise ConfigError(f"the id of a project has at most {MAX_ID} characters: its jobs' follow")
     check_forgotten_ownership(root)
     agents = load_project_agents(start)
-    _check_project_product(start)
+    _check_product_folder(start)
     for condition in _project_conditions(start):
         try:
             check_done_when(condition)
         except ValueError as wrong:
             raise ConfigError(f"condition {condition.line}: {wrong}") from None
-    scope = _prepare_project_scope(start)
+    scope = _divided_project_scope(start)
     notifying = resolve_recipients(agents, start.notify)
     if why := failing_required_command(start, agents):
         raise typed_failure(
@@ -111,7 +111,7 @@ def prepare_project_start(
     )
 
 
-def _check_project_product(start: ProjectStart) -> None:
+def _check_product_folder(start: ProjectStart) -> None:
     if why := owned_path_refusal(start.product, "tactical"):
         raise ConfigError(f"product: {why}")
     if start.form == "features" and start.product in OF_EVERY_JOB:
@@ -121,7 +121,7 @@ def _check_project_product(start: ProjectStart) -> None:
         )
 
 
-def _prepare_project_scope(start: ProjectStart) -> list[ScopeItem]:
+def _divided_project_scope(start: ProjectStart) -> list[ScopeItem]:
     """Return the items that a project of groups divides; empty for other forms.
 
     Raises:
