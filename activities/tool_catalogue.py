@@ -1,14 +1,14 @@
 """The list of all tools: importing this module fills the registry."""
 
 from activities.requirements.tools import (  # noqa: F401 - each enters its tools
-    citations,
-    graph,
-    integration,
+    citation_tools,
+    graph_tools,
+    graph_writing_tools,
     output_collection,
-    relevance,
-    requirements,
-    similarity,
-    validation,
+    relevance_tools,
+    requirement_tools,
+    similarity_tool,
+    validation_tools,
 )
 from activities.toolkit.registry import REGISTRY
 from activities.tools import (  # noqa: F401 - each enters its tools
@@ -18,15 +18,15 @@ from activities.tools import (  # noqa: F401 - each enters its tools
     file_tools,
     history_search,
     images,
-    scope,
+    scope_tools,
     shell_command,
-    skills,
-    todos,
+    skill_tool,
+    todo_tools,
     tool_search,
-    traces,
+    trace_tools,
     verdict,
     wait,
-    web,
+    web_tools,
 )
 
 __all__ = ["REGISTRY"]

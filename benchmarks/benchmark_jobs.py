@@ -17,7 +17,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 from temporalio.worker import Replayer, Worker
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from benchmarks.bare_engine import Bare, do_nothing, do_nothing_locally
 from benchmarks.histories import HistorySteps, history_steps, workflow_histories

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from benchmarks.drifting_model import (

@@ -17,7 +17,7 @@ T = TypeVar("T")
 def run_with_root(work: Callable[[Root], T]) -> T:
     """Run work on the workspaces root; raise UserError if the root or its store cannot be used."""
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
-    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415
+    from activities.stores.store_errors import StoreUnavailableError  # noqa: PLC0415
 
     try:
         return work(Root.open(workspaces_root(), create=False))

@@ -109,4 +109,4 @@ def job_workflows() -> list[type]:
 
 def job_activities(root: Root) -> list[Callable[..., Any]]:
     """Return all activities for this workspaces root."""
-    return list(importlib.import_module("activities.catalogue").all_activities(root))
+    return list(importlib.import_module("activities.activity_catalogue").all_activities(root))

@@ -97,11 +97,11 @@ def _check_database_addresses() -> None:
         ConfigError: the address of the store or the graph is invalid, or its driver is missing.
     """
     if os.environ.get("LONGHAUL_STORE_URL"):
-        from activities.stores import errors, relational_store  # noqa: PLC0415 - loads the database library
+        from activities.stores import relational_store, store_errors  # noqa: PLC0415 - loads the database library
 
         try:
             relational_store.check_relational_store_address()
-        except errors.StoreUnavailableError as error:
+        except store_errors.StoreUnavailableError as error:
             raise ConfigError(str(error)) from None
     if os.environ.get("LONGHAUL_GRAPH_URL"):
         from activities.requirements import graph  # noqa: PLC0415 - loads what only activities need
@@ -151,7 +151,7 @@ async def _serve_until_stopped(
         await stop.wait()
         print(logs.log_line("worker draining: running steps end, then it stops"), flush=True)
     # Import by name and late, like all activities (`engine.service`).
-    pushes = importlib.import_module("activities.job.push").PUSHES
+    pushes = importlib.import_module("activities.job.checkpoint_push").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
 
 

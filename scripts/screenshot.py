@@ -27,7 +27,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from cli.demo import DOCUMENT, INSTRUCTIONS
 from cli.report.html_page import render_page as report_page
 from cli.report.report_builder import gather_report

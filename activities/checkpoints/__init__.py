@@ -1,9 +1,6 @@
 """Checkpoints: files stored as git trees, steps as commits, the workspace as a projection."""
 
-from activities.checkpoints.diff import Change, diff_files
-from activities.checkpoints.edits import take_edits
-from activities.checkpoints.entry_names import unescape_name
-from activities.checkpoints.errors import (
+from activities.checkpoints.checkpoint_errors import (
     CheckpointMissing,
     FileMissing,
     FilesError,
@@ -12,13 +9,16 @@ from activities.checkpoints.errors import (
     RemoteUnavailable,
     RootError,
 )
+from activities.checkpoints.checkpoint_repository import Checkpoints, LogEntry, open_checkpoints
+from activities.checkpoints.entry_names import unescape_name
 from activities.checkpoints.files import FileEntry, Files
+from activities.checkpoints.folder_edits import take_edits
 from activities.checkpoints.history_copy import copy_checkpoint
 from activities.checkpoints.line_diff import diff_lines
 from activities.checkpoints.path_rules import parse_path
 from activities.checkpoints.projection import update_projection
-from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
-from activities.checkpoints.root import Root, job_folder_name
+from activities.checkpoints.tree_diff import Change, diff_files
+from activities.checkpoints.workspaces_root import Root, job_folder_name
 
 __all__ = [
     "Change",

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from activities.checkpoints.errors import RemoteUnavailable, RemoteUnfit
+from activities.checkpoints.checkpoint_errors import RemoteUnavailable, RemoteUnfit
 from activities.redaction.secrets import redact
 from config.s3_address import S3Address
 from protocol.short_text import one_line

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 from activities.checkpoints import folder_io, sharded_tree
 from activities.checkpoints.checkout import EXCLUDED_NAMES, NameParts
+from activities.checkpoints.checkpoint_errors import FilesError, PathRefused, quote_path_in_error
 from activities.checkpoints.entry_names import (
     name_from_bytes,
     name_to_bytes,
     stored_entry_name,
     unescape_name,
 )
-from activities.checkpoints.errors import FilesError, PathRefused, quote_path_in_error
 from activities.checkpoints.files import Files
 from activities.checkpoints.journal_records import BLOB, JournalRecord
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.path_rules import check_path_size
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Node, TreeEntry
 

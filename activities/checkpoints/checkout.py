@@ -8,12 +8,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.checkpoints import folder_io, sharded_tree
+from activities.checkpoints import folder_io, sharded_tree, tree_diff
 from activities.checkpoints.entry_names import (
     name_from_bytes,
     unescaped_file_name,
 )
-from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 
 # Top-level workspace names that are excluded from checkpoints.
@@ -48,7 +48,7 @@ class Checkout:
         if not scan:
             differing = {
                 unescaped_file_name(name): (old, new)
-                for name, old, new in sharded_tree.diff_sharded_trees(self.store, known[0], target)
+                for name, old, new in tree_diff.diff_sharded_trees(self.store, known[0], target)
             }
             for name, (old, new) in sorted(differing.items()):
                 with folder_io.full_path_in_io_errors((*folder_path, name)):

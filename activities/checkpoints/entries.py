@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from activities.checkpoints.files import Files
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 
 

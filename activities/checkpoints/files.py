@@ -6,14 +6,19 @@ from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from activities.checkpoints import sharded_tree
+from activities.checkpoints.checkpoint_errors import (
+    FileMissing,
+    FilesError,
+    PathRefused,
+    quote_path_in_error,
+)
 from activities.checkpoints.entry_names import (
     entry_name,
     name_from_bytes,
     name_to_bytes,
     unescape_name,
 )
-from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, quote_path_in_error
-from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.path_rules import check_path_size, parse_path
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pygit2
 
-from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.object_store import ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 
 CHUNK = 1 << 20

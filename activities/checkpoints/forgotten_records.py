@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from activities.checkpoints import Root, job_folder_name
-from activities.checkpoints.locks import fsync_path
+from activities.checkpoints.fsync import fsync_path
 from protocol.job_state import Data
 
 
@@ -34,7 +34,7 @@ def find_forgotten_record(root: Root, job: str) -> ForgottenJob | None:
     return _read_forgotten_record(_forgotten_record_path(root, job))
 
 
-def list_forgotten(root: Root) -> Iterator[ForgottenJob]:
+def list_forgotten_records(root: Root) -> Iterator[ForgottenJob]:
     """Yield all forgotten jobs of a root, in no particular order."""
     for path in _forgotten_folder(root).glob("*.json"):
         if record := _read_forgotten_record(path):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
+from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
 from activities.redaction.secrets import redact
 from protocol.short_text import one_line
 

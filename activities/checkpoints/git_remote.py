@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pygit2
 
-from activities.checkpoints.errors import RemoteUnavailable
+from activities.checkpoints.checkpoint_errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
 
 OWNER_SECONDS = 20

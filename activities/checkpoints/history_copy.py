@@ -4,8 +4,8 @@ import pygit2
 
 from activities.checkpoints import sharded_tree
 from activities.checkpoints.alternates import has_alternates
-from activities.checkpoints.errors import CheckpointMissing
-from activities.checkpoints.repository import Checkpoints, LogEntry
+from activities.checkpoints.checkpoint_errors import CheckpointMissing
+from activities.checkpoints.checkpoint_repository import Checkpoints, LogEntry
 from activities.checkpoints.sharded_tree import FOLDER
 
 MAX_HISTORY = 1_000_000

@@ -23,9 +23,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.checkpoints.cache import Cache
+from activities.checkpoints.checkpoint_errors import path_in_errors
+from activities.checkpoints.fsync import fsync_path
 from activities.checkpoints.journal_records import HEAD, JournalRecord, decode_record, read_records
-from activities.checkpoints.locks import fsync_path, path_in_errors
+from activities.checkpoints.object_cache import Cache
 
 FULL_BYTES = 16 << 20
 FULL_OBJECTS = 10_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from activities.checkpoints.locks import path_in_errors
+from activities.checkpoints.checkpoint_errors import path_in_errors
 
 HEAD = struct.Struct(">BQ20s")
 COMMIT, TREE, BLOB = 1, 2, 3  # as in a pack
@@ -24,12 +24,12 @@ class JournalRecord(NamedTuple):
     @classmethod
     def create(cls, kind: int, data: bytes) -> "JournalRecord":
         """Create a record for new content."""
-        return cls(kind, _journal_object_id(kind, data), data)
+        return cls(kind, _record_object_id(kind, data), data)
 
     @property
     def is_sound(self) -> bool:
         """Whether the content matches the id."""
-        return _journal_object_id(self.kind, self.data) == self.id
+        return _record_object_id(self.kind, self.data) == self.id
 
     @property
     def encoded_parts(self) -> tuple[bytes, bytes]:
@@ -66,7 +66,7 @@ def read_records(path: Path, start: int = 0) -> Iterator[tuple[int, JournalRecor
             offset += HEAD.size + length
 
 
-def _journal_object_id(kind: int, data: bytes) -> bytes:
+def _record_object_id(kind: int, data: bytes) -> bytes:
     # git hashes it: nothing else holds the GIL so briefly for large contents.
     digest = hashlib.sha1(b"%b %d\0" % (_NAMES[kind], len(data)))
     digest.update(data)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import unified_diff
 
-from activities.checkpoints.diff import Change
 from activities.checkpoints.files import FileEntry, Files
+from activities.checkpoints.tree_diff import Change
 
 MAX_BYTES = 200_000
 """Largest size of a version that is compared by line."""

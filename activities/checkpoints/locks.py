@@ -38,24 +38,3 @@ def file_lock(path: Path, *, seconds: float, shared: bool = False) -> Iterator[N
             fcntl.flock(handle, fcntl.LOCK_UN)
     finally:
         os.close(handle)
-
-
-@contextmanager
-def path_in_errors(path: Path) -> Iterator[None]:
-    """Add the path to errors of an opened file, so that a bad disk can be located."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def fsync_path(path: Path) -> None:
-    """Flush a file, or a folder's listing, to disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        with path_in_errors(path):
-            os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from activities.checkpoints.locks import path_in_errors
+from activities.checkpoints.checkpoint_errors import path_in_errors
 
 INDEX_HEAD = b"\xfftOc\x00\x00\x00\x02"
 _FIRST_ID = len(INDEX_HEAD) + 256 * 4

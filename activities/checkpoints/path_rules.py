@@ -2,8 +2,8 @@
 
 import re
 
+from activities.checkpoints.checkpoint_errors import PathRefused, quote_path_in_error
 from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes
-from activities.checkpoints.errors import PathRefused, quote_path_in_error
 
 MAX_PATH_BYTES = 2048
 MAX_NAME_BYTES = 255

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from activities.checkpoints import folder_io
 from activities.checkpoints.checkout import Checkout
-from activities.checkpoints.errors import CheckpointMissing
+from activities.checkpoints.checkpoint_errors import CheckpointMissing
+from activities.checkpoints.checkpoint_repository import Checkpoints
 from activities.checkpoints.files import Files
 from activities.checkpoints.locks import file_lock
-from activities.checkpoints.repository import Checkpoints
-from activities.checkpoints.root import Root
+from activities.checkpoints.workspaces_root import Root
 
 # How long to wait for another projection of the job; the next one repairs a skipped one.
 WAIT_SECONDS = 20.0

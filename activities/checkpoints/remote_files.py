@@ -14,7 +14,8 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode
 
-from activities.checkpoints.checkpoint_remote import fetch_remote_packs, open_remote
+from activities.checkpoints.remote import open_remote
+from activities.checkpoints.remote_fetch import fetch_remote_packs
 
 _NAME, _START = "file", "start"
 

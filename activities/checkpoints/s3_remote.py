@@ -27,7 +27,7 @@ import pygit2
 from pydantic import Field, ValidationError
 
 from activities.checkpoints.bucket import Bucket
-from activities.checkpoints.errors import RemoteUnavailable
+from activities.checkpoints.checkpoint_errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
 from config.s3_address import S3Address
 from protocol.job_state import Data

@@ -8,11 +8,10 @@ folders have equal ids whatever their history, and a change touches one path of 
 
 import hashlib
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from activities.checkpoints.cache import Cache
-from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.object_cache import Cache
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 
 FLAT_LIMIT = 256
 FILE, EXECUTABLE, LINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o40000
@@ -40,13 +39,13 @@ def clear_sharded_tree_cache() -> None:
 
 def get_sharded_tree_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | None:
     """Return the entry of an escaped name, or None."""
-    node = _load_tree_node(store, folder)
+    node = load_tree_node(store, folder)
     depth = 0
-    while _shard_entry_count(node) is not None:
+    while shard_entry_count(node) is not None:
         bucket = node.get(b"%s" + _shard_digit(name, depth))
         if bucket is None:
             return None
-        node = _load_tree_node(store, bucket.id)
+        node = load_tree_node(store, bucket.id)
         depth += 1
     return node.get(name)
 
@@ -70,8 +69,8 @@ def build_tree(store: ObjectStore, entries: Node, depth: int = 0) -> bytes:
 
 def list_tree_entries(store: ObjectStore, folder: bytes) -> Node:
     """Return all entries of a folder by escaped name, unordered."""
-    node = _load_tree_node(store, folder)
-    if _shard_entry_count(node) is None:
+    node = load_tree_node(store, folder)
+    if shard_entry_count(node) is None:
         return dict(node)
     return {
         name: raw
@@ -85,35 +84,8 @@ def parse_tree_shard(tree: bytes) -> Node:
     return {name: TreeEntry(int(mode, 8), oid) for mode, name, oid in _ENTRY.findall(tree)}
 
 
-def diff_sharded_trees(
-    store: ObjectStore, old: bytes, new: bytes
-) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
-    """Yield (escaped name, old, new) for the differing entries of one folder, unordered."""
-    return _diff_tree_nodes(store, old, new, 0)
-
-
-def _diff_tree_nodes(
-    store: ObjectStore, old: bytes | Node, new: bytes | Node, depth: int
-) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
-    if old == new:
-        return
-    before, after = (
-        _load_tree_node(store, side) if isinstance(side, bytes) else side for side in (old, new)
-    )
-    if _shard_entry_count(before) is None and _shard_entry_count(after) is None:
-        for name in before.keys() | after.keys():
-            if before.get(name) != after.get(name):
-                yield name, before.get(name), after.get(name)
-        return
-    olds, news = _child_tree_nodes(before, depth), _child_tree_nodes(after, depth)
-    for digit in olds.keys() | news.keys():
-        yield from _diff_tree_nodes(
-            store, olds.get(digit, EMPTY_TREE), news.get(digit, EMPTY_TREE), depth + 1
-        )
-
-
-def _child_tree_nodes(node: Node, depth: int) -> dict[bytes, bytes | Node]:
-    if _shard_entry_count(node) is None:
+def child_tree_nodes(node: Node, depth: int) -> dict[bytes, bytes | Node]:
+    if shard_entry_count(node) is None:
         return dict(_split_into_shards(node, depth))
     return {digit: raw.id for digit, raw in _shard_bucket_entries(node).items()}
 
@@ -122,8 +94,8 @@ def _put_in_tree_node(
     store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None, depth: int
 ) -> tuple[bytes, int]:
     """Return the new node and the change in its number of entries."""
-    node = dict(_load_tree_node(store, folder))
-    total = _shard_entry_count(node)
+    node = dict(load_tree_node(store, folder))
+    total = shard_entry_count(node)
     if total is None:
         before = len(node)
         if raw is None:
@@ -147,7 +119,7 @@ def _put_in_tree_node(
     return _store_tree_node(store, node), change
 
 
-def _load_tree_node(store: ObjectStore, folder: bytes) -> Node:
+def load_tree_node(store: ObjectStore, folder: bytes) -> Node:
     """Return the entries of one tree. The result is shared: copy it before changing it."""
     if folder == EMPTY_TREE:
         return {}
@@ -180,7 +152,7 @@ def _encode_tree_node(ordered: list[tuple[bytes, TreeEntry]]) -> bytes:
     return b"".join([b"%o %b\0%b" % (raw.mode, name, raw.id) for name, raw in ordered])
 
 
-def _shard_entry_count(node: Node) -> int | None:
+def shard_entry_count(node: Node) -> int | None:
     """Return the count in a sharded node's marker, None for a flat node."""
     # The marker sorts first on disk, but dictionaries here may have been changed since.
     for name in node:

@@ -21,7 +21,7 @@ from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, jo
 from activities.checkpoints.checkin import Checkin, CheckinLimits, CheckinState, read_checkin_state
 from activities.checkpoints.checkout import EXCLUDED_NAMES, Checkout
 from activities.checkpoints.locks import file_lock
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.removal import make_removable
 
 MAX_FOLDERS = 64

@@ -40,7 +40,7 @@ def decode_text(data: bytes) -> tuple[str, str]:
     return _decode_undeclared_encoding(data)
 
 
-def decode_html(data: bytes) -> tuple[str, str]:
+def decode_by_html_declaration(data: bytes) -> tuple[str, str]:
     """Like `decode_text` for HTML: old pages declare an encoding, newer ones are UTF-8."""
     declared = _HTML_DECLARED.search(data[:_DECLARATION_BYTES])
     return _decode_declared_encoding(data, declared[1].decode("ascii") if declared else "")

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 from lxml import etree, html
 
-from activities.documents.encoding import decode_html
+from activities.documents.encoding import decode_by_html_declaration
 from activities.documents.formulas import linearize_mathml
 from activities.documents.numbering import (
     format_list_number,
@@ -45,7 +45,7 @@ def read_html(name: str, data: bytes) -> ReadingResult:
     """Return blocks divided by empty lines, with table cells divided by ` | `."""
     if not data.strip():
         return ReadingResult([Page(1, "")])
-    text, guess = decode_html(data)
+    text, guess = decode_by_html_declaration(data)
     root = _parse_html_root(name, text)
     walk = _HtmlWalker(_struck_css_classes(root))
     walk.walk_tree(root)
@@ -117,7 +117,7 @@ class _HtmlWalker:
                 self._is_headings_only = True
             self._heading_start = len(self._current_texts)
         if not (self._begins_item and tag in _BLOCKS):
-            self._append_text(_separator_before_tag(tag))
+            self._append_text(_html_block_separator(tag))
         if tag == "li":
             mark = self._item_mark(node)
             self._append_text(mark)
@@ -232,7 +232,7 @@ def _collect_html_links(root: html.HtmlElement) -> list[tuple[str, str]]:
     return list(links.items())
 
 
-def _separator_before_tag(tag: str) -> str:
+def _html_block_separator(tag: str) -> str:
     if tag in _BLOCKS:
         return "\n\n"
     if tag in _CELLS:

@@ -185,3 +185,10 @@ class Picture:
     def tokens(self) -> int:
         """Return roughly how many tokens it costs; providers count differently."""
         return self.width * self.height // PIXELS_TO_TOKEN + 1
+
+
+def page_span_text(pages: list[Page]) -> str:
+    if not pages:
+        return "none"
+    first, last = pages[0].number, pages[-1].number
+    return f"{first}" if first == last else f"{first}-{last}"

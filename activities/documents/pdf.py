@@ -27,8 +27,14 @@ from activities.documents.pdf_lines import (
     count_pdf_line_words,
     join_divided_words,
     join_raised_number_lines,
-    separate_paragraphs,
+    separate_pdf_paragraphs,
     spaced_pdf_line,
+)
+from activities.documents.pdf_strikes import (
+    find_thin_lines,
+    letters_crossed_by_lines,
+    strike_out_boxes,
+    struck_letters,
 )
 from activities.documents.reading_result import ReadingResult
 
@@ -39,10 +45,6 @@ MAX_ANNOTATIONS = 5_000
 """Most annotations read of a page."""
 PICTURE_SHARE = 0.4
 """Share of a page's area that a picture covers on a page that counts as a scan."""
-MAX_RULE_HEIGHT = 2.0
-"""Thickest line that may strike out text, in points."""
-MAX_OBJECTS, MAX_RULES = 20_000, 500
-"""Most objects and lines of a page that are searched for lines that strike out."""
 MAX_BLANK_PAGES_CHECKED = 100
 """Most empty pages that are checked again."""
 
@@ -174,7 +176,7 @@ def _read_pdf_annotations(page: Any) -> _PageAnnotations:
             if kind == _WIDGET and _pdf_annotation_string(mark, "FT") != "Btn":
                 marks.values.append(_pdf_annotation_string(mark, "V"))
             if kind == _STRIKE_OUT:
-                marks.struck += _pdf_strike_out_boxes(mark)
+                marks.struck += strike_out_boxes(mark)
             if kind not in _WITHOUT_NOTE and (
                 note := _pdf_annotation_string(mark, "Contents").strip()
             ):
@@ -195,17 +197,6 @@ def _pdf_annotation_string(mark: Any, key: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _pdf_strike_out_boxes(mark: Any) -> list[Box]:
-    boxes = []
-    for number in range(min(pdfium.FPDFAnnot_CountAttachmentPoints(mark), 1000)):
-        quad = pdfium.FS_QUADPOINTSF()
-        if pdfium.FPDFAnnot_GetAttachmentPoints(mark, number, quad):
-            across = (quad.x1, quad.x2, quad.x3, quad.x4)
-            up = (quad.y1, quad.y2, quad.y3, quad.y4)
-            boxes.append(Box(min(across), max(across), min(up), max(up)))
-    return boxes
-
-
 def _add_pdf_form_values(values: list[str], content: _PageContent) -> None:
     """Add values that have no appearance, as in files that a program filled in."""
     page_text = " ".join(" ".join(line.text for line in content.lines).split())
@@ -224,8 +215,8 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
         text_page.close()
     if not text.strip():
         return
-    deleted = _struck_characters(text, boxes, struck) if struck else set()
-    deleted |= _pdf_letters_ruled_out(text, boxes, _thin_pdf_lines(page))
+    deleted = struck_letters(text, boxes, struck) if struck else set()
+    deleted |= letters_crossed_by_lines(text, boxes, find_thin_lines(page))
     content.struck = sum(place - 1 not in deleted for place in deleted)
     # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
@@ -246,56 +237,6 @@ def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:
         box_of(handle, place, reference)
         boxes.append(Box(rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
     return text, boxes
-
-
-def _struck_characters(text: str, boxes: list[Box], struck: list[Box]) -> set[int]:
-    deleted = set()
-    for place, box in enumerate(boxes):
-        across, up = (box.left + box.right) / 2, (box.bottom + box.top) / 2
-        if text[place] not in "\r\n" and any(
-            quad.left <= across <= quad.right and quad.bottom <= up <= quad.top for quad in struck
-        ):
-            deleted.add(place)
-    return deleted
-
-
-def _thin_pdf_lines(page: Any) -> list[Box]:
-    """Return the thin lines on the page."""
-    if pdfium.FPDFPage_CountObjects(page) > MAX_OBJECTS:
-        return []
-    rules = []
-    for thing in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=2):
-        rule = Box(*(thing.get_bounds()[side] for side in (0, 2, 1, 3)))
-        if rule.height < MAX_RULE_HEIGHT and rule.right - rule.left > 2 * MAX_RULE_HEIGHT:
-            rules.append(rule)
-    return rules if len(rules) <= MAX_RULES else []
-
-
-def _pdf_letters_ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
-    """Return the letters that a line crosses from the first to the last of them.
-
-    Other lines, as in tables and fractions, run beside letters or extend beyond them.
-    """
-    deleted: set[int] = set()
-    for rule in rules:
-        height = (rule.bottom + rule.top) / 2
-        crossed = [
-            place
-            for place, box in enumerate(boxes)
-            if box.bottom + 0.33 * box.height < height < box.bottom + 0.6 * box.height
-            and rule.left < (box.left + box.right) / 2 < rule.right
-        ]
-        shown = [place for place in crossed if text[place].isalnum()]
-        if len(shown) < 2 or shown[-1] - shown[0] > 2 * len(crossed):
-            continue
-        margin = 0.35 * boxes[shown[0]].height
-        ends = (
-            min(boxes[place].left for place in crossed) - rule.left,
-            rule.right - max(boxes[place].right for place in crossed),
-        )
-        if all(abs(end) < margin for end in ends):
-            deleted.update(crossed)
-    return deleted
 
 
 def _detect_scanned_page(page: Any, content: _PageContent) -> None:
@@ -372,7 +313,7 @@ def _pdf_error_line(error: object) -> str:
 
 
 def _pdf_page_text(page: _PageContent, words: Counter[str]) -> str:
-    lines = join_divided_words(separate_paragraphs(page.lines), words)
+    lines = join_divided_words(separate_pdf_paragraphs(page.lines), words)
     text = "\n".join(lines).replace("\ufffe", "-").replace("\x02", "-").replace("\u00ad", "-")
     notes = [f"[Note: {note}]" for note in page.notes]
     return "\n\n".join([text, *notes] if text else notes)

@@ -78,11 +78,11 @@ def spaced_pdf_line(text: str, boxes: list[Box], places: list[int]) -> Line:
     if 0 < len(drawn) <= MAX_REORDERED_LETTERS and is_right_to_left(
         text[places[0] : places[-1] + 1]
     ):
-        return Line(_right_to_left(text, boxes, drawn), box)
+        return Line(_reorder_bidi_line(text, boxes, drawn), box)
     return Line("".join(parts), box)
 
 
-def _right_to_left(text: str, boxes: list[Box], drawn: list[int]) -> str:
+def _reorder_bidi_line(text: str, boxes: list[Box], drawn: list[int]) -> str:
     spaces = {number for number, place in enumerate(drawn) if place and text[place - 1].isspace()}
     return order_bidi_letters(
         [text[place] for place in drawn],
@@ -178,7 +178,7 @@ def count_pdf_line_words(lines: Iterable[Line]) -> Counter[str]:
     return words
 
 
-def separate_paragraphs(lines: list[Line]) -> list[str]:
+def separate_pdf_paragraphs(lines: list[Line]) -> list[str]:
     """Return the lines with an empty one before each that begins a paragraph, a term or a
     definition.
 

@@ -1,4 +1,11 @@
 """Convert letters of Office's symbol fonts to the Unicode characters that they show."""
+
+import re
+
+from lxml.etree import _Element
+
+from activities.documents.word_package import word_xml_name
+
 # ruff: noqa: RUF001 - these letters are meant
 
 # The encoding of the font Symbol from 0x21 and from 0xA0; a space where it has no glyph.
@@ -48,3 +55,15 @@ def symbols_as_unicode(text: str, font: str) -> str:
     codes = [ord(letter) for letter in text]
     letters = (code - _PRIVATE if code >= _PRIVATE else code for code in codes)
     return "".join(table.get(code, chr(code)) for code in letters)
+
+
+def word_symbol_font(text: _Element) -> str:
+    fonts = text.getparent().find(f"{word_xml_name('w:rPr')}/{word_xml_name('w:rFonts')}")
+    return "" if fonts is None else fonts.get(word_xml_name("w:ascii"), "")
+
+
+def word_symbol_text(symbol: _Element) -> str:
+    code = symbol.get(word_xml_name("w:char"), "")
+    if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
+        return ""
+    return symbols_as_unicode(chr(int(code, 16)), symbol.get(word_xml_name("w:font"), ""))

@@ -14,7 +14,6 @@ and footers are left out.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -28,9 +27,10 @@ from activities.documents.numbering import (
 )
 from activities.documents.pages import Page, page_mark_text
 from activities.documents.reading_result import ReadingResult
-from activities.documents.symbols import symbols_as_unicode
+from activities.documents.symbols import symbols_as_unicode, word_symbol_font, word_symbol_text
+from activities.documents.word_lists import WordListNumbering
 from activities.documents.word_package import WordPackage, open_package, word_xml_name
-from activities.documents.word_styles import Styles, WordListNumbering, is_style_switch_on
+from activities.documents.word_styles import Styles, is_style_switch_on
 
 _P, _TBL, _TR, _TC = (
     word_xml_name("w:p"),
@@ -204,9 +204,9 @@ class _WordWalker:
             elif tag in _DELETED:
                 self._leave_out("deleted", child)
             elif tag == word_xml_name("w:t"):
-                self._add_text(symbols_as_unicode(child.text or "", _word_symbol_font(child)))
+                self._add_text(symbols_as_unicode(child.text or "", word_symbol_font(child)))
             elif tag == word_xml_name("w:sym"):
-                self._add_text(_word_symbol_text(child))
+                self._add_text(word_symbol_text(child))
             elif tag in _NOTES:
                 self._add_note(_NOTES[tag], child)
             elif tag == word_xml_name("w:fldChar"):
@@ -331,18 +331,6 @@ class _WordWalker:
         self._end_block()
         for lists in (self.pages, self.titles, self.footnotes):
             lists.append([])
-
-
-def _word_symbol_font(text: _Element) -> str:
-    fonts = text.getparent().find(f"{word_xml_name('w:rPr')}/{word_xml_name('w:rFonts')}")
-    return "" if fonts is None else fonts.get(word_xml_name("w:ascii"), "")
-
-
-def _word_symbol_text(symbol: _Element) -> str:
-    code = symbol.get(word_xml_name("w:char"), "")
-    if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
-        return ""
-    return symbols_as_unicode(chr(int(code, 16)), symbol.get(word_xml_name("w:font"), ""))
 
 
 def _is_word_note_mark(link: _Element) -> bool:

@@ -11,8 +11,8 @@ from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root
-from activities.checkpoints.forgotten_records import ForgottenJob, list_forgotten
-from activities.checkpoints.owner import OwnerMark, read_owner
+from activities.checkpoints.forgotten_records import ForgottenJob, list_forgotten_records
+from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from activities.forgetting.job_files import has_job_files
 from activities.projects.project_repository import project_repository_path
 from config.schema.agent import ConfigError
@@ -33,7 +33,7 @@ class ForgettingEligibility:
         folders = {root.repository("x").parent, project_repository_path(root, "x").parent}
         marks = [read_owner(path) for folder in folders for path in folder.glob("[!.]*.git")]
         self._marks = {mark.job: mark for mark in marks if mark}
-        self._records = {record.job: record for record in list_forgotten(root)}
+        self._records = {record.job: record for record in list_forgotten_records(root)}
 
     async def named_by_person(self, job: str) -> list[ForgottenJob]:
         """Return the job that a person named, after the jobs that worked for it.
@@ -112,7 +112,7 @@ class ForgettingEligibility:
         if description is None:
             # Temporal keeps closed jobs for a limited time; after that only the repository is left
             # of a job.
-            return self._now - last_repository_change(self._root, mark.job)
+            return self._now - last_job_write_time(self._root, mark.job)
         return self._now - description.close_time.timestamp() if description.close_time else -1
 
     async def _describe_workflow(self, job: str) -> WorkflowExecutionDescription | None:
@@ -142,7 +142,7 @@ class ForgettingEligibility:
         return ForgottenJob(job=job, timestamp=self._now, project=mark.project if mark else "")
 
 
-def last_repository_change(root: Root, job: str) -> float:
+def last_job_write_time(root: Root, job: str) -> float:
     """Return when a job's repository was last written, in epoch seconds; 0 if it has none."""
     repositories = (root.repository(job), project_repository_path(root, job))
     inside = ("", "journal", "refs/tags", "objects/pack")

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from activities.checkpoints import Root
 from activities.checkpoints.forgotten_records import ForgottenJob, write_forgotten_record
-from activities.checkpoints.locks import file_lock, fsync_path
+from activities.checkpoints.fsync import fsync_path
+from activities.checkpoints.locks import file_lock
 from activities.checkpoints.removal import remove_path
 from activities.commands.private_folder import private_path
 from activities.projects.project_repository import project_repository_path

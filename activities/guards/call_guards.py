@@ -137,6 +137,16 @@ class CallGuards:
             (guard for guard in denying if match_guard_groups(guard, now) is not None), None
         )
 
+    @property
+    def rewrite_note(self) -> str:
+        """What was run instead of what the model sent; empty if no guard rewrote the call."""
+        if not self.rewriters:
+            return ""
+        changes = "; ".join(
+            f"{name} is {str(value)[:200]!r}" for name, value in self.rewritten_arguments.items()
+        )
+        return f"[{', '.join(self.rewriters)} rewrote the call: {changes}]"
+
     def report_outcome(self, outcome: VotingOutcome | None = None) -> GuardOutcome:
         """Return the outcome for the workflow; only fields that apply are set."""
         report = GuardOutcome()

@@ -7,8 +7,8 @@ from functools import partial
 from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
-from activities.job.fetch import fetch_snapshot
-from activities.job.push import push_soon
+from activities.job.checkpoint_fetch import fetch_snapshot
+from activities.job.checkpoint_push import push_soon
 from activities.job.snapshot import Snapshot
 from activities.runtime import tracing
 from activities.runtime.failures import may_retry_activity, typed_failure

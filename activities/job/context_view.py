@@ -23,12 +23,11 @@ from pydantic import Field
 from activities.job.compaction_plan import MessageSize
 from activities.job.conversation import (
     Conversation,
-    ConversationForm,
-    ConversationWeights,
     Part,
     token_cache,
     wire_cache,
 )
+from activities.job.message_encoding import MessageEncoding, MessageWeights
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
 from protocol.job_state import Data
@@ -74,7 +73,7 @@ class ContextView:
         """Return the number of the first message that is shown unchanged."""
         return self._recent
 
-    def wire_bytes(self, form: ConversationForm | None = None) -> list[bytes]:
+    def wire_bytes(self, form: MessageEncoding | None = None) -> list[bytes]:
         """Return the messages as they are sent, oldest first.
 
         Args:
@@ -92,7 +91,7 @@ class ContextView:
             *self._conversation.wire_bytes(self._recent, None, form, marked),
         ]
 
-    def count_tokens(self, encoding: str, weights: ConversationWeights | None = None) -> int:
+    def count_tokens(self, encoding: str, weights: MessageWeights | None = None) -> int:
         """Count the tokens of these messages."""
         return (
             self._conversation.count_tokens(encoding, 0, OPENING)
@@ -103,7 +102,7 @@ class ContextView:
         )
 
     def message_sizes(
-        self, encoding: str, todos: str = "", weights: ConversationWeights | None = None
+        self, encoding: str, todos: str = "", weights: MessageWeights | None = None
     ) -> list[MessageSize]:
         """Return the size of every message of the phase; folded ones are not read.
 
@@ -117,7 +116,7 @@ class ContextView:
         return [*self._range_sizes(encoding, todos, weights, 0, OPENING), *folded, *recent]
 
     def _range_sizes(
-        self, encoding: str, todos: str, weights: ConversationWeights | None, start: int, stop: int
+        self, encoding: str, todos: str, weights: MessageWeights | None, start: int, stop: int
     ) -> list[MessageSize]:
         messages = self._conversation.messages(start, stop)
         sizes = [
@@ -157,7 +156,7 @@ class ContextView:
             token_cache.put(key, count)
         return count
 
-    def _cleared_bytes(self, form: ConversationForm | None) -> bytes:
+    def _cleared_bytes(self, form: MessageEncoding | None) -> bytes:
         """Return the cleared exchanges, assembled once per compaction."""
         form_key = form.key if form else None
         joined = wire_cache.get(
@@ -186,7 +185,7 @@ class ContextView:
         """Part of the cache key: the cleared exchanges depend on these numbers as well."""
         return (self._compaction.unseen, *self._compaction.spared)
 
-    def _provider_tokens(self, encoding: str, weights: ConversationWeights | None) -> int:
+    def _provider_tokens(self, encoding: str, weights: MessageWeights | None) -> int:
         """Count the tokens of provider data sent beside the cleared exchanges."""
         if weights is None or self._recent <= self._start:
             return 0

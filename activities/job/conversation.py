@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 from activities.checkpoints import Files
-from activities.checkpoints.cache import Cache
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_cache import Cache
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_tree_entries
+from activities.job.message_encoding import MessageEncoding, MessageWeights
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
 from protocol.job_state import ShownImage
@@ -59,52 +60,6 @@ Part = tuple[bytes, int, int, int, bytes]
 number of messages in it (1, 32 or 1,024); the first and the one after the last that count; the id
 of the data beside them.
 """
-
-
-Read = Callable[[bytes], bytes]
-
-
-class ConversationForm(Protocol):
-    """How a message is sent to one endpoint and model."""
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for two forms that send the same."""
-
-    @property
-    def verbatim(self) -> bool:
-        """Whether a message with no data beside it is sent as stored."""
-
-    def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
-        """Render the message in this form, as elements of a JSON list joined by commas.
-
-        Args:
-            message: The message as stored.
-            beside: The data beside it.
-            read: Returns an image's bytes by the id of its blob; None to omit images.
-        """
-
-    @property
-    def marks(self) -> str:
-        """How cache marks are written at the end of a message; `none` for no marks."""
-
-    def render_marked(self, message: bytes) -> bytes:
-        """Render a message that is not the model's, with such a mark."""
-
-
-class ConversationWeights(Protocol):
-    """How many tokens of the data beside messages are sent to one endpoint and model."""
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for two that weigh the same."""
-
-    def tokens(self, provider_data: bytes, encoding: str) -> int:
-        """Count the tokens that are sent of it."""
-
-    @property
-    def without_images(self) -> ConversationWeights:
-        """The same without images."""
 
 
 class Conversation:
@@ -189,7 +144,7 @@ class Conversation:
         self,
         start: int = 0,
         stop: int | None = None,
-        form: ConversationForm | None = None,
+        form: MessageEncoding | None = None,
         marked: Sequence[int] = (),
     ) -> list[bytes]:
         """Return messages as they are sent, oldest first; joined by commas they form the list.
@@ -248,7 +203,7 @@ class Conversation:
         encoding: str,
         start: int = 0,
         stop: int | None = None,
-        weights: ConversationWeights | None = None,
+        weights: MessageWeights | None = None,
     ) -> int:
         """Count the tokens of those messages. Counts are cached.
 
@@ -302,6 +257,33 @@ class Conversation:
                     function = call["function"]
                     return one_line(f"{function['name']} {function['arguments']}", CALL_CHARACTERS)
         return ""
+
+    def list_tools_run(self) -> frozenset[str]:
+        """Return the tools that succeeded since the last todo was completed."""
+        fine: set[str] = set()
+        tools: set[str] = set()
+        for number in reversed(range(len(self))):
+            message = self.message(number)
+            if message["role"] == "tool" and not str(message["content"]).startswith(ERROR_PREFIX):
+                fine.add(message["tool_call_id"])
+            names = [
+                c["function"]["name"] for c in message.get("tool_calls", []) if c["id"] in fine
+            ]
+            if "todo_complete" in names:
+                last = len(names) - names[::-1].index("todo_complete")
+                return frozenset(tools.union(names[last:]))
+            tools.update(names)
+        return frozenset(tools)
+
+    def count_newest_results(self) -> int:
+        """Return the number of results of the newest reply's calls."""
+        count = 0
+        for number in reversed(range(len(self))):
+            role = self.message(number)["role"]
+            if role == "assistant":
+                break
+            count += role == "tool"
+        return count
 
     def tool_calls(self, step: int) -> list[dict[str, Any]]:
         """Return the tool calls of the reply of this step, which must be the newest.
@@ -363,7 +345,7 @@ class Conversation:
         pieces = [(piece, each) for piece in self._child_nodes((tree, beside))]
         return _cut_conversation_parts(pieces, range(0, size + 1, each), low, high)
 
-    def _part_bytes(self, part: Part, form: ConversationForm | None) -> bytes:
+    def _part_bytes(self, part: Part, form: MessageEncoding | None) -> bytes:
         if form and form.verbatim and not part[4]:
             form = None
         data = wire_cache.get(key := (part, form.key) if form else part)
@@ -377,7 +359,7 @@ class Conversation:
             wire_cache.put(key, data)
         return data
 
-    def _part_tokens(self, part: Part, encoding: str, weights: ConversationWeights | None) -> int:
+    def _part_tokens(self, part: Part, encoding: str, weights: MessageWeights | None) -> int:
         if not part[4]:
             weights = None
         total = token_cache.get(key := (part, encoding, weights.key if weights else None))
@@ -437,30 +419,3 @@ ERROR_PREFIX = "Error: "
 def conversation_tool_result(step: int, index: int, content: str) -> dict[str, Any]:
     """Return the message with the result of a tool call."""
     return {"role": "tool", "tool_call_id": conversation_call_id(step, index), "content": content}
-
-
-def tools_run_in_conversation(conversation: Conversation) -> frozenset[str]:
-    """Return the tools that succeeded since the last todo was completed."""
-    fine: set[str] = set()
-    tools: set[str] = set()
-    for number in reversed(range(len(conversation))):
-        message = conversation.message(number)
-        if message["role"] == "tool" and not str(message["content"]).startswith(ERROR_PREFIX):
-            fine.add(message["tool_call_id"])
-        names = [c["function"]["name"] for c in message.get("tool_calls", []) if c["id"] in fine]
-        if "todo_complete" in names:
-            last = len(names) - names[::-1].index("todo_complete")
-            return frozenset(tools.union(names[last:]))
-        tools.update(names)
-    return frozenset(tools)
-
-
-def count_conversation_results(conversation: Conversation) -> int:
-    """Return the number of results of the newest reply's calls."""
-    count = 0
-    for number in reversed(range(len(conversation))):
-        role = conversation.message(number)["role"]
-        if role == "assistant":
-            break
-        count += role == "tool"
-    return count

@@ -18,7 +18,7 @@ from activities.checkpoints import (
     update_projection,
 )
 from activities.job.activity_context import activity_job_id, activity_schedule_ms
-from activities.job.push import BackgroundPush
+from activities.job.checkpoint_push import BackgroundPush
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.text.safe_text import replace_surrogates

@@ -37,7 +37,7 @@ from typing import Any
 from activities.checkpoints import Checkpoints, Files, FilesError, PathRefused, diff_files
 from activities.checkpoints.alternates import lend_objects
 from activities.checkpoints.entries import with_entry
-from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     FILE,
     FOLDER,
@@ -50,7 +50,6 @@ from activities.job.context_view import Compaction, ContextView
 from activities.job.conversation import (
     Conversation,
     conversation_call_id,
-    count_conversation_results,
 )
 from activities.redaction.credentials import register_credential_variables
 from config.schema.agent import AgentConfig
@@ -304,7 +303,7 @@ class Snapshot:
 
         Over Chat Completions, results can only be text.
         """
-        if self.state.images and count_conversation_results(self.conversation) == len(
+        if self.state.images and self.conversation.count_newest_results() == len(
             self.conversation.tool_calls(self.state.step)
         ):
             self.conversation = self.conversation.append_images(self.state.images)

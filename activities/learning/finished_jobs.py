@@ -8,9 +8,9 @@ from pathlib import Path
 import pygit2
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
-from activities.checkpoints.root import list_job_repositories
+from activities.checkpoints.workspaces_root import list_job_repositories
 from activities.job.snapshot import Snapshot
-from activities.learning.precision import normalise_trace_path
+from activities.learning.guard_precision import normalise_trace_path
 from config.schema.guards import Guard
 from protocol.endings import JobResult
 

@@ -9,13 +9,12 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
-from activities.checkpoints.root import list_job_repositories
+from activities.checkpoints.workspaces_root import list_job_repositories
 from activities.guards.matching import GuardSituation, would_match_guard
-from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
+from activities.learning.call_moments import calls_in_reply
 from activities.learning.finished_jobs import UNREADABLE
-from activities.learning.precision import approved_calls, was_refusal_wrong
-from activities.learning.situations import calls_in_reply
+from activities.learning.guard_precision import approved_calls, was_refusal_wrong
 from config.learned_guards import ReplayCounts
 from config.schema.guards import Guard
 
@@ -120,7 +119,7 @@ def _call_situations(
             return
         if snapshot.state.phase.number != reply.state.phase.number:
             break
-        standing.setdefault(count_conversation_results(snapshot.conversation), snapshot)
+        standing.setdefault(snapshot.conversation.count_newest_results(), snapshot)
     for place, (tool, arguments) in enumerate(calls):
         if before := standing.get(place):
             after = standing.get(place + 1) if changes else None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from activities.learning.situations import CallMoment
+from activities.learning.call_moments import CallMoment
 from activities.learning.trace_patterns import Pattern
 from config.regexes import compile_cached_pattern
 from config.schema.guards import FieldMatch, Guard, Match

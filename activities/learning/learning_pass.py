@@ -10,16 +10,17 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
+from activities.learning.call_moments import find_call_moments
 from activities.learning.finished_jobs import finished_jobs
-from activities.learning.guard_replay import replay_guard
-from activities.learning.precision import (
+from activities.learning.guard_precision import (
     BY_ITSELF,
     GuardFigures,
     is_guard_ready,
     measure_guard_precision,
     next_stage_by_precision,
 )
-from activities.learning.promotion import (
+from activities.learning.guard_replay import replay_guard
+from activities.learning.guard_stages import (
     demote_guard,
     guard_revision_time,
     learning_settings,
@@ -27,7 +28,6 @@ from activities.learning.promotion import (
     own_guards,
 )
 from activities.learning.proposals import propose_guard, propose_stricter
-from activities.learning.situations import find_call_moments
 from activities.learning.stricter_version import is_guard_strict_enough
 from activities.learning.trace_patterns import Pattern, extract_patterns
 from activities.stores import stored_traces as rows

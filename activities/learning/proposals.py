@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from activities.learning.call_moments import CallMoment
 from activities.learning.guard_templates import guard_from_template, template_guard_name
-from activities.learning.situations import CallMoment
 from activities.learning.stricter_version import stricter_version
 from activities.learning.trace_patterns import Pattern, pattern_reason
 from config.learned_guards import LearnedRevision

@@ -10,7 +10,7 @@ from activities.guards.matching import (
     guard_matched_length,
     would_match_guard,
 )
-from activities.learning.situations import CallMoment
+from activities.learning.call_moments import CallMoment
 from config.schema.guards import Guard
 
 

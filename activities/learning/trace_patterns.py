@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
-from activities.learning.precision import normalise_trace_path
-from activities.search.text_likeness import compute_likeness
+from activities.learning.guard_precision import normalise_trace_path
+from activities.search.text_likeness import compute_text_likeness
 from protocol.traces import QUESTION_PREFIX
 
 MIN_LIKENESS = 0.45
@@ -106,7 +106,7 @@ def _cluster_alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
         if text in known:
             known[text].append(row)
             continue
-        scores = compute_likeness(text, [first for first, _ in clusters])
+        scores = compute_text_likeness(text, [first for first, _ in clusters])
         best = max(range(len(scores)), key=scores.__getitem__, default=-1)
         if best >= 0 and scores[best] >= MIN_LIKENESS:
             known[text] = clusters[best][1]

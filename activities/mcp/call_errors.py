@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from activities.mcp.errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
-from activities.toolkit.errors import DependencyUnavailable, ToolError
+from activities.mcp.server_errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from config.schema.mcp_servers import DeclaredTool
 
 LOST = (

@@ -21,13 +21,13 @@ from mcp.types import (
 from pydantic import TypeAdapter
 
 from activities.mcp.call_errors import convert_call_errors
-from activities.mcp.connection import Called, Turn
-from activities.mcp.elicitation import Elicited, Misread, elicited
-from activities.mcp.errors import ServerCallFailed, ServerUnavailable
+from activities.mcp.elicitation import Elicited, Misread, elicited_question
 from activities.mcp.raw_answers import salvage_raw_answer
 from activities.mcp.result_images import put_result_images, take_result_images
 from activities.mcp.results import result_text
-from activities.mcp.servers import BEGUN, worker_servers
+from activities.mcp.server_connection import Called, Turn
+from activities.mcp.server_errors import ServerCallFailed, ServerUnavailable
+from activities.mcp.servers import BEGUN, worker_mcp_servers
 from activities.mcp.tasks import (
     CreatedTask,
     TaskState,
@@ -38,8 +38,8 @@ from activities.mcp.tasks import (
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.text.safe_text import replace_surrogates
-from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from config.schema.mcp_servers import DeclaredTool
 from protocol.requests import Pending
 from protocol.short_text import one_line
@@ -157,7 +157,7 @@ class _CallTurn:
     def _send(self, arguments: dict[str, Any], turn: Turn) -> Called:
         """Send one message, or several while the server only wants to be called again."""
         for _ in range(MOST_ROUNDS):
-            result = worker_servers().call_tool(
+            result = worker_mcp_servers().call_tool(
                 self._name,
                 self._server,
                 self._declared.tool,
@@ -174,7 +174,7 @@ class _CallTurn:
         raise ServerCallFailed(f"{self._name} put the call off {MOST_ROUNDS} times")
 
     def _ask(self, method: str, answers: dict[str, ElicitResult] | None = None) -> Any:
-        return worker_servers().ask_about_task(
+        return worker_mcp_servers().ask_about_task(
             self._name,
             self._server,
             method,
@@ -209,7 +209,7 @@ class _CallTurn:
 
     def _questions(self, requests: InputRequests | None) -> list[Elicited]:
         try:
-            return elicited(requests)
+            return elicited_question(requests)
         except ValueError as other:
             what = NOT_ANSWERED.format(server=self._name, what=other)
             raise ToolError(what) from None
@@ -232,7 +232,9 @@ class _CallTurn:
         try:
             result = CallToolResult.model_validate(sent)
             if not result.is_error:
-                worker_servers().check_result(self._name, self._server, self._declared.tool, result)
+                worker_mcp_servers().check_result(
+                    self._name, self._server, self._declared.tool, result
+                )
         except ServerUnavailable:
             # The result is complete even if the server ends before it declares its schema.
             result = CallToolResult.model_validate(sent)

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from jsonschema.exceptions import SchemaError
 from mcp.types import Tool, ToolAnnotations
 
-from activities.mcp.errors import ServerUnavailable
-from activities.mcp.servers import worker_servers
+from activities.mcp.server_errors import ServerUnavailable
+from activities.mcp.servers import worker_mcp_servers
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from activities.toolkit.arguments import SchemaArguments
 from config.schema.agent import AgentConfig, ConfigError
@@ -55,9 +55,9 @@ def declare_tools(config: AgentConfig) -> list[str]:
 
 def _fetch_tool_declarations(name: str, server: Server) -> list[Tool]:
     if server.cwd is None:
-        return worker_servers().list_tools(name, server)
+        return worker_mcp_servers().list_tools(name, server)
     with TemporaryDirectory() as empty:
-        return worker_servers().list_tools(name, server, Path(empty))
+        return worker_mcp_servers().list_tools(name, server, Path(empty))
 
 
 def _check_declared_mcp_tools(agent: str, name: str, server: Server, listed: list[Tool]) -> None:

@@ -133,7 +133,7 @@ class Elicited:
         return f"Answer with {listed}; or `decline`."
 
 
-def elicited(requests: InputRequests | None) -> list[Elicited]:
+def elicited_question(requests: InputRequests | None) -> list[Elicited]:
     """Return the questions among a server's requests. Raises ValueError for other requests."""
     questions = []
     for key, request in (requests or {}).items():

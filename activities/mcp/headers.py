@@ -14,8 +14,8 @@ from contextlib import suppress
 import httpx2
 
 from activities.guards.hooks.processes import hook_environment
-from activities.mcp.errors import ServerUnavailable
-from activities.redaction.credentials import hide_value
+from activities.mcp.server_errors import ServerUnavailable
+from activities.redaction.credentials import hide_printed_credential
 from activities.redaction.secrets import redact
 from config.schema.mcp_servers import Server
 from protocol.short_text import one_line
@@ -98,5 +98,5 @@ def _parse_headers(out: bytes) -> dict[str, str]:
                 f"headers_command: {name[:100]} is no text that a header can hold"
             )
         for word in value.split():
-            hide_value(word)
+            hide_printed_credential(word)
     return headers

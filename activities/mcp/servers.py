@@ -29,9 +29,9 @@ from mcp.types import (
     Tool,
 )
 
-from activities.mcp.connection import Called, Connection, Turn, describe_mcp_connection_error
-from activities.mcp.errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.raw_answers import salvage_raw_answer
+from activities.mcp.server_connection import Called, Connection, Turn, describe_mcp_connection_error
+from activities.mcp.server_errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.tasks import TaskState
 from activities.mcp.transport import UNEXPLAINED, CallProgress
 from config.schema.mcp_servers import Server
@@ -180,7 +180,7 @@ class Servers:
                 if _is_mcp_session_lost(error, sending.status):
                     sending.was_sent = False
                 elif error.message == UNEXPLAINED:
-                    raise _server_status_error(name, sending) from error
+                    raise _mcp_status_error(name, sending) from error
                 elif not lost:
                     raise ServerCallFailed(error.message, error.code) from error
             except ConnectionError:
@@ -279,7 +279,7 @@ def _is_mcp_session_lost(error: MCPError, status: int) -> bool:
     return status == 404 or (status == 400 and "session" in error.message.lower())
 
 
-def _server_status_error(name: str, sending: CallProgress) -> Exception:
+def _mcp_status_error(name: str, sending: CallProgress) -> Exception:
     """Convert a bare HTTP status to the error it means for a call."""
     if sending.status in (401, 403):
         return ServerUnavailable(
@@ -300,6 +300,6 @@ def _server_key(server: Server) -> str:
 
 
 @cache
-def worker_servers() -> Servers:
+def worker_mcp_servers() -> Servers:
     """Return the servers of this process."""
     return Servers()

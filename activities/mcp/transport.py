@@ -20,8 +20,8 @@ from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from activities.mcp.errors import ServerUnavailable
 from activities.mcp.headers import CommandHeaders
+from activities.mcp.server_errors import ServerUnavailable
 from activities.redaction.credentials import credential_value
 from config.schema.mcp_servers import WORKSPACE, Server
 

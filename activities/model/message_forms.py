@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import ConversationForm, Read
+from activities.job.message_encoding import MessageEncoding, Read
 from activities.model.providers import provider_name
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import count_tokens
@@ -147,7 +147,7 @@ def message_form_weights(model: ModelConfig) -> MessageFormWeights:
     return MessageFormWeights(provider_name(model), model.send_reasoning, model.vision)
 
 
-def message_form_of(model: ModelConfig) -> ConversationForm:
+def message_form_of(model: ModelConfig) -> MessageEncoding:
     """Return the form of messages for a model whose settings are what the endpoint accepts."""
     maker, marks = (
         provider_name(model),

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pydantic import BaseModel, ValidationError
 
 from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, Root, diff_files
+from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from activities.checkpoints.entry_names import name_to_bytes
-from activities.checkpoints.errors import quote_path_in_error
 from activities.checkpoints.git import is_git_folder
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
-from activities.projects.ignored import without_ignored
+from activities.projects.ignored_files import without_ignored
 from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.project_repository import (
     ProjectRepository,

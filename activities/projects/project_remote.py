@@ -15,13 +15,10 @@ from pathlib import Path
 import pygit2
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
-from activities.checkpoints.checkpoint_remote import (
-    fetch_remote_packs,
-    open_remote,
-    remote_checkpoint_area,
-)
-from activities.checkpoints.errors import RemoteUnfit
-from activities.checkpoints.owner import OwnerMark, read_owner, record_owner
+from activities.checkpoints.checkpoint_errors import RemoteUnfit
+from activities.checkpoints.remote import open_remote, remote_checkpoint_area
+from activities.checkpoints.remote_fetch import fetch_remote_packs
+from activities.checkpoints.repository_owner import OwnerMark, read_owner, record_owner
 from activities.projects.partial_history import SHALLOW, carry_branch, restore_branch
 from activities.projects.project_repository import (
     MAIN,
@@ -30,7 +27,7 @@ from activities.projects.project_repository import (
     project_repository_path,
 )
 from activities.runtime.failures import may_retry_activity, typed_failure
-from config.schema.agent import ConfigError
+from config.schema.agent import AgentConfig, ConfigError
 from protocol.git_address import git_address_without_user
 from protocol.handoffs import ProjectLink
 from protocol.short_text import as_sentence
@@ -191,3 +188,14 @@ def _project_remote_failure(remote: str, why: Exception) -> Exception:
         ),
         retry=may_retry_activity(),
     )
+
+
+def shared_project_remote(agents: list[AgentConfig]) -> str:
+    """Return the remote that all agents of a project share. Raises ConfigError if they differ."""
+    remotes = {config.workspace.remote or "" for config in agents}
+    if len(remotes) > 1:
+        raise ConfigError(
+            "workspace.remote: the agents of a project share one remote; set it for all of them, "
+            "in the project's `set` or in defaults.yaml"
+        )
+    return remotes.pop() if remotes else ""

@@ -22,7 +22,7 @@ from activities.checkpoints.alternates import borrows_objects
 from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.entry_names import entry_name, name_from_bytes, name_to_bytes
 from activities.checkpoints.git import is_git_folder
-from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     EXECUTABLE,
     FILE,

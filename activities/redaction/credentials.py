@@ -56,7 +56,7 @@ def register_credential_variables(variables: Iterable[str]) -> None:
     _named.update(variables)
 
 
-def hide_value(value: str) -> None:
+def hide_printed_credential(value: str) -> None:
     """Hide a credential that a command printed."""
     if value not in _given:
         _given.append(value)

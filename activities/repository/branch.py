@@ -14,7 +14,7 @@ import yaml
 from activities.checkpoints import CheckpointMissing, Root, job_folder_name
 from activities.checkpoints.git import run_git
 from activities.job.snapshot import Snapshot
-from activities.projects.ignored import without_ignored
+from activities.projects.ignored_files import without_ignored
 from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import (
     EMAIL,
@@ -24,6 +24,7 @@ from activities.projects.project_repository import (
 )
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.repository_fetch import fetch_pinned_repository
+from activities.toolkit.registry import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.repository import STAGED, BranchResult, RepositoryLink
 from protocol.short_text import as_sentence, commit_message, one_line
@@ -242,3 +243,17 @@ def make_branch_patch(repository: ProjectRepository, base: str, commit: str) -> 
         # Sort by number: git pads it to four digits only.
         patches = sorted(Path(place).iterdir(), key=lambda path: int(path.name.partition("-")[0]))
         return b"".join(path.read_bytes() for path in patches)
+
+
+def completed_branch_story(snapshot: Snapshot, call: int | None) -> str:
+    """Return the summary and notes of a completed job; empty if it did not complete."""
+    if call is None:
+        return ""
+    arguments = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
+    summary, notes = str(arguments["summary"]), str(arguments.get("notes") or "")
+    return "\n\n".join(filter(None, [summary.strip(), notes.strip()]))
+
+
+def unfinished_branch_story(job: str, words: Sequence[str]) -> str:
+    """Return a commit message for work of a job that ended without completing."""
+    return "\n\n".join([f"Unfinished work of {job}", *filter(None, words)])

@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 import pygit2
 from pygit2.enums import FileMode
 
+from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
 from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes
-from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
 from activities.checkpoints.git import is_git_folder, run_git
 from activities.checkpoints.journal_records import BLOB, COMMIT, TREE, JournalRecord
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.pack_writer import PackWriter
 from activities.checkpoints.remote_files import fetch_remote_folder
 from activities.checkpoints.sharded_tree import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal
 
 from pydantic import Field
@@ -81,3 +82,11 @@ class Requirement(Data):
         content = self.model_dump(exclude={"job"})
         content["citations"] = [each.model_dump(exclude_none=True) for each in self.citations]
         return content
+
+
+def requirement_fingerprint(requirement: Requirement) -> str:
+    """Return a hash of text, first quote and document name, ignoring case and white space."""
+    first = requirement.citations[0]
+    name = first.url or first.document.rpartition("/")[2]
+    words = [" ".join(text.split()).casefold() for text in (requirement.text, first.quote, name)]
+    return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from activities.checkpoints import Files
-from activities.requirements.requirement import Requirement
+from activities.requirements.requirement import (
+    Requirement,
+)
 from protocol.errors import Invalid
 
 FOLDER = "requirements"
@@ -85,3 +87,8 @@ def readable_requirement_files(files: Files) -> Iterator[tuple[str, str, str]]:
             yield name, str(recorded["status"]), str(recorded["text"])
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
+
+
+def requirement_folder_number(path: str) -> int:
+    digits = path.rpartition("_")[2]
+    return int(digits) if digits.isdecimal() else 0

@@ -1,9 +1,14 @@
-"""Updates of the store when a job is rewound, forked, about to complete, or ends."""
+"""Updates of the store when a job is rewound, forked, about to complete, ends or is forgotten."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlalchemy import (
+    Connection,
+    delete,
+    select,
+)
 from temporalio import activity
 
 from activities.checkpoints import Root
@@ -13,11 +18,16 @@ from activities.job.activity_context import (
     activity_schedule_ms,
 )
 from activities.job.snapshot import Snapshot
-from activities.requirements import claims, store_sync
 from activities.requirements import requirement_store as rows
-from activities.requirements.graph import writes  # noqa: F401 - enters how writes to the graph are made up
-from activities.stores.errors import StoreUnavailableError
-from activities.stores.outbox import Call, OutboxWriter, flush_outbox
+from activities.requirements import requirement_withdrawal, store_sync, validation_claims
+from activities.requirements.graph import graph_writes  # noqa: F401 - enters how writes to the graph are made up
+from activities.requirements.requirement_rows import (
+    R,
+    reopen_duplicates,
+)
+from activities.stores.outbox import Call, OutboxWriter, flush_outbox, waiting_writes_message
+from activities.stores.schema import CITATIONS, REQUIREMENTS
+from activities.stores.store_errors import StoreUnavailableError
 from activities.toolkit.agent_tools import agent_has_tool
 from protocol.endings import GateFacts, Outcome
 
@@ -38,7 +48,7 @@ def update_store_after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
     """
     if not agent_has_tool(snapshot.config, "add_requirement"):
         return []
-    return store_sync.fill_or_defer(_job_store_writer(root, snapshot))
+    return store_sync.sync_store_or_defer(_job_store_writer(root, snapshot))
 
 
 def update_store_after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
@@ -67,7 +77,9 @@ def update_store_after_replacement(
         if writer.store.may_hold_data and writer.store.read(
             lambda c: rows.list_requirement_drafts(c, before)
         ):
-            writer.store.run(lambda c: rows.supersede_drafts(c, writer.call, before))
+            writer.store.run(
+                lambda c: requirement_withdrawal.supersede_drafts(c, writer.call, before)
+            )
     except StoreUnavailableError as error:
         return [f"drafts of {', '.join(before)} stay in the store: {error}"]
     return []
@@ -84,10 +96,10 @@ def check_store_before_completion(root: Root, snapshot: Snapshot, facts: GateFac
         return
     writer = _job_store_writer(root, snapshot)
     try:
-        facts.unstored, refused = store_sync.find_unstored(writer, filled=keeps)
+        facts.unstored, refused = store_sync.find_unstored_requirements(writer, filled=keeps)
     except StoreUnavailableError as error:
         facts.unstored, facts.store_unavailable = (
-            [store_sync.waiting_writes_message(writer, error).rstrip(".")],
+            [waiting_writes_message(writer, error).rstrip(".")],
             True,
         )
         return
@@ -107,13 +119,23 @@ def release_store_at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> li
         elif snapshot.state.deferred_writes:
             lost = flush_outbox(writer)
     except StoreUnavailableError as error:
-        lost = [store_sync.waiting_writes_message(writer, error)]
+        lost = [waiting_writes_message(writer, error)]
     try:
         if agent_has_tool(snapshot.config, "take_requirement"):
             writer.store.run(
-                lambda connection: claims.release_claims(connection, writer.call),
+                lambda connection: validation_claims.release_claims(connection, writer.call),
                 seconds=RELEASE_SECONDS,
             )
     except StoreUnavailableError as error:
         activity.logger.warning("at the end of the job %s", error)
     return lost
+
+
+def forget_requirements(connection: Connection, job: str) -> None:
+    """Delete a job's requirements and reopen their duplicates; late writes are ignored."""
+    # Compare the full reference: job names may share a prefix or differ only in case.
+    columns = REQUIREMENTS.alias().c
+    refs = select(columns.job + "/" + columns.id).where(columns.job == job)
+    reopen_duplicates(connection, R.duplicate_of.in_(refs))
+    connection.execute(delete(CITATIONS).where(CITATIONS.c.job == job))
+    connection.execute(delete(REQUIREMENTS).where(R.job == job))

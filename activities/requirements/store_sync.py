@@ -1,11 +1,33 @@
-"""Synchronise a workspace's requirements to the store."""
+"""Synchronise a workspace's requirements to the store.
+
+A job's rows mirror its workspace. `match_rows_to_workspace` updates them from any earlier state: a
+retry duplicates nothing, and requirements removed by a rewind are withdrawn. Each write carries the
+time when its call was scheduled; one that arrives after a newer one of the same job changes
+nothing.
+"""
 
 from __future__ import annotations
 
-from activities.requirements import claims, requirement_files
-from activities.requirements import requirement_store as rows
-from activities.requirements.requirement import Requirement
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import (
+    Connection,
+    delete,
+    insert,
+    or_,
+    select,
+)
+
+from activities.requirements import requirement_files, requirement_withdrawal, validation_claims
+from activities.requirements.requirement import Requirement, requirement_fingerprint
+from activities.requirements.requirement_rows import (
+    FIELDS,
+    GONE,
+    R,
+    is_newest_write,
+    reopen_duplicates,
+    update_requirement_row,
+)
 from activities.stores.outbox import (
     Call,
     OutboxWriter,
@@ -15,6 +37,8 @@ from activities.stores.outbox import (
     register_outbox_maker,
     write_or_defer,
 )
+from activities.stores.schema import CITATIONS, REQUIREMENTS, storable_column_value
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
 from protocol.job_state import DeferredWrite
 
 FILLED = "requirements"
@@ -32,7 +56,9 @@ def _sync_deferred_fill(writer: OutboxWriter, _entry: DeferredWrite) -> list[str
 @register_outbox_maker(DECIDED)
 def _sync_deferred_decision(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     call = Call(writer.call.job, entry.key, entry.at)
-    writer.store.run(lambda connection: claims.decide_claim(connection, call, **entry.data))
+    writer.store.run(
+        lambda connection: validation_claims.decide_claim(connection, call, **entry.data)
+    )
     return []
 
 
@@ -44,9 +70,15 @@ def _sync_deferred_takeover(writer: OutboxWriter, entry: DeferredWrite) -> list[
         for name, (_, blob) in requirement_files.list_requirement_files(writer.files).items()
     }
     parent = entry.data["parent"]
-    writer.store.run(lambda c: rows.take_over_stored_requirements(c, writer.call, parent, present))
+    writer.store.run(
+        lambda c: requirement_withdrawal.take_over_requirements(c, writer.call, parent, present)
+    )
     problems = sync_requirement_store(writer)
-    writer.store.run(lambda c: rows.withdraw_what_parent_withdrew(c, writer.call, parent, present))
+    writer.store.run(
+        lambda c: requirement_withdrawal.withdraw_what_parent_withdrew(
+            c, writer.call, parent, present
+        )
+    )
     return problems
 
 
@@ -71,7 +103,7 @@ def sync_requirement_store(writer: OutboxWriter) -> list[str]:
     job, store = writer.call.job, writer.store
     listed = requirement_files.list_requirement_files(writer.files)
     present = {name: blob for name, (_, blob) in listed.items()}
-    stored = store.read(lambda connection: rows.stored_requirement_blobs(connection, job))
+    stored = store.read(lambda connection: stored_blobs(connection, job))
     if stored == present:
         return []
     problems: list[str] = []
@@ -84,13 +116,11 @@ def sync_requirement_store(writer: OutboxWriter) -> list[str]:
                 )
             except requirement_files.InvalidWorkspaceFile as problem:
                 problems.append(str(problem))
-    store.run(
-        lambda connection: rows.match_rows_to_workspace(connection, writer.call, present, changed)
-    )
+    store.run(lambda connection: match_rows_to_workspace(connection, writer.call, present, changed))
     return problems
 
 
-def fill_or_defer(writer: OutboxWriter) -> list[str]:
+def sync_store_or_defer(writer: OutboxWriter) -> list[str]:
     """Like `sync_requirement_store`, but deferred if the store does not answer."""
     # Keep at most one such entry: filling covers all earlier changes.
     state = writer.state
@@ -104,7 +134,7 @@ def fill_or_defer(writer: OutboxWriter) -> list[str]:
         return defer_write(writer, entry, error)
 
 
-def find_unstored(
+def find_unstored_requirements(
     writer: OutboxWriter, *, filled: bool
 ) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
     """Make deferred writes, and fill the store if asked.
@@ -126,7 +156,77 @@ def find_unstored(
     return problems[:MAX_NAMED], refused
 
 
-def waiting_writes_message(writer: OutboxWriter, error: StoreUnavailableError) -> str:
-    """Return a message such as `2 writes wait, since the store does not answer.`"""
-    waiting = len(writer.state.deferred_writes) or 1
-    return f"{waiting} {'write waits' if waiting == 1 else 'writes wait'}, since {error}"
+def stored_blobs(connection: Connection, job: str) -> dict[str, str]:
+    """Return the blob ids of a job's stored requirements, by id.
+
+    Includes withdrawn ones only if a person or a fork withdrew them, since those stay withdrawn.
+    """
+    condition = or_(R.withdrawn.is_(False), R.withdrawn_why.is_not(None))
+    query = select(R.id, R.blob).where(R.job == job, condition)
+    return {row.id: row.blob for row in connection.execute(query)}
+
+
+def match_rows_to_workspace(
+    connection: Connection,
+    call: Call,
+    present: Mapping[str, str],
+    changed: Sequence[tuple[Requirement, str]],
+) -> None:
+    """Make a job's rows match its workspace.
+
+    Args:
+        connection: In a transaction.
+        call: The call that writes.
+        present: Blob ids of all requirements of the workspace, by id.
+        changed: Requirements that may differ from the stored ones, with their blob ids.
+    """
+    if not is_newest_write(connection, call):
+        return
+    rows = connection.execute(
+        select(R.id, R.blob, R.withdrawn, R.withdrawn_why)
+        .where(R.job == call.job)
+        .with_for_update()
+    )
+    stored = {row.id: row for row in rows}
+    for removed in [id for id, row in stored.items() if id not in present and not row.withdrawn]:
+        update_requirement_row(connection, call.job, removed, GONE | {"at": call.at})
+        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{removed}")
+    for requirement, blob in changed:
+        row = stored.get(requirement.id)
+        if row is not None and row.blob == blob:
+            # Unchanged and present again, such as after an undone rewind: earlier decisions stay
+            # valid.
+            if row.withdrawn and row.withdrawn_why is None:
+                update_requirement_row(
+                    connection, call.job, requirement.id, {"withdrawn": False, "at": call.at}
+                )
+        else:
+            _store_requirement(connection, call, requirement, blob, replace=row is not None)
+
+
+def _store_requirement(
+    connection: Connection, call: Call, requirement: Requirement, blob: str, *, replace: bool
+) -> None:
+    if replace:
+        # Another text under the same id is a new requirement; decisions applied to the old one.
+        for table, column in ((CITATIONS, CITATIONS.c.requirement), (REQUIREMENTS, R.id)):
+            connection.execute(
+                delete(table).where(table.c.job == call.job, column == requirement.id)
+            )
+        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
+    content = requirement.model_dump(include=set(FIELDS))
+    connection.execute(
+        insert(REQUIREMENTS).values(
+            job=call.job, id=requirement.id, status="draft", blob=blob, key=call.key, at=call.at,
+            withdrawn=False, said=requirement_fingerprint(requirement),
+            **{name: storable_column_value(value) for name, value in content.items()},
+        )
+    )  # fmt: skip
+    connection.execute(
+        insert(CITATIONS),
+        [
+            {"job": call.job, "requirement": requirement.id, "place": place}
+            | {name: storable_column_value(value) for name, value in citation.model_dump().items()}
+            for place, citation in enumerate(requirement.citations)
+        ],
+    )

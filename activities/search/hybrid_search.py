@@ -19,7 +19,7 @@ from activities.search.embedding import (
     choose_embedder,
     embed_texts,
 )
-from activities.search.index import PassageRef, SearchIndex, with_search_index
+from activities.search.search_index import PassageRef, SearchIndex, with_search_index
 from config.schema.agent_sections import Embeddings
 
 DEPTH = 50

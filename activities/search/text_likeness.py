@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from activities.search.embedding import Embedder
-from activities.search.vectors import VectorCache
+from activities.search.vector_cache import VectorCache
 
 TABLE_SIZE = 1 << 15
 """Size of the hash table that n-grams are counted in."""
@@ -31,7 +31,7 @@ SparseCounts = tuple[NDArray[np.int32], Vector]
 """Table positions that a text fills, and their counts."""
 
 
-def compute_likeness(
+def compute_text_likeness(
     text: str,
     others: Sequence[str],
     heartbeat: Callable[[], None] = lambda: None,
@@ -89,10 +89,10 @@ def _term_counts(text: str) -> tuple[SparseCounts, SparseCounts]:
     hashed >>= np.uint64(49)
     pairs = [f"{word} {other}" for word, other in pairwise(words)]
     numbers = np.array([zlib.crc32(term.encode()) for term in words + pairs], dtype=np.uint64)
-    return _likeness_count_table(numbers), _likeness_count_table(hashed)
+    return _text_count_table(numbers), _text_count_table(hashed)
 
 
-def _likeness_count_table(numbers: NDArray[np.uint64]) -> SparseCounts:
+def _text_count_table(numbers: NDArray[np.uint64]) -> SparseCounts:
     places, counts = np.unique((numbers % TABLE_SIZE).astype(np.int32), return_counts=True)
     return places, counts.astype(np.float32)
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 from importlib import import_module
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.commands.sandbox import SandboxUnavailable
 from activities.guards.tool_routes import guarded_route, tools_routed_to_approval
-from activities.mcp.errors import ServerUnavailable
-from activities.model.endpoint import endpoint_model_name
-from activities.model.prices import check_prices_for_cost_limit, highest_price
+from activities.mcp.server_errors import ServerUnavailable
+from activities.model.prices import highest_price
 from activities.runtime.failures import may_retry_activity, typed_failure
+from activities.starting.agent_models import KINDS
 from activities.toolkit.agent_tools import check_agent_server_names
-from activities.toolkit.registry import Tool
+from activities.toolkit.registry import Tool, select_registered_tools
 from activities.toolkit.tool_offer import offerable_tools
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.job_state import PhaseKind
 from protocol.start import JobLimits, JudgeLimits, ReviewLimits
 from protocol.tools import ToolRoute
 
-KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
-MIN_REQUEST_TOKENS = 1000
-"""Smallest request, in tokens, with which a job can do its work."""
 REQUIRED_TOOLS = ("todo_complete", "todo_write", "job_complete")
 
 
@@ -82,35 +77,6 @@ def unresolved_tool_error(config: AgentConfig, key: str, unknown: KeyError) -> C
     )
 
 
-def choose_agent_models(config: AgentConfig) -> None:
-    """Replace the names of models that the environment overrides, then check them.
-
-    Raises:
-        ConfigError: A cost limit lacks a price, or a window is too small.
-    """
-    for model in config.models:
-        model.name = endpoint_model_name(model)
-    check_prices_for_cost_limit(config)
-    check_agent_context_windows(config)
-
-
-def check_agent_context_windows(config: AgentConfig) -> None:
-    """Refuse a window that a reply fills up: the job would forget everything at each step.
-
-    Raises:
-        ConfigError: Fewer than `MIN_REQUEST_TOKENS` are left for a request.
-    """
-    for model in itertools.chain(*map(config.model_chain, KINDS)):
-        remaining = config.context.compaction_limit(model)
-        if remaining < MIN_REQUEST_TOKENS:
-            raise ConfigError(
-                f"agent {config.name}: model.window: found {model.window} for {model.name}: of "
-                f"context.share {config.context.share:g} of it less max_output_tokens "
-                f"{model.max_output_tokens}, {remaining} tokens are left for a request, expected "
-                f"{MIN_REQUEST_TOKENS} at least; lower model.max_output_tokens"
-            )
-
-
 def resolve_job_limits(config: AgentConfig) -> JobLimits:
     """Return the part of the configuration that the workflow needs."""
     named = {
@@ -148,3 +114,22 @@ def resolve_tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRout
     except KeyError as unknown:
         raise unresolved_tool_error(config, "approve", unknown) from None
     return [guarded_route(config, entry) for entry in tools]
+
+
+def resolve_reviewer_tools(config: AgentConfig) -> list[Tool]:
+    """Return the tools of a reviewer.
+
+    Raises:
+        ConfigError: The agent could do more than read, or could not decide.
+    """
+    try:
+        tools = select_registered_tools(config.tools)
+    except KeyError as unknown:
+        raise unresolved_tool_error(config, "tools", unknown) from None
+    if writing := [entry.name for entry in tools if entry.effect != "reads"]:
+        raise ConfigError(
+            f"agent {config.name}: tools: a reviewer only reads; take out {', '.join(writing)}"
+        )
+    if not any(entry.group == "verdict" for entry in tools):
+        raise ConfigError(f"agent {config.name}: tools: a reviewer decides with the group verdict")
+    return tools

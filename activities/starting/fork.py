@@ -22,26 +22,74 @@ from activities.checkpoints import (
     copy_checkpoint,
     open_checkpoints,
 )
-from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, remote_owner
 from activities.checkpoints.forgotten_records import find_forgotten_record
-from activities.checkpoints.owner import read_owner
-from activities.documents.input_documents import InputDocument
+from activities.checkpoints.remote import remote_owner
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
+from activities.checkpoints.repository_owner import read_owner
+from activities.documents.input_documents import InputDocument, read_input_documents
+from activities.job.activity_context import (
+    activity_job_id,
+)
 from activities.job.plan_and_todo_files import list_under_heading, parse_plan
 from activities.job.snapshot import Snapshot
+from activities.job.typed_result import (
+    check_result_schema,
+)
+from activities.job.workspace_summary import with_workspace_summary
+from activities.notifications.recipients import resolve_recipients
 from activities.phases.archive import FORKED, archive_page, archive_phase
 from activities.phases.orientation import last_archive_page
+from activities.phases.phase_tags import phase_tag, phase_tag_commits
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
     begin_configured_list,
     predefined_todos,
 )
-from activities.phases.tags import phase_tag, phase_tag_commits
+from activities.projects.handoff import (
+    prepare_handoff_workspace,
+)
+from activities.projects.project_remote import (
+    open_remote_project,
+)
+from activities.projects.project_repository import project_repository_path
+from activities.repository.workspace_repository import (
+    share_repository_with_fork,
+)
+from activities.starting.agent_models import choose_agent_models
+from activities.starting.agent_resolution import (
+    resolve_agent_tools,
+    resolve_server_tools,
+)
+from activities.starting.agent_skills import (
+    read_agent_skills,
+)
+from activities.starting.prepared_job import (
+    PreparedJob,
+    claim_checkpoints,
+    job_instructions,
+    project_cache,
+    push_start_history,
+    report_refused_files,
+    write_tool_pages,
+)
+from activities.starting.repository_ownership import (
+    check_remote_ownership,
+)
+from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.endings import Outcome
 from protocol.job_state import JobState, Phase, Purpose
 from protocol.payloads import Fork
+from protocol.repository import Publish, RepositoryLink
 from protocol.scope import scope_from_texts, scope_size_fault
+from protocol.start import PrepareRequest
+
+OF_ITS_OWN = (
+    "This job works by itself: it is a fork of a job of project {project}, which takes nothing "
+    "over from it."
+)
+
 
 MAX_NAMED = 10
 RESULT = "output/completion.json"
@@ -272,3 +320,104 @@ def _first_fork_phase(snapshot: Snapshot, config: AgentConfig, instructions: str
 
 def _damaged_fork_origin(fork: Fork, error: CheckpointMissing) -> ConfigError:
     return ConfigError(f"fork: {fork.place} of job {fork.job!r} is damaged in this store: {error}")
+
+
+def prepare_fork(
+    root: Root, request: PrepareRequest, fork: Fork, newest: int | None
+) -> PreparedJob:
+    """Prepare a fork of another job at the start of a phase."""
+    origin = find_fork_origin(root, fork, newest)
+    pinned = origin.snapshot.config
+    config = _resolve_fork_config(request, fork, pinned)
+    # Keep the pinned tools of MCP servers unless the fork overrides `mcp`.
+    notices = resolve_server_tools(config) if config.mcp != pinned.mcp else []
+    notices += check_remote_ownership(config, request)
+    skills = read_agent_skills(config) if config.skills != pinned.skills else None
+    tools = resolve_agent_tools(config)
+    notifying = None if request.project else resolve_recipients([config])
+    documents = read_input_documents(
+        root,
+        request.documents,
+        config.limits.file_bytes,
+        origin.document_names,
+        project_cache(root, request),
+        config.workspace.remote,
+    )
+    notices += [line for document in documents for line in document.notices()]
+
+    owned = claim_checkpoints(root, request, config)
+    if (brought := origin.snapshot.repository) is not None:
+        owner = request.project.id if request.project else activity_job_id()
+        notices += _share_repository(root, brought, owner, owned, config.workspace.remote or "")
+    snapshot = copy_fork_origin(origin, fork, owned)
+    if snapshot.repository:
+        publish = _resolve_fork_publish(request, snapshot.repository)
+        update = {"owner": owner, "publish": publish}
+        snapshot.repository = snapshot.repository.model_copy(update=update)
+    elif request.publish:
+        raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
+    before = snapshot.files
+    with report_refused_files(config):
+        instructions = job_instructions(root, request)
+        if snapshot.link and not request.project:
+            # A person forked a project's job: no project waits for it or judges its handoff.
+            alone = OF_ITS_OWN.format(project=snapshot.link.id)
+            instructions, snapshot.link = f"{alone}\n\n{instructions}", None
+            notices = [*notices, alone]
+        page = begin_fork(
+            snapshot,
+            config,
+            instructions,
+            request.items,
+            documents,
+            ended=origin.ended,
+            # Work that a project rejected goes through all its steps again.
+            repeats_list=request.project is not None,
+        )
+        if request.project:
+            prepare_handoff_workspace(root, snapshot, request.project)
+        if skills:
+            snapshot.files = skills.put_into(snapshot.files)
+            notices += skills.notices
+        snapshot.files = write_tool_pages(snapshot.files, config, tools)
+        snapshot.files = with_workspace_summary(snapshot)
+    snapshot.record_changes(before)
+    began = f"forked from {fork.job} at {fork.place} · "
+    return PreparedJob(snapshot, tools, page, began, notices, notifying)
+
+
+def _share_repository(
+    root: Root, link: RepositoryLink, owner: str, owned: Checkpoints, remote: str
+) -> list[str]:
+    """Give a fork the first job's repository, which a remote may have to bring here.
+
+    Returns messages for people.
+    """
+    is_own = owner != link.owner
+    if remote and is_own:
+        open_remote_project(root, link.owner, remote, link.commit)
+    share_repository_with_fork(root, link, owner, owned)
+    if is_own and project_repository_path(root, owner).exists():
+        return [f"repository: {note}" for note in push_start_history(root, owner, remote)]
+    return []
+
+
+def _resolve_fork_config(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> AgentConfig:
+    """The first job's configuration with the fork's settings, checked. Raises ConfigError."""
+    if request.agent not in ("", pinned.name):
+        raise ConfigError(
+            f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
+            "leave `agent` out"
+        )
+    config = amend_agent_config(pinned, request.set)
+    check_result_schema(config)
+    choose_agent_models(config)
+    return config
+
+
+def _resolve_fork_publish(request: PrepareRequest, link: RepositoryLink) -> Publish | None:
+    """Return where the fork's branch is pushed; the original job's target does not apply."""
+    try:
+        return request.publish and request.publish.completed(link.origin.start)
+    except ValueError as wrong:
+        raise ConfigError(str(wrong)) from None

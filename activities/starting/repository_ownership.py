@@ -7,10 +7,10 @@ from pathlib import Path
 from temporalio import activity
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
-from activities.checkpoints.checkpoint_remote import open_remote, remote_owner
-from activities.checkpoints.errors import RemoteUnfit
+from activities.checkpoints.checkpoint_errors import RemoteUnfit
 from activities.checkpoints.forgotten_records import find_forgotten_record
-from activities.checkpoints.owner import OWNER_FILE, OwnerMark, record_owner
+from activities.checkpoints.remote import open_remote, remote_owner
+from activities.checkpoints.repository_owner import OWNER_FILE, OwnerMark, record_owner
 from activities.job.activity_context import activity_job_id
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace

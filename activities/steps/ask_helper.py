@@ -28,16 +28,16 @@ from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_cache_key
+from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats, throttled_heartbeat
-from activities.steps.model_call import model_call_message, model_call_provider_data
-from activities.steps.tool_call import truncate_tool_call_result
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.toolkit.agent_tools import agent_tools
-from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import Tool
+from activities.toolkit.result_text import truncate_result
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_task, is_delegated_tool
 from protocol.helpers import MAX_HELPER_CALLS, HelperReply, HelperRequest
 from protocol.requests import Usage
@@ -100,7 +100,7 @@ class AskHelperActivity:
         conversation, files = _open_helper_conversation(snapshot, request)
         number = request.number + 1
         conversation = conversation.append_reply(
-            model_call_message(number, streamed), model_call_provider_data(number, streamed)
+            reply_message(number, streamed), reply_provider_data(number, streamed)
         )
         reply = HelperReply(usage=priced_usage(streamed, snapshot.config))
         reply.usage.sent_calls = len(streamed.calls)
@@ -173,7 +173,7 @@ class _HelperLookUp:
             text = self._run_allowed_call(name, raw)
         except (ToolError, FilesError, PathRefused, DependencyUnavailable) as problem:
             text = f"{ERROR_PREFIX}{problem}"
-        text = truncate_tool_call_result(text, self._snapshot.config.limits.result_characters)
+        text = truncate_result(text, self._snapshot.config.limits.result_characters)
         tokens = count_tokens(text, self._encoding)
         self._room -= tokens
         return f"{ERROR_PREFIX}{NO_ROOM}" if self.is_full else text

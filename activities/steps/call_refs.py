@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.text import fingerprints
@@ -21,7 +20,7 @@ def newest_call_refs(snapshot: Snapshot) -> tuple[list[Call], int]:
     except LookupError:
         return [], 0
     made_count, longest = (
-        count_conversation_results(snapshot.conversation),
+        snapshot.conversation.count_newest_results(),
         snapshot.config.limits.wait_seconds,
     )
     functions = [call["function"] for call in calls]

@@ -25,14 +25,15 @@ from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import todos_completed_by_job_end
 from activities.repository.branch import (
     commit_job_branch,
+    completed_branch_story,
     open_branch_repository,
+    unfinished_branch_story,
     with_branch_files,
 )
 from activities.requirements.store_lifecycle import release_store_at_end
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_own_run
-from activities.steps.publish_branch import completed_branch_story, unfinished_branch_story
 from activities.tool_catalogue import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.endings import CloseReply, CloseRequest, JobResult

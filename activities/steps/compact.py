@@ -15,7 +15,7 @@ from activities.job import context_summary
 from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.compaction_plan import CompactionPlan, plan_compaction
 from activities.job.context_view import OPENING, Compaction
-from activities.job.skills import kept_skills
+from activities.job.loaded_skills import skills_after_compaction
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
@@ -50,7 +50,7 @@ class CompactActivity:
 
     def _needs_summary(self, request: CompactRequest) -> bool:
         snapshot = open_activity_snapshot(self._root, request)
-        return _plan_compaction(snapshot, request).folded > snapshot.compaction.folded
+        return _plan_snapshot_compaction(snapshot, request).folded > snapshot.compaction.folded
 
     async def _request_summaries(self, request: CompactRequest) -> list[StreamedReply]:
         """Ask the model for a summary; return its replies, newest last, empty if it gives none.
@@ -87,7 +87,7 @@ class CompactActivity:
             snapshot.state.phase,
             required,
             snapshot.compaction.summary,
-            _messages_to_compact(snapshot, _plan_compaction(snapshot, request)),
+            _messages_to_compact(snapshot, _plan_snapshot_compaction(snapshot, request)),
             required.missing_from(first.text) if first else None,
         )
         return ModelQuery.with_own_prompt(snapshot, "context_summary", prompt)
@@ -101,7 +101,7 @@ class CompactActivity:
         self, request: CompactRequest, written: Sequence[StreamedReply]
     ) -> CompactReply:
         snapshot = open_activity_snapshot(self._root, request)
-        before, planned = snapshot.compaction, _plan_compaction(snapshot, request)
+        before, planned = snapshot.compaction, _plan_snapshot_compaction(snapshot, request)
         summary, usable = before.summary, [reply for reply in written if reply.text.strip()]
         if planned.folded > before.folded:
             required = _mentions_to_compact(snapshot)
@@ -118,7 +118,7 @@ class CompactActivity:
             unseen=planned.unseen,
             spared=list(planned.spared),
             summary=summary,
-            skills=kept_skills(snapshot, planned, request.limit),
+            skills=skills_after_compaction(snapshot, planned, request.limit),
         )
         usage = Usage()
         for reply in written:
@@ -137,7 +137,7 @@ class CompactActivity:
         )
 
 
-def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionPlan:
+def _plan_snapshot_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionPlan:
     """Plan the compaction; the same checkpoint always gives the same plan."""
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = token_encoding_name(model.name)
@@ -149,7 +149,7 @@ def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionP
         OPENING,
         present,
         fixed_prompt_tokens(snapshot)
-        + count_tokens(kept_skills(snapshot, None, request.limit), encoding),
+        + count_tokens(skills_after_compaction(snapshot, None, request.limit), encoding),
         request.limit,
         hard=request.hard,
     )

@@ -13,12 +13,12 @@ from activities.checkpoints.forgotten_records import ForgottenJob, find_forgotte
 from activities.forgetting.eligibility import ForgettingEligibility
 from activities.forgetting.job_files import has_job_files, job_lost_found_path, remove_job_paths
 from activities.job.activity_context import activity_schedule_time
-from activities.requirements import requirement_store
+from activities.requirements import store_lifecycle
 from activities.runtime.failures import may_retry_activity, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.stores import stored_traces
-from activities.stores.errors import StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreUnavailableError
 from config.schema.agent import ConfigError
 from protocol.forgetting import ForgetRequest, ForgetResult
 
@@ -69,7 +69,7 @@ class ForgetActivity:
                 if request.traces:
                     stored_traces.forget_traces(connection, record.job)
                 if request.requirements:
-                    requirement_store.forget_stored_requirements(connection, record.job)
+                    store_lifecycle.forget_requirements(connection, record.job)
 
         try:
             store.run(clear_rows)

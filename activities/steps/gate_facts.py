@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from temporalio import activity
 
-from activities.checkpoints import Files, FilesError, PathRefused, Root
-from activities.checkpoints import parse_path as parts_of
+from activities.checkpoints import Root
 from activities.commands.check_commands import CheckRunner
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
+from activities.job.deliverables import fingerprint_deliverables, list_missing_deliverables
 from activities.job.done_when import NO_COMMANDS, unmet_condition_reason
 from activities.job.plan_and_todo_files import (
     MAX_FOUND,
@@ -23,18 +21,19 @@ from activities.job.plan_and_todo_files import (
 )
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import result_problem
+from activities.job.unresolved import is_named_unresolved
 from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.projects.handoff import handoff_problems
 from activities.requirements.requirement_files import InvalidWorkspaceFile
+from activities.requirements.requirement_survey import survey_requirements
 from activities.requirements.store_lifecycle import check_store_before_completion
-from activities.requirements.tools.output_collection import survey_requirements_for_output
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.text import fingerprints, tokens
+from activities.text import tokens
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.errors import ToolError
 from activities.toolkit.tool_context import no_tool_heartbeat
+from activities.toolkit.tool_errors import ToolError
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
 from protocol.scope import is_scope_only_unticked
 from protocol.short_text import one_line
@@ -45,8 +44,6 @@ MAX_SENTENCES = 8
 MAX_BOXES = 3
 MAX_REASON_CHARACTERS = 2000
 """Maximum length of a reason why a project cannot take over a job's work."""
-MIN_WORDS = 2
-"""Words that an entry of `unresolved` must have besides the name to count as a reason."""
 
 
 def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
@@ -71,7 +68,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
                 facts.unexplained_writes = [
                     name
                     for name in facts.unexplained_writes
-                    if not is_explained(name, name, entries)
+                    if not is_named_unresolved(name, name, entries)
                 ][:MAX_NAMED]
             return GateFactsReply(facts=facts)
 
@@ -127,16 +124,19 @@ def gather_gate_facts(
         unexplained_phases=[
             phase.label
             for phase in plan
-            if phase.is_open and not is_explained(f"Phase {phase.number}", phase.name, entries)
+            if phase.is_open
+            and not is_named_unresolved(f"Phase {phase.number}", phase.name, entries)
         ][:MAX_NAMED],
         unexplained_items=[
             item.id
             for item in snapshot.state.open_items
-            if not is_explained(item.id, item.text, entries)
+            if not is_named_unresolved(item.id, item.text, entries)
         ][:MAX_NAMED],
         workspace_tokens=tokens.count_tokens(snapshot.read_text("workspace.md")),
-        missing_deliverables=_missing_deliverables(snapshot, arguments.get("deliverables") or []),
-        deliverables_fingerprint=_gate_deliverables_fingerprint(
+        missing_deliverables=list_missing_deliverables(
+            snapshot, arguments.get("deliverables") or []
+        ),
+        deliverables_fingerprint=fingerprint_deliverables(
             snapshot, arguments.get("deliverables") or []
         )
         if called["name"] == "job_complete" and not error
@@ -149,23 +149,12 @@ def gather_gate_facts(
     )
 
 
-def _gate_deliverables_fingerprint(snapshot: Snapshot, paths: list[str]) -> str:
-    """Hash the content of the deliverables and, for a project's job, of its product folder."""
-    contents = []
-    handed_over = [snapshot.link.folder] if snapshot.link else []
-    for path in sorted({*paths, *handed_over}):
-        with suppress(FilesError, PathRefused):
-            raw = snapshot.files.tree_entry(parts_of(path))
-            contents.append(f"{path} {raw.id.hex()}" if raw else "")
-    return fingerprints.result_fingerprint("\n".join(contents))
-
-
 def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
     """Record in `facts` what the requirements leave uncovered in the documents."""
     if not agent_has_tool(snapshot.config, "set_sentences_aside"):
         return
     try:
-        now = survey_requirements_for_output(snapshot.files, activity_job_id(), no_tool_heartbeat)
+        now = survey_requirements(snapshot.files, activity_job_id(), no_tool_heartbeat)
     except InvalidWorkspaceFile as problem:
         facts.uncovered = [f"{problem}."]
         return
@@ -182,7 +171,7 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
     facts.badly_read = [
         f"{path}: {one_line(why, 300).rstrip('.')}"
         for path, why in now.badly_read.items()
-        if not is_explained(path, path, entries)
+        if not is_named_unresolved(path, path, entries)
     ][:MAX_NAMED]
 
 
@@ -193,44 +182,3 @@ def _parse_gate_call_arguments(name: str, raw: str) -> tuple[dict[str, Any], str
         return REGISTRY[name].parse(raw), None
     except ToolError as problem:
         return {}, str(problem)[:500]
-
-
-def is_explained(name: str, text: str, entries: Sequence[str]) -> bool:
-    """Return whether an entry names this and says more than its own text."""
-    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-    return any(
-        pattern.search(entry)
-        and len(re.findall(r"\w{2,}", pattern.sub(" ", entry.replace(text, " ")))) >= MIN_WORDS
-        for entry in entries
-    )
-
-
-def _missing_deliverables(snapshot: Snapshot, paths: list[str]) -> list[str]:
-    """Return up to 20 deliverables that are missing or empty, each with the problem."""
-    return [
-        f"{path[:200] or '(empty)'}: {why}"
-        for path in paths
-        if (why := _deliverable_problem(snapshot, path))
-    ][:20]
-
-
-def _deliverable_problem(snapshot: Snapshot, path: str) -> str | None:
-    try:
-        entry = snapshot.files.entry(path)
-        if entry is None:
-            return "does not exist"
-        if not entry.path:
-            return "is the whole workspace; name files or folders in it"
-        if entry.kind == "folder":
-            return _deliverable_folder_problem(snapshot.files, path)
-        return None if snapshot.files.read(path) else "is empty"
-    except (FilesError, PathRefused) as problem:
-        return str(problem)
-
-
-def _deliverable_folder_problem(files: Files, path: str) -> str | None:
-    if not files.children(path):
-        return "is an empty folder"
-    # Links have a size of their own; they are not followed, since they may lead anywhere.
-    filled = any(entry.size for entry in files.walk(path))
-    return None if filled else "holds nothing but empty files"

@@ -16,14 +16,14 @@ from activities.guards.call_guards import CallGuards
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
 from activities.job.snapshot import Snapshot
+from activities.job.unresolved import is_named_unresolved
 from activities.projects.handoff import handoff_proof_problems
 from activities.redaction.secrets import redact
 from activities.repository.branch import branch_changes_nothing
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.steps.gate_facts import is_explained
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.errors import ToolError
+from activities.toolkit.tool_errors import ToolError
 from config.schema.agent_sections import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
 from protocol.git_address import git_address_without_user
@@ -136,7 +136,9 @@ def _ending_proof_voters(
 
     def check_proof(arguments: dict[str, Any]) -> Vote:
         entries = values.get("unresolved") or []
-        if not link.handoff.report and any(is_explained(c, c, entries) for c in link.handoff.tests):
+        if not link.handoff.report and any(
+            is_named_unresolved(c, c, entries) for c in link.handoff.tests
+        ):
             # The job gives up explicitly: the project sees the same and takes the work back.
             return ALLOW
         why = handoff_proof_problems(root, activity_job_id(), snapshot)

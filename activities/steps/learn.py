@@ -10,7 +10,7 @@ from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
-from activities.stores.errors import StoreUnavailableError
+from activities.stores.store_errors import StoreUnavailableError
 from protocol.learning import LearningResult
 
 MAX_LINES = 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from temporalio import activity
@@ -14,13 +14,15 @@ from activities.job.activity_context import (
     check_activity_root,
     open_activity_snapshot,
 )
-from activities.job.snapshot import Snapshot
 from activities.projects.project_remote import open_remote_project
-from activities.repository.branch import commit_job_branch, open_branch_repository
+from activities.repository.branch import (
+    commit_job_branch,
+    completed_branch_story,
+    open_branch_repository,
+)
 from activities.repository.publish import push_branch
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.tool_catalogue import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.publishing import PublishProjectRequest, PublishRequest
 from protocol.repository import BranchResult
@@ -73,17 +75,3 @@ def _publish_project(root: Root, request: PublishProjectRequest) -> BranchResult
         return result.model_copy(update={"commit": ""})
     address = push_branch(repository, request.publish, request.head)
     return result.model_copy(update={"published": address})
-
-
-def completed_branch_story(snapshot: Snapshot, call: int | None) -> str:
-    """Return the summary and notes of a completed job; empty if it did not complete."""
-    if call is None:
-        return ""
-    arguments = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
-    summary, notes = str(arguments["summary"]), str(arguments.get("notes") or "")
-    return "\n\n".join(filter(None, [summary.strip(), notes.strip()]))
-
-
-def unfinished_branch_story(job: str, words: Sequence[str]) -> str:
-    """Return a commit message for work of a job that ended without completing."""
-    return "\n\n".join([f"Unfinished work of {job}", *filter(None, words)])

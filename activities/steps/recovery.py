@@ -10,13 +10,11 @@ from temporalio import activity
 
 from activities.checkpoints import (
     CheckpointMissing,
-    Files,
     Root,
     diff_files,
     open_checkpoints,
     take_edits,
 )
-from activities.checkpoints.entries import with_entry
 from activities.checkpoints.forgotten_records import find_forgotten_record
 from activities.job.activity_context import (
     activity_job_id,
@@ -25,22 +23,25 @@ from activities.job.activity_context import (
     check_activity_root,
     open_activity_snapshot,
 )
+from activities.job.checkpoint_fetch import fetch_job
 from activities.job.conversation import ERROR_PREFIX
 from activities.job.edit_description import describe_edits, name_edited_paths
-from activities.job.fetch import fetch_job
 from activities.job.job_folder import pack_full_job_journal, update_job_folder
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes
+from activities.job.remarks import add_remarks_to_instructions
 from activities.job.snapshot import Snapshot
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
+from activities.redaction.shown_arguments import show_arguments
 from activities.runtime.failures import typed_failure, typed_failures
-from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
+from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.steps.call_refs import newest_call_refs
-from activities.steps.show_call import shown_call_arguments
-from activities.steps.tell import add_remarks_to_instructions
-from activities.steps.tool_call import tool_call_error_line
 from activities.text.safe_text import replace_surrogates
-from activities.toolkit.path_ownership import READ, owned_folder_refusal, system_owned_prefix
+from activities.toolkit.path_ownership import (
+    leave_out_refused_edits,
+    restore_unreadable_files,
+)
+from activities.toolkit.result_text import result_error_line
 from protocol.requests import (
     EmptyReply,
     FolderReply,
@@ -92,8 +93,8 @@ class Recovery:
             snapshot = open_activity_snapshot(self._root, request)
             before = snapshot.files
             edited, notes = take_edits(snapshot.checkpoints, self._root, activity_job_id(), before)
-            snapshot.files = _recover_without_refused_edits(before, edited, notes)
-            _recover_unreadable_files(snapshot, before, notes)
+            snapshot.files = leave_out_refused_edits(before, edited, notes)
+            restore_unreadable_files(snapshot, before, notes)
             add_remarks_to_instructions(snapshot)
             changes = list(diff_files(before, snapshot.files))
             if snapshot.files == before:
@@ -158,41 +159,6 @@ class Recovery:
         return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]
 
 
-def _recover_without_refused_edits(before: Files, edited: Files, notes: list[str]) -> Files:
-    """Return `edited` without edits that are not allowed; append a note for each."""
-    beat = throttled_heartbeat()
-    for change in diff_files(before, edited):
-        beat()
-        if top := system_owned_prefix(change.path):
-            # Restore the whole top-level entry: restoring one file of a replaced folder would leave
-            # the empty folder behind.
-            edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))
-            notes.append(
-                f"{replace_surrogates(change.path)} is kept by the system; the edit was left out"
-            )
-        elif (
-            change.new
-            and change.new.kind != "folder"
-            and (why := owned_folder_refusal(change.path))
-        ):
-            previous = before.tree_entry(tuple(change.path.split("/")))
-            edited = with_entry(edited, change.path, previous)
-            notes.append(f"{why} It was left out")
-    return edited
-
-
-def _recover_unreadable_files(snapshot: Snapshot, before: Files, notes: list[str]) -> None:
-    """Restore files the system reads if an edit made them a folder or a dangling link."""
-    for path in READ:
-        entry, previous = snapshot.files.tree_entry((path,)), before.tree_entry((path,))
-        if entry and entry != previous and snapshot.read_bytes(path) is None:
-            snapshot.files = with_entry(snapshot.files, path, previous)
-            notes.append(
-                f"{path} is a folder, or a link that leads to no file of the workspace; it was "
-                "left out. Put a file there"
-            )
-
-
 def _describe_recovery_call(root: Root, request: WriteErrorRequest) -> str:
     """Describe the call with its arguments, redacted and cut to a bounded size."""
     assert request.call is not None
@@ -202,9 +168,9 @@ def _describe_recovery_call(root: Root, request: WriteErrorRequest) -> str:
         return f"It cannot be read: {type(error).__name__}: {error}"
     try:
         arguments = json.loads(called["arguments"])
-        listed = shown_call_arguments(arguments)
+        listed = show_arguments(arguments)
     except (ValueError, AttributeError):
-        listed = shown_call_arguments({"arguments": called["arguments"]})
+        listed = show_arguments({"arguments": called["arguments"]})
     lines = [f"- {name}: {value}" for name, value in listed.items()]
     return "\n".join([f"`{called['name']}` with", "", *lines] if lines else [called["name"]])
 
@@ -225,7 +191,7 @@ def _recovery_reply(snapshot: Snapshot) -> RecoverReply:
             if text.startswith(ERROR_PREFIX):
                 reply.failed_call, reply.failure = (
                     place,
-                    tool_call_error_line(text.removeprefix(ERROR_PREFIX)),
+                    result_error_line(text.removeprefix(ERROR_PREFIX)),
                 )
                 break
     return reply

@@ -8,7 +8,6 @@ only `accept` accepts.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from temporalio import activity
 
@@ -26,18 +25,17 @@ from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_cache_key
+from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.starting.agent_resolution import unresolved_tool_error
-from activities.steps.model_call import model_call_message, model_call_provider_data
-from activities.steps.tool_call import truncate_tool_call_result
-from activities.text.safe_text import replace_surrogates
+from activities.starting.agent_resolution import resolve_reviewer_tools
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.errors import ToolError
-from activities.toolkit.registry import Tool, select_registered_tools
+from activities.toolkit.result_text import truncate_result
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
+from activities.tools.verdict import read_verdict
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from protocol import scope
@@ -49,7 +47,6 @@ ERROR = "Error: "
 TOO_MANY = f"Not run: at most {MAX_LOOK_UPS} calls of a reply are carried out."
 DECIDE = "Read on with a tool, or decide: call accept, or send_back with findings."
 LAST_REPLY = "This is your last reply: call accept, or send_back with findings."
-VERDICTS = ("accept", "send_back")
 
 
 class ReviewJobActivity:
@@ -72,7 +69,10 @@ class ReviewJobActivity:
         snapshot = open_activity_snapshot(self._root, request)
         reviewer = _reviewer_config(snapshot)
         conversation = _review_conversation(snapshot, request)
-        tools, key = reviewer_tools(reviewer), provider_cache_key(activity_job_id(), "review")
+        tools, key = (
+            resolve_reviewer_tools(reviewer),
+            provider_cache_key(activity_job_id(), "review"),
+        )
         return ModelQuery(
             reviewer.model_chain("strategic"),
             lambda model: conversation_prompt_body(model, tools, conversation, key),
@@ -83,7 +83,7 @@ class ReviewJobActivity:
         reviewer = _reviewer_config(snapshot)
         number = request.number + 1
         conversation = _review_conversation(snapshot, request).append_reply(
-            model_call_message(number, streamed), model_call_provider_data(number, streamed)
+            reply_message(number, streamed), reply_provider_data(number, streamed)
         )
         reply = ReviewReply(
             commit="", at=activity_schedule_time(), usage=priced_usage(streamed, snapshot.config)
@@ -121,7 +121,7 @@ class ReviewJobActivity:
         calls: list[tuple[str, str]],
     ) -> list[str]:
         """Return the results of the reviewer's calls, in order."""
-        offered = {entry.name: entry for entry in reviewer_tools(reviewer)}
+        offered = {entry.name: entry for entry in resolve_reviewer_tools(reviewer)}
         context = ToolContext(
             files=snapshot.files,
             reads=Files.empty(snapshot.checkpoints.store),
@@ -143,46 +143,8 @@ class ReviewJobActivity:
                 text = offered[name].run(context, offered[name].load_arguments(raw))
             except (ToolError, FilesError, PathRefused) as problem:
                 text = f"{ERROR}{problem}"
-            results.append(truncate_tool_call_result(text, RESULT_CHARACTERS))
+            results.append(truncate_result(text, RESULT_CHARACTERS))
         return results + [f"{ERROR}{TOO_MANY}"] * len(calls[MAX_LOOK_UPS:])
-
-
-def reviewer_tools(config: AgentConfig) -> list[Tool]:
-    """Return the tools of a reviewer.
-
-    Raises:
-        ConfigError: The agent could do more than read, or could not decide.
-    """
-    try:
-        tools = select_registered_tools(config.tools)
-    except KeyError as unknown:
-        raise unresolved_tool_error(config, "tools", unknown) from None
-    if writing := [entry.name for entry in tools if entry.effect != "reads"]:
-        raise ConfigError(
-            f"agent {config.name}: tools: a reviewer only reads; take out {', '.join(writing)}"
-        )
-    if {entry.name for entry in tools}.isdisjoint(VERDICTS):
-        raise ConfigError(f"agent {config.name}: tools: a reviewer decides with the group verdict")
-    return tools
-
-
-def read_verdict(calls: list[tuple[str, str]]) -> tuple[Any, str]:
-    """Return a reply's verdict and findings; (None, "") if it only looks things up.
-
-    An unreadable verdict counts as sent back, and any rejection outweighs an acceptance.
-    """
-    accepted = None
-    for name, raw in calls:
-        if name not in VERDICTS:
-            continue
-        try:
-            findings = replace_surrogates(REGISTRY[name].parse(raw)["findings"])
-        except ToolError as problem:
-            return "sent back", f"the reviewer's verdict could not be read ({problem})"[:500]
-        if name == "send_back":
-            return "sent back", findings
-        accepted = findings
-    return (None, "") if accepted is None else ("accepted", accepted)
 
 
 def _reviewer_config(snapshot: Snapshot) -> AgentConfig:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Row
 from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id, check_activity_root
-from activities.learning.promotion import demote_guards
+from activities.learning.guard_stages import demote_guards
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.stores import stored_traces as rows
-from activities.stores.errors import StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreUnavailableError
 from activities.traces.trace_text import redact_trace_text
 from config.schema.agent import ConfigError
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
@@ -67,12 +66,3 @@ def trace_row_to_store(job: str, request: StoreTracesRequest, trace: Trace) -> d
         "project": request.project,
     }
     return redact_trace_text(row)
-
-
-def stored_traces(root: Root, job: str) -> Sequence[Row[Any]]:
-    """Return a job's traces in the store, oldest first.
-
-    Raises:
-        StoreUnavailableError: The store does not answer.
-    """
-    return RelationalStore(root).read(lambda connection: rows.job_traces(connection, job))

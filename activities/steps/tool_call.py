@@ -28,7 +28,7 @@ from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
 from activities.redaction.credentials import hide_credentials
-from activities.redaction.secrets import redact
+from activities.redaction.shown_arguments import show_arguments
 from activities.runtime import tracing
 from activities.runtime.failures import (
     is_storage_failure,
@@ -37,22 +37,16 @@ from activities.runtime.failures import (
     typed_failures,
 )
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
-from activities.steps.show_call import shown_call_arguments
-from activities.stores.errors import StoreUnavailableError
+from activities.stores.store_errors import StoreUnavailableError
 from activities.text import fingerprints
-from activities.text.safe_text import cut_middle
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit import effects
 from activities.toolkit.agent_tools import agent_tools_by_name
-from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
-from activities.toolkit.path_ownership import (
-    git_owned_path_refusal,
-    is_system_path,
-    owned_folder_refusal,
-    owned_path_refusal,
-)
+from activities.toolkit.effects import run_tool_once
+from activities.toolkit.path_ownership import check_changed_paths, is_system_path
 from activities.toolkit.registry import Tool
+from activities.toolkit.result_text import result_error_line, truncate_result
 from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.tool_offer import deferred_tool_refusal
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
 from protocol.errors import Refusal
@@ -165,7 +159,7 @@ def run_tool(
     except (ToolError, FilesError, PathRefused) as problem:
         # An empty error, such as a server's, would look like a result.
         why = str(problem).strip() or f"{entry.name} failed and did not say why."
-        if instead := _tool_call_rewrite_note(guards):
+        if instead := guards.rewrite_note:
             # Without this note an error about rewritten arguments would puzzle the model.
             why = f"{why}\n{instead}"
         failed = snapshot.commit_message(f"{entry.name} failed")
@@ -219,7 +213,7 @@ def _ask_about_tool_call(
 ) -> ToolReply:
     question = report.model_dump(exclude_unset=True)
     if guards.rewritten_arguments:
-        question["rewritten_arguments"] = shown_call_arguments(guards.rewritten_arguments)
+        question["rewritten_arguments"] = show_arguments(guards.rewritten_arguments)
     return ToolReply(commit=request.commit, at=time_ms, ok=False, **question)
 
 
@@ -251,7 +245,12 @@ def _run_guarded_tool_call(
     arguments = allowed.arguments
     context = _tool_context(snapshot, request, guards)
     text = _run_tool_with_typed_failures(entry, context, arguments, snapshot)
-    _check_tool_call_changes(entry, snapshot, context)
+    check_changed_paths(
+        diff_files(snapshot.files, context.files),
+        snapshot.state.phase.kind,
+        entry.owns,
+        is_shell=entry.group == "shell",
+    )
     outcome = guards.judge_change(entry.name, arguments, context.files)
     if outcome.guard:
         raise CallRefused(outcome)
@@ -260,7 +259,7 @@ def _run_guarded_tool_call(
     snapshot.state = context.state
     for image in context.images:
         snapshot.keep_image(image.data, image.mime, image.pointer, image.tokens)
-    note = _tool_call_rewrite_note(guards)
+    note = guards.rewrite_note
     return f"{note}\n{text}" if note else text, added, context.files, context.command_failure
 
 
@@ -301,7 +300,7 @@ def _run_tool_with_typed_failures(
 ) -> str:
     """Run the tool; turn trouble that the model cannot fix into a typed failure."""
     try:
-        return _run_effect_once(entry, context, arguments, snapshot)
+        return run_tool_once(entry, context, arguments, ResultCache(snapshot.checkpoints.path))
     except (DependencyUnavailable, StoreUnavailableError) as error:
         raise typed_failure("Dependency", str(error), retry=may_retry_activity()) from error
     except OSError as error:
@@ -316,18 +315,6 @@ def _run_tool_with_typed_failures(
         raise
 
 
-def _check_tool_call_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> None:
-    """Raise ToolError if the tool changed a path that it may not change."""
-    for change in diff_files(snapshot.files, context.files):
-        why = owned_path_refusal(change.path, snapshot.state.phase.kind, entry.owns)
-        if change.new and change.new.kind != "folder":
-            why = why or owned_folder_refusal(change.path)
-            if entry.group != "shell":
-                why = why or git_owned_path_refusal(change.path)
-        if why:
-            raise ToolError(why)
-
-
 def _tool_call_key(request: ToolRequest) -> str:
     """Return the key of a call's effects outside.
 
@@ -335,48 +322,6 @@ def _tool_call_key(request: ToolRequest) -> str:
     reset or rewind.
     """
     return f"{activity.info().workflow_run_id}.{request.commit[:12]}.{request.call}"
-
-
-def _run_effect_once(
-    entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot
-) -> str:
-    """Run the tool; an effect outside is not repeated once it has finished."""
-    if not entry.at_most_once and entry.effect != "outside":
-        return entry.run(context, arguments)
-    results, key, pending = ResultCache(snapshot.checkpoints.path), context.key, context.pending
-    if pending:
-        key = f"{context.key}.{pending.turn}"
-        before = f"{context.key}.{pending.turn - 1}" if pending.turn > 1 else context.key
-        state = effects.effect_state(results, before)
-        if state is None and not pending.task:
-            raise ToolError(effects.MAY_HAVE_HAPPENED)
-        context.held = state or {}
-
-    def run_entry() -> tuple[str, Files]:
-        text = hide_credentials(entry.run(context, arguments))
-        return text, context.files
-
-    text, context.files = effects.run_effect_once(
-        results,
-        key,
-        context.files,
-        run_entry,
-        # Polling a task changes nothing.
-        repeatable=not entry.at_most_once or bool(pending and pending.task),
-        activity_id=context.activity_id,
-        attempt=context.attempt,
-    )
-    return text
-
-
-def _tool_call_rewrite_note(guards: CallGuards) -> str:
-    """Say what was run instead of what the model sent; empty if no guard rewrote the call."""
-    if not guards.rewriters:
-        return ""
-    changes = "; ".join(
-        f"{name} is {str(value)[:200]!r}" for name, value in guards.rewritten_arguments.items()
-    )
-    return f"[{', '.join(guards.rewriters)} rewrote the call: {changes}]"
 
 
 def _record_tool_call_result(
@@ -394,7 +339,7 @@ def _record_tool_call_result(
 ) -> ToolReply:
     # A server's answer may contain the key that was sent to it.
     text = hide_credentials(text)
-    content = truncate_tool_call_result(
+    content = truncate_result(
         text + hide_credentials(added), snapshot.config.limits.result_characters
     )
     if not failed and (
@@ -416,18 +361,5 @@ def _record_tool_call_result(
     reply.context = count_prompt_tokens(snapshot)
     if failed:
         reply.error_fingerprint = fingerprints.error_fingerprint(text)
-        reply.error = tool_call_error_line(text)
+        reply.error = result_error_line(text)
     return reply
-
-
-def tool_call_error_line(text: str) -> str:
-    """Return the error's first line, redacted and cut: all that workflow code sees of it."""
-    return redact(text.splitlines()[0][:5000])[:200]
-
-
-def truncate_tool_call_result(text: str, limit: int) -> str:
-    """Cut a result to `limit` characters, replacing the middle by a line that says so."""
-    if len(text) <= limit:
-        return text
-    mark = "[TRUNCATED {gone} characters; ask for a part: offset, limit and column, pages, a path]"
-    return cut_middle(text, limit - 200, mark)

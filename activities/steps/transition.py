@@ -9,25 +9,16 @@ todo.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
 
 from temporalio import activity
 
-from activities.checkpoints import Files, Root
+from activities.checkpoints import Root
 from activities.job.activity_context import (
     activity_effect_key,
     activity_schedule_time,
     open_activity_snapshot,
 )
 from activities.job.job_folder import publish_checkpoint
-from activities.job.plan_and_todo_files import (
-    parse_agent_todo_file,
-    parse_plan,
-    plan_boxes,
-    with_ticked_plan,
-)
-from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import with_workspace_summary
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
@@ -35,31 +26,26 @@ from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens
 from activities.model.reply_stream import StreamedReply
 from activities.phases.archive import (
-    archive_page,
-    archive_phase,
     archive_prompt,
-    archive_stem,
-    with_undone_archive_pages,
 )
-from activities.phases.orientation import orientation_messages
-from activities.phases.predefined_todos import (
-    STRATEGIC_NAMES,
-    complete_predefined_plan_todo,
-    predefined_todos,
+from activities.phases.phase_change import (
+    build_next_phase,
+    close_phase,
+    consume_todo_file,
+    enter_phase,
+    opening_phase_messages,
+    restore_phase_start,
+    take_scope_from_plan,
 )
-from activities.phases.tags import phase_tag
+from activities.phases.phase_tags import phase_tag
 from activities.redaction.secrets import redact
 from activities.requirements.store_lifecycle import update_store_after_rewind
-from activities.runtime.failures import ATTEMPTS, may_retry_activity, typed_failure, typed_failures
+from activities.runtime.failures import ATTEMPTS, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.steps.tell import add_remarks_to_instructions
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
-from config.schema.agent import ConfigError
 from protocol.endings import TransitionReply, TransitionRequest
-from protocol.job_state import JobState, Phase, Todo
 from protocol.requests import Usage
-from protocol.scope import complete_ticked_scope_items, scope_from_plan
 from protocol.short_text import one_line, shorten_to_start
 
 ISSUE_CHARACTERS = 500
@@ -104,22 +90,22 @@ class TransitionActivity:
         if request.outcome == "rewound" and request.call is not None:
             issue = snapshot.text_argument(request.call, "issue")
         story = f"phase {snapshot.state.phase.number} {request.outcome}"
-        last_page = _close_phase(snapshot, request, issue, summary)
+        last_page = close_phase(snapshot, request, issue, summary.text if summary else "")
         remarks: list[str] = []
         if request.restore is not None:
-            _restore_phase_start(snapshot, request.restore, with_files=request.restore_files)
+            restore_phase_start(snapshot, request.restore, with_files=request.restore_files)
             if request.restore_files:
                 remarks = update_store_after_rewind(self._root, snapshot)
         if request.purpose == "work":
-            _take_scope_from_first_plan(snapshot)
+            take_scope_from_plan(snapshot)
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
-        _enter_phase(snapshot.state, self._next_phase(snapshot, request))
+        enter_phase(snapshot.state, build_next_phase(snapshot, request))
         if request.outcome == "rewound":
             snapshot.state.issue = issue
         elif finished.phase.kind == "tactical":
             snapshot.state.issue = ""
-        snapshot.files = _consume_todo_file(snapshot.files, snapshot.state.phase)
+        snapshot.files = consume_todo_file(snapshot.files, snapshot.state.phase)
         snapshot.record_changes(before)
         written = snapshot.files
         given_up = request.outcome == "rewound"
@@ -130,7 +116,7 @@ class TransitionActivity:
         snapshot.state.unused_tools = unoffered_tools(
             snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
         )
-        messages = _opening_messages_of_phase(snapshot, request, last_page, traces)
+        messages = opening_phase_messages(snapshot, request, last_page, traces)
         snapshot.begin_conversation(*messages)
         timestamp = activity_schedule_time()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
@@ -151,124 +137,3 @@ class TransitionActivity:
             moved_aside=moved[:20],
             remarks=[shorten_to_start(redact(line), 500) for line in remarks[:5]],
         )
-
-    def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:
-        phases = parse_plan(snapshot.read_text("plan.md"))
-        position = next((n for n, phase in enumerate(phases, 1) if phase.is_open), len(phases))
-        common: dict[str, Any] = {
-            "number": request.number,
-            "purpose": request.purpose,
-            "plan_position": position,
-            "plan_total": len(phases),
-            "since": snapshot.state.step,
-        }
-        if request.purpose == "work":
-            handed = parse_agent_todo_file(snapshot.read_bytes("todos.yaml"))
-            return Phase(
-                kind="tactical",
-                name=handed.phase or f"Phase {request.number}",
-                description=handed.description,
-                todos=[
-                    Todo(
-                        id=todo.id or 0,
-                        content=todo.content or "",
-                        items=todo.items,
-                        done_when=todo.done_when,
-                    )
-                    for todo in handed.todos
-                ],
-                **common,
-            )
-        page = f"{archive_stem(snapshot.state.phase)}.md"
-        todos = predefined_todos(
-            snapshot.config, request.purpose, snapshot.read_text("instructions.md"), page
-        )
-        if request.purpose == "transition":
-            complete_predefined_plan_todo(todos, snapshot.state.phase, phases)
-        return Phase(kind="strategic", name=STRATEGIC_NAMES[request.purpose], todos=todos, **common)
-
-
-def _close_phase(
-    snapshot: Snapshot,
-    request: TransitionRequest,
-    issue: str,
-    summary: StreamedReply | None,
-) -> str:
-    """Complete todos, tick their boxes and archive the phase; return its archive page."""
-    notes = "" if request.call is None else snapshot.text_argument(request.call, "notes")
-    for todo in request.completes:
-        snapshot.state.complete_todo(todo, notes)
-    snapshot.files = with_ticked_plan(snapshot.files, snapshot.state.scope)
-    page = archive_page(
-        snapshot,
-        request.outcome,
-        issue,
-        summary.text if summary else "",
-        by=request.by,
-        acts=request.acts,
-    )
-    snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
-    return page.text
-
-
-def _enter_phase(state: JobState, phase: Phase) -> None:
-    state.phase = phase
-    state.found_tools = []
-    state.used_skills = []
-    state.images = []
-
-
-def _opening_messages_of_phase(
-    snapshot: Snapshot, request: TransitionRequest, page: str, traces: Sequence[str]
-) -> list[dict[str, Any]]:
-    restored = request.restore is not None and request.restore_files
-    try:
-        return orientation_messages(snapshot, page, traces, restored=restored)
-    except ConfigError as error:
-        # The templates were valid when the job began, so probably a worker of another version
-        # checked them; such a worker may take a later attempt.
-        raise typed_failure(
-            "Unforeseen",
-            f"This worker cannot fill the prompts that the job began with, {error}. Those of "
-            "another version need a worker of that version",
-            retry=may_retry_activity(),
-        ) from error
-
-
-def _take_scope_from_first_plan(snapshot: Snapshot) -> None:
-    """Use the boxes of the first plan as the scope of a job that started without one."""
-    state = snapshot.state
-    if not any(item.original for item in state.scope):
-        state.scope = [
-            *scope_from_plan(plan_boxes(parse_plan(snapshot.read_text("plan.md")))),
-            *state.scope,
-        ]
-
-
-def _restore_phase_start(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
-    """Restore the scope of a phase's start; also its files, except archive pages and lessons."""
-    base = Snapshot.load(snapshot.checkpoints, commit)
-    snapshot.state.scope = base.state.scope
-    if with_files:
-        since = base.state.phase.number
-        lessons = snapshot.read_bytes("experiences.md")
-        snapshot.files = with_undone_archive_pages(base.files, snapshot.files, since)
-        if lessons is not None:
-            snapshot.write_system_file("experiences.md", lessons)
-        add_remarks_to_instructions(snapshot)
-    else:
-        # The plan stays. Follow its boxes now: ticked ones would not show as later changes.
-        complete_ticked_scope_items(
-            snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
-        )
-
-
-def _consume_todo_file(files: Files, phase: Phase) -> Files:
-    """Remove `todos.yaml`, archiving it if it is the list of this phase."""
-    if files.entry("todos.yaml") is None:
-        return files
-    if phase.purpose == "work":
-        return files.write(
-            f"archive/phase_{phase.number:03d}.yaml", files.read("todos.yaml")
-        ).delete("todos.yaml")
-    return files.delete("todos.yaml")

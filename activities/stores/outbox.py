@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from activities.checkpoints import Files, Root
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
 from config.schema.agent import AgentConfig
 from protocol.job_state import DeferredWrite, JobState
 
@@ -150,3 +150,9 @@ def defer_write(
     """Defer a write and return a remark for the model."""
     writer.state.deferred_writes = [*writer.state.deferred_writes, entry]
     return [f"Deferred, and made later by itself: {error}"]
+
+
+def waiting_writes_message(writer: OutboxWriter, error: StoreUnavailableError) -> str:
+    """Return a message such as `2 writes wait, since the store does not answer.`"""
+    waiting = len(writer.state.deferred_writes) or 1
+    return f"{waiting} {'write waits' if waiting == 1 else 'writes wait'}, since {error}"

@@ -27,7 +27,11 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from activities.checkpoints import Root
-from activities.stores.errors import StoreRejectedError, StoreTooNewError, StoreUnavailableError
+from activities.stores.store_errors import (
+    StoreRejectedError,
+    StoreTooNewError,
+    StoreUnavailableError,
+)
 from protocol.short_text import one_line
 
 TRIES = 2
@@ -151,7 +155,7 @@ class RelationalStore:
                 return work(connection)
 
     def _open_engine(self) -> Engine:
-        from activities.stores.upgrade import migrate_store  # noqa: PLC0415 - loads Alembic, a second
+        from activities.stores.store_migration import migrate_store  # noqa: PLC0415 - loads Alembic, a second
 
         with _opening:
             # An open engine still writes to a file that was removed or replaced, where nobody would

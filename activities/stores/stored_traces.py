@@ -8,6 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from activities.checkpoints import Root
+from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import TRACES, storable_column_value
 
 T = TRACES.c
@@ -114,3 +116,12 @@ def read_stored_trace_vectors(connection: Connection, model: str, known: int) ->
         return {}
     rows = connection.execute(select(T.id, T.embedding).where(of_model))
     return {row.id: row.embedding for row in rows}
+
+
+def read_job_traces(root: Root, job: str) -> Sequence[Row[Any]]:
+    """Return a job's traces in the store, oldest first.
+
+    Raises:
+        StoreUnavailableError: The store does not answer.
+    """
+    return RelationalStore(root).read(lambda connection: job_traces(connection, job))

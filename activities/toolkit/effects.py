@@ -13,8 +13,11 @@ from typing import Any
 
 from activities.checkpoints import Files
 from activities.job.result_cache import ResultCache
+from activities.redaction.credentials import hide_credentials
 from activities.runtime.heartbeats import check_thread_by_heartbeat
-from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
+from activities.toolkit.registry import Tool
+from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from protocol.requests import Pending
 
 MAY_HAVE_HAPPENED = (
@@ -28,6 +31,38 @@ def effect_state(cache: ResultCache, key: str) -> dict[str, Any] | None:
     stored = cache.find(f"{key}.done")
     state: dict[str, Any] | None = json.loads(stored).get("held") if stored else None
     return state
+
+
+def run_tool_once(
+    entry: Tool, context: ToolContext, arguments: dict[str, Any], results: ResultCache
+) -> str:
+    """Run the tool; an effect outside is not repeated once it has finished."""
+    if not entry.at_most_once and entry.effect != "outside":
+        return entry.run(context, arguments)
+    key, pending = context.key, context.pending
+    if pending:
+        key = f"{context.key}.{pending.turn}"
+        before = f"{context.key}.{pending.turn - 1}" if pending.turn > 1 else context.key
+        state = effect_state(results, before)
+        if state is None and not pending.task:
+            raise ToolError(MAY_HAVE_HAPPENED)
+        context.held = state or {}
+
+    def run_entry() -> tuple[str, Files]:
+        text = hide_credentials(entry.run(context, arguments))
+        return text, context.files
+
+    text, context.files = run_effect_once(
+        results,
+        key,
+        context.files,
+        run_entry,
+        # Polling a task changes nothing.
+        repeatable=not entry.at_most_once or bool(pending and pending.task),
+        activity_id=context.activity_id,
+        attempt=context.attempt,
+    )
+    return text
 
 
 def run_effect_once(

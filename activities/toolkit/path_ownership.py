@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
-from activities.checkpoints import Files, diff_files
+from activities.checkpoints import (
+    Files,
+    diff_files,
+)
 from activities.checkpoints import parse_path as parts_of
 from activities.checkpoints.entries import with_entry
+from activities.checkpoints.tree_diff import Change
+from activities.job.snapshot import Snapshot
+from activities.runtime.heartbeats import throttled_heartbeat
+from activities.text.safe_text import replace_surrogates
+from activities.toolkit.tool_errors import ToolError
 from protocol.job_state import PhaseKind
 
 SYSTEM = (
@@ -63,6 +72,34 @@ def owned_folder_refusal(path: str) -> str | None:
     return None
 
 
+def check_changed_paths(
+    changes: Iterable[Change],
+    phase: PhaseKind,
+    owned_by_tool: tuple[str, ...],
+    *,
+    is_shell: bool,
+) -> None:
+    """Check the changes of a tool's call.
+
+    Args:
+        changes: Between the files before the call and after it.
+        phase: Kind of the running phase.
+        owned_by_tool: System paths that this tool may write.
+        is_shell: Whether the tool runs commands, which may write git's own files.
+
+    Raises:
+        ToolError: The tool changed a path that it may not change.
+    """
+    for change in changes:
+        why = owned_path_refusal(change.path, phase, owned_by_tool)
+        if change.new and change.new.kind != "folder":
+            why = why or owned_folder_refusal(change.path)
+            if not is_shell:
+                why = why or git_owned_path_refusal(change.path)
+        if why:
+            raise ToolError(why)
+
+
 def restore_owned_paths(kind: PhaseKind, before: Files, after: Files) -> tuple[Files, list[str]]:
     """Return `after` with protected paths restored as in `before`, and the restored paths."""
     put_back = []
@@ -114,3 +151,38 @@ def _covers_owned_path(patterns: tuple[str, ...], path: str) -> bool:
 @cache
 def _owned_folder_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{pattern.rstrip('/')}/" for pattern in patterns)
+
+
+def leave_out_refused_edits(before: Files, edited: Files, notes: list[str]) -> Files:
+    """Return `edited` without edits that are not allowed; append a note for each."""
+    beat = throttled_heartbeat()
+    for change in diff_files(before, edited):
+        beat()
+        if top := system_owned_prefix(change.path):
+            # Restore the whole top-level entry: restoring one file of a replaced folder would leave
+            # the empty folder behind.
+            edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))
+            notes.append(
+                f"{replace_surrogates(change.path)} is kept by the system; the edit was left out"
+            )
+        elif (
+            change.new
+            and change.new.kind != "folder"
+            and (why := owned_folder_refusal(change.path))
+        ):
+            previous = before.tree_entry(tuple(change.path.split("/")))
+            edited = with_entry(edited, change.path, previous)
+            notes.append(f"{why} It was left out")
+    return edited
+
+
+def restore_unreadable_files(snapshot: Snapshot, before: Files, notes: list[str]) -> None:
+    """Restore files the system reads if an edit made them a folder or a dangling link."""
+    for path in READ:
+        entry, previous = snapshot.files.tree_entry((path,)), before.tree_entry((path,))
+        if entry and entry != previous and snapshot.read_bytes(path) is None:
+            snapshot.files = with_entry(snapshot.files, path, previous)
+            notes.append(
+                f"{path} is a folder, or a link that leads to no file of the workspace; it was "
+                "left out. Put a file there"
+            )

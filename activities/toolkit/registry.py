@@ -18,8 +18,8 @@ from pydantic import ConfigDict, create_model
 from activities.job.conversation import CUT, MALFORMED, MIXED_UP
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.arguments import Arguments, InvalidArguments, ModelArguments
-from activities.toolkit.errors import ToolError
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from config.schema.agent import ConfigError
 from protocol.job_state import PhaseKind
 from protocol.tools import ToolRoute
@@ -204,7 +204,7 @@ def tool(
         if not wrong and local and (at_most_once or effect == "outside"):
             wrong = "reaches outside: it needs local=False"
         if wrong:
-            raise ConfigError(f"{_registered_tool_place(function)}: {wrong}")
+            raise ConfigError(f"{_tool_definition_place(function)}: {wrong}")
         REGISTRY[function.__name__] = Tool(
             name=function.__name__,
             group=group,
@@ -226,7 +226,7 @@ def tool(
     return register_function
 
 
-def _registered_tool_place(function: ToolFunction) -> str:
+def _tool_definition_place(function: ToolFunction) -> str:
     return f"{inspect.getfile(function)}: tool {function.__name__}"
 
 
@@ -241,7 +241,7 @@ def _tool_registration_problem(function: ToolFunction, effect: str, phases: Coll
     if (other := REGISTRY.get(function.__name__)) and (
         inspect.getfile(other.function) != inspect.getfile(function)
     ):
-        return f"the name is taken ({_registered_tool_place(other.function)}); choose another one"
+        return f"the name is taken ({_tool_definition_place(other.function)}); choose another one"
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].name != "context":
         return "the first parameter is to be context: ToolContext"

@@ -46,6 +46,6 @@ def remote_tool(declared: DeclaredTool, server: Server) -> Tool:
 
 def _call_remote_tool(declared: DeclaredTool, context: ToolContext, /, **arguments: Any) -> str:
     # Imported on use: the protocol library takes a second to load, and most workers have no server.
-    calling = import_module("activities.mcp.tool_call")
+    calling = import_module("activities.mcp.server_tool_call")
     text: str = calling.call_mcp_tool(declared, context, arguments)
     return text

@@ -9,9 +9,9 @@ from pydantic import Field
 from activities.checkpoints import Files, PathRefused
 from activities.job.conversation import Conversation
 from activities.text.tokens import clip_to_tokens
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY, Tool, tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from protocol.helpers import ANSWER_TOKENS, DELEGATE
 
 FOLDER = "delegated"

@@ -10,12 +10,12 @@ import re2
 from pydantic import Field
 
 from activities.checkpoints import FileEntry
-from activities.checkpoints.errors import FileMissing
+from activities.checkpoints.checkpoint_errors import FileMissing
 from activities.search import search_passages
 from activities.text.safe_text import split_lines
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from activities.tools.file_tools import MAX_LINE, Path
 from config.regexes import compile_pattern, pattern_error
 

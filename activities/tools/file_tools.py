@@ -9,13 +9,13 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.checkpoints import FileEntry, Files
-from activities.checkpoints.errors import quote_path_in_error
+from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from activities.job.workspace_summary import workspace_summary
 from activities.text.safe_text import split_lines
-from activities.toolkit.errors import ToolError
 from activities.toolkit.path_ownership import DOCUMENT_NOTICE, is_path_of_outside_content
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from protocol.tools import READ_LINES
 
 Path = Annotated[str, Field(description="Path in the workspace.")]

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from activities.job.conversation import Conversation
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 
 MAX_SHOWN = 8
 BEFORE, AFTER = 150, 450

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from activities.documents.bounded_reader import draw_bounded
 from activities.documents.pages import DocumentError
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext, ViewedImage
+from activities.toolkit.tool_errors import ToolError
 
 MOST_IMAGES = 4
 """Limit for one reply: its images are sent again with each request of the phase."""

@@ -23,10 +23,10 @@ from activities.projects.project_remote import open_remote_project
 from activities.projects.working_copy import WorkingCopyOrigin, working_copy_git
 from activities.text.safe_text import cut_middle
 from activities.toolkit import effects
-from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.path_ownership import restore_owned_paths
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from protocol.short_text import first_few
 
 FOLDER = "commands/"

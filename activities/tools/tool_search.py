@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 import re2
 from pydantic import Field
 
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import Tool, tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from activities.toolkit.tool_offer import MAX_OFFERED, offer_tools
 from config.regexes import compile_pattern, pattern_error
 

@@ -1,14 +1,17 @@
-"""Tools by which a reviewer decides; `activities.steps.review_job` reads the calls."""
+"""Tools by which a reviewer decides; the calls are read here."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from activities.toolkit.errors import ToolError
-from activities.toolkit.registry import tool
+from activities.text.safe_text import replace_surrogates
+from activities.toolkit.registry import REGISTRY, tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
+
+VERDICTS = ("accept", "send_back")
 
 MAX_FINDINGS = 1800
 NOT_HERE = "Only a review can accept a job or send it back."
@@ -37,3 +40,22 @@ def send_back(
 ) -> str:
     """Send the job back to work; it is told the findings."""
     raise ToolError(NOT_HERE)
+
+
+def read_verdict(calls: list[tuple[str, str]]) -> tuple[Any, str]:
+    """Return a reply's verdict and findings; (None, "") if it only looks things up.
+
+    An unreadable verdict counts as sent back, and any rejection outweighs an acceptance.
+    """
+    accepted = None
+    for name, raw in calls:
+        if name not in VERDICTS:
+            continue
+        try:
+            findings = replace_surrogates(REGISTRY[name].parse(raw)["findings"])
+        except ToolError as problem:
+            return "sent back", f"the reviewer's verdict could not be read ({problem})"[:500]
+        if name == "send_back":
+            return "sent back", findings
+        accepted = findings
+    return (None, "") if accepted is None else ("accepted", accepted)

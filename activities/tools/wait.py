@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY, tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 
 
 @tool("job", effect="reads", phases=("tactical",))

@@ -14,8 +14,8 @@ from activities.job.plan_and_todo_files import parse_plan
 from activities.job.snapshot import Snapshot
 from activities.search.hybrid_search import DEPTH
 from activities.stores import stored_traces as rows
-from activities.stores.errors import StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreUnavailableError
 from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import render_trace
 

@@ -2,9 +2,14 @@
 
 from activities.runtime.addresses import resolve_host
 from activities.web.page_addresses import PageRefused, Resolve
-from activities.web.page_fetch import FetchedPage, fetch_page
-from activities.web.page_sources import FOLDER, page_source_stem, read_source, sources_from
-from activities.web.search_providers import SearchUnavailable, search_web
+from activities.web.page_fetch import FetchedPage, download_page
+from activities.web.page_sources import (
+    FOLDER,
+    find_page_sources,
+    page_source_stem,
+    read_page_source,
+)
+from activities.web.search_providers import SearchUnavailable, query_search_provider
 
 __all__ = [
     "FOLDER",
@@ -12,10 +17,10 @@ __all__ = [
     "PageRefused",
     "Resolve",
     "SearchUnavailable",
-    "fetch_page",
+    "download_page",
+    "find_page_sources",
     "page_source_stem",
-    "read_source",
+    "query_search_provider",
+    "read_page_source",
     "resolve_host",
-    "search_web",
-    "sources_from",
 ]

@@ -6,8 +6,13 @@ address has no effect.
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import IPv6Address, ip_address, ip_network
+from typing import TypeVar
 
 import httpx2
 
@@ -15,6 +20,10 @@ from activities.runtime.addresses import Address, is_public_address
 from config.schema.web import Web
 from protocol.errors import Refusal
 from protocol.fork_command import fork_command
+
+MAX_ADDRESSES = 4
+"""Number of a host's addresses that are tried."""
+T = TypeVar("T")
 
 Resolve = Callable[[str, int], list[str]]
 """Returns the IP addresses of a host. Raises OSError if there are none."""
@@ -100,3 +109,48 @@ def _is_address_range(entry: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+async def resolve_page_host(url: httpx2.URL, web: Web, resolver: Resolve) -> list[str]:
+    host = url.raw_host.decode()
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        resolved = await _run_dns_lookup_in_thread(lambda: resolver(host, port))
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+            raise PageRefused(
+                f"{host}: its address cannot be looked up now ({reason}). Try again later or take "
+                "another source."
+            ) from None
+        raise PageRefused(f"{host}: no such host ({reason}). Check the address.") from None
+    return check_page_addresses(url, resolved, web)[:MAX_ADDRESSES]
+
+
+async def _run_dns_lookup_in_thread(work: Callable[[], T]) -> T:
+    """Run the function in a thread and abandon it on cancellation.
+
+    A resolver may hang for minutes, and asyncio waits for threads of its own executor.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle_future(result: T | None, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def run_work() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle_future, result, error)
+
+    threading.Thread(target=run_work, daemon=True).start()
+    return await future

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
-import threading
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
 
 import httpx2
 
@@ -18,16 +13,14 @@ from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder, Damage
 from activities.web.page_addresses import (
     PageRefused,
     Resolve,
-    check_page_addresses,
     parse_page_address,
+    resolve_page_host,
 )
 from config.schema.web import Web
 from protocol.short_text import one_line
 
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 10
-MAX_ADDRESSES = 4
-"""Number of a host's addresses that are tried."""
 _MOVED = (301, 302, 303, 307, 308)
 _OTHERS = frozenset(
     {
@@ -36,7 +29,6 @@ _OTHERS = frozenset(
         *("application/octet-stream", "binary/octet-stream", ""),
     }
 )
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,7 +47,7 @@ class FetchedPage:
     """Decompressed content."""
 
 
-def fetch_page(
+def download_page(
     address: str, web: Web, *, resolver: Resolve = resolve_host, trust: ssl.SSLContext | None = None
 ) -> FetchedPage:
     """Fetch a page.
@@ -85,7 +77,7 @@ async def _follow_redirects(
         async with asyncio.timeout(web.page_seconds):
             for _ in range(MAX_REDIRECTS + 1):
                 answer = await _get_page(
-                    url, await _resolve_page_host(url, web, resolver), web, trust
+                    url, await resolve_page_host(url, web, resolver), web, trust
                 )
                 if isinstance(answer, _Page):
                     return FetchedPage(
@@ -108,61 +100,16 @@ class _Page:
     data: bytes
 
 
-async def _resolve_page_host(url: httpx2.URL, web: Web, resolver: Resolve) -> list[str]:
-    host = url.raw_host.decode()
-    port = url.port or (443 if url.scheme == "https" else 80)
-    try:
-        resolved = await _run_dns_lookup_in_thread(lambda: resolver(host, port))
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
-            raise PageRefused(
-                f"{host}: its address cannot be looked up now ({reason}). Try again later or take "
-                "another source."
-            ) from None
-        raise PageRefused(f"{host}: no such host ({reason}). Check the address.") from None
-    return check_page_addresses(url, resolved, web)[:MAX_ADDRESSES]
-
-
-async def _run_dns_lookup_in_thread(work: Callable[[], T]) -> T:
-    """Run the function in a thread and abandon it on cancellation.
-
-    A resolver may hang for minutes, and asyncio waits for threads of its own executor.
-    """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle_future(result: T | None, error: Exception | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]
-
-    def run_work() -> None:
-        result, error = None, None
-        try:
-            result = work()
-        except Exception as raised:
-            error = raised
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle_future, result, error)
-
-    threading.Thread(target=run_work, daemon=True).start()
-    return await future
-
-
 async def _get_page(
     url: httpx2.URL, addresses: list[str], web: Web, trust: ssl.SSLContext
 ) -> _Page | str:
     """Return the page, or the address it redirects to."""
     for place, address in enumerate(addresses, 1):
         try:
-            return await _fetch_page_from(url, address, web, trust)
+            return await _download_page_from(url, address, web, trust)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if place == len(addresses):
-                reason = _page_fetch_error_line(error)
+                reason = _download_error_line(error)
                 raise PageRefused(
                     f"{url}: no connection ({reason}). Try again later or take another source."
                 ) from None
@@ -173,12 +120,12 @@ async def _get_page(
             ) from None
         except (httpx2.HTTPError, DamagedBody) as error:
             raise PageRefused(
-                f"{url}: the answer broke off or is damaged ({_page_fetch_error_line(error)})."
+                f"{url}: the answer broke off or is damaged ({_download_error_line(error)})."
             ) from None
     raise PageRefused(f"{url.raw_host.decode()}: no such host. Check the address.")
 
 
-async def _fetch_page_from(
+async def _download_page_from(
     url: httpx2.URL, address: str, web: Web, trust: ssl.SSLContext
 ) -> _Page | str:
     timeout = httpx2.Timeout(web.read_seconds, connect=min(CONNECT_SECONDS, web.page_seconds))
@@ -232,5 +179,5 @@ async def _fetch_page_from(
         return _Page(media, response.charset_encoding, bytes(data))
 
 
-def _page_fetch_error_line(error: Exception) -> str:
+def _download_error_line(error: Exception) -> str:
     return one_line(str(error), 200) or type(error).__name__

@@ -88,7 +88,9 @@ class PageSource:
         return files.write(f"{self.path}{SOURCE_ENDING}", as_readable_json(about).encode())
 
 
-def read_source(fetched: FetchedPage, heartbeat: Callable[[], None] | None = None) -> PageSource:
+def read_page_source(
+    fetched: FetchedPage, heartbeat: Callable[[], None] | None = None
+) -> PageSource:
     """Read a fetched page.
 
     Raises:
@@ -109,7 +111,7 @@ def read_source(fetched: FetchedPage, heartbeat: Callable[[], None] | None = Non
     return PageSource(name, title, links, reading.pages, reading.quality, fetched)
 
 
-def sources_from(files: Files, url: str) -> list[str]:
+def find_page_sources(files: Files, url: str) -> list[str]:
     """Return paths of pages fetched from an address, or redirected to it."""
     address = _plain_page_source_url(url)
     if files.entry(FOLDER) is None:

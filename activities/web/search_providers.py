@@ -66,9 +66,7 @@ def _searxng_request(settings: Search, query: str, key: str) -> SearchRequest:
         "/search",
         {"q": query, "format": "json"},
         headers,
-        lambda answer: [
-            _parse_web_search_result(result, "content") for result in answer["results"]
-        ],
+        lambda answer: [_parse_search_result(result, "content") for result in answer["results"]],
     )
 
 
@@ -80,7 +78,7 @@ def _brave_request(settings: Search, query: str, key: str) -> SearchRequest:
         {"X-Subscription-Token": key, "Accept": "application/json"},
         # A response without results lacks this part.
         lambda answer: [
-            _parse_web_search_result(result, "description")
+            _parse_search_result(result, "description")
             for result in answer.get("web", {"results": []})["results"]
         ],
     )
@@ -89,7 +87,7 @@ def _brave_request(settings: Search, query: str, key: str) -> SearchRequest:
 PROVIDERS: dict[SearchKind, Provider] = {"searxng": _searxng_request, "brave": _brave_request}
 
 
-def search_web(settings: Search, query: str) -> list[SearchResult]:
+def query_search_provider(settings: Search, query: str) -> list[SearchResult]:
     """Return the provider's results, best first, at most `settings.results`.
 
     Raises:
@@ -109,7 +107,7 @@ def search_web(settings: Search, query: str) -> list[SearchResult]:
     request = PROVIDERS[settings.kind](settings, query, key)
     try:
         status, body = asyncio.run(
-            _fetch_web_search_answer(f"{settings.address}{request.path}", request)
+            _fetch_provider_answer(f"{settings.address}{request.path}", request)
         )
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
         reason = one_line(str(error), 200) or f"no answer within {SECONDS} s"
@@ -119,7 +117,7 @@ def search_web(settings: Search, query: str) -> list[SearchResult]:
             "web.search.url."
         ) from None
     if status != 200:
-        raise _web_search_status_error(settings, status)
+        raise _provider_status_error(settings, status)
     try:
         hits = request.read_results(json.loads(body))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -131,7 +129,7 @@ def search_web(settings: Search, query: str) -> list[SearchResult]:
     return [hit for hit in hits if hit.url.startswith(("http://", "https://"))][: settings.results]
 
 
-async def _fetch_web_search_answer(address: str, request: SearchRequest) -> tuple[int, bytes]:
+async def _fetch_provider_answer(address: str, request: SearchRequest) -> tuple[int, bytes]:
     data = bytearray()
     async with (
         asyncio.timeout(SECONDS),
@@ -145,7 +143,7 @@ async def _fetch_web_search_answer(address: str, request: SearchRequest) -> tupl
         return response.status_code, bytes(data)
 
 
-def _web_search_status_error(settings: Search, status: int) -> Exception:
+def _provider_status_error(settings: Search, status: int) -> Exception:
     who = f"The search provider {settings.address} answered {status}"
     if status in _ACCESS:
         what = (
@@ -163,15 +161,15 @@ def _web_search_status_error(settings: Search, status: int) -> Exception:
     return SearchUnavailable(f"{who}: correct web.search.url.")
 
 
-def _parse_web_search_result(result: dict[str, Any], snippet: str) -> SearchResult:
+def _parse_search_result(result: dict[str, Any], snippet: str) -> SearchResult:
     return SearchResult(
-        _web_search_result_text(result.get("title"), TITLE),
+        _clean_result_text(result.get("title"), TITLE),
         # Leave out an address that is too long: a truncated one would lead elsewhere.
         url if len(url := str(result["url"])) <= ADDRESS and url.isprintable() else "",
-        _web_search_result_text(result.get(snippet), SNIPPET),
+        _clean_result_text(result.get(snippet), SNIPPET),
     )
 
 
-def _web_search_result_text(text: object, most: int) -> str:
+def _clean_result_text(text: object, most: int) -> str:
     words = " ".join(html.unescape(_TAG.sub("", str(text or ""))).split())
     return words if len(words) <= most else f"{words[: most - 1]}…"

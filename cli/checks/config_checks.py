@@ -13,14 +13,15 @@ from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices_for_cost_limit
 from activities.projects.required_commands import failing_required_command, required_commands
 from activities.requirements.text.indicators import Indicators
+from activities.starting.agent_models import check_agent_context_windows
 from activities.starting.agent_resolution import (
-    check_agent_context_windows,
     resolve_configured_tools,
+    resolve_reviewer_tools,
     resolve_tool_routes,
 )
-from activities.steps.review_job import VERDICTS, reviewer_tools
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import Tool
+from activities.tools.verdict import VERDICTS
 from cli.checks.check_result import CheckResult, ConfigFinding
 from cli.checks.guard_checks import check_agent_guards, check_learned_guards
 from cli.output import UserError
@@ -113,7 +114,7 @@ def check_config_for_start(config: AgentConfig) -> None:
     check_result_schema(config)
     _check_agent_folders(config)
     if config.reviewer:
-        reviewer_tools(config.reviewer)
+        resolve_reviewer_tools(config.reviewer)
     _tool_routes_to_check(config, resolve_configured_tools(config))
 
 
@@ -127,7 +128,7 @@ def _check_agent_folders(config: AgentConfig) -> None:
 
 def _check_reviewer(reviewer: AgentConfig, source: Path) -> None:
     try:
-        reviewer_tools(reviewer)
+        resolve_reviewer_tools(reviewer)
     except ConfigError as problem:
         raise ConfigError(f"{source}: review.agent: {problem}") from None
 
@@ -139,7 +140,7 @@ def _agent_tools_to_check(config: AgentConfig) -> tuple[list[Tool], bool]:
     except ConfigError:
         if {"verdict", *VERDICTS}.isdisjoint(config.tools):
             raise
-        return reviewer_tools(config), True
+        return resolve_reviewer_tools(config), True
 
 
 def _tool_routes_to_check(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:

@@ -22,7 +22,7 @@ from activities.model.endpoint_errors import endpoint_refusal_text
 from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_name
-from activities.steps.model_call import model_call_message, model_call_provider_data
+from activities.model.reply_message import reply_message, reply_provider_data
 from activities.tool_catalogue import REGISTRY
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from config.agent_files import load_agent
@@ -92,7 +92,7 @@ class ModelCheckExchange:
 
     def add_results(self, reply: StreamedReply) -> None:
         """Append a reply and the results of its calls."""
-        message, extra = model_call_message(1, reply), model_call_provider_data(1, reply)
+        message, extra = reply_message(1, reply), reply_provider_data(1, reply)
         self.conversation = self.conversation.append_reply(message, extra)
         for place, (name, _) in enumerate(reply.calls):
             word = PATHS[place % len(PATHS)].removesuffix(".md")

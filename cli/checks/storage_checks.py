@@ -39,8 +39,8 @@ def check_store() -> CheckResult:
     folder = workspaces_root()
     if not os.access(folder, os.F_OK):
         return CheckResult("store", True, BEFORE_ROOT)
-    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415 - loads the database library
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+    from activities.stores.store_errors import StoreUnavailableError  # noqa: PLC0415 - loads the database library
 
     try:
         store = RelationalStore(open_workspaces_root(folder))
@@ -82,8 +82,8 @@ def check_graph() -> CheckResult:
 
 
 def check_remote() -> CheckResult:
-    from activities.checkpoints.checkpoint_remote import open_remote  # noqa: PLC0415 - loads git's library
-    from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
+    from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
+    from activities.checkpoints.remote import open_remote  # noqa: PLC0415 - loads git's library
 
     try:
         url = load_agent("generalist").workspace.remote

@@ -113,9 +113,9 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
 
 
 def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> int:
-    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
+    from activities.requirements import requirement_withdrawal as withdrawal  # noqa: PLC0415 - loads the activities
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+    from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
 
     if not reason:
         raise UserError("requirements withdraw: give --reason, which stays in the store")
@@ -125,7 +125,7 @@ def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> 
         try:
             was = store.run(
                 lambda c: [
-                    rows.withdraw_stored_requirement(c, name, signal_sender_name(), reason)
+                    withdrawal.withdraw_requirement(c, name, signal_sender_name(), reason)
                     for name in names
                 ]
             )
@@ -146,9 +146,9 @@ def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> 
 
 
 def _run_requirements_restore(names: list[str], reason: str, *, json: bool) -> int:
-    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
+    from activities.requirements import requirement_withdrawal as withdrawal  # noqa: PLC0415 - loads the activities
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+    from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
 
     if not reason:
         raise UserError("requirements restore: give --reason, which stays in the store")
@@ -157,7 +157,7 @@ def _run_requirements_restore(names: list[str], reason: str, *, json: bool) -> i
         try:
             return RelationalStore(root).run(
                 lambda c: [
-                    rows.restore_requirement(c, name, signal_sender_name(), reason)
+                    withdrawal.restore_requirement(c, name, signal_sender_name(), reason)
                     for name in names
                 ]
             )
@@ -224,14 +224,14 @@ def _as_reqif(records: list[Requirement]) -> str:
 
 def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[StoredRequirement]:
     """Sort requirements with all of the words first, then similar ones; drop the rest."""
-    from activities.search.text_likeness import compute_likeness  # noqa: PLC0415 - loads the activities
+    from activities.search.text_likeness import compute_text_likeness  # noqa: PLC0415 - loads the activities
 
     texts = [
         f"{entry.requirement.text} {entry.requirement.citations[0].quote}".casefold()
         for entry in entries
     ]
     query_words = words.casefold().split()
-    alike = compute_likeness(words, texts, lambda: None, rarity=True)
+    alike = compute_text_likeness(words, texts, lambda: None, rarity=True)
     has_all_words = [all(word in text for word in query_words) for text in texts]
     ranked = sorted(
         range(len(entries)), key=lambda place: (not has_all_words[place], -alike[place])
@@ -251,11 +251,11 @@ def _require_requirement_names(action: str, names: list[str]) -> list[str]:
 
 
 def _read_requirements(only: dict[str, Any]) -> list[StoredRequirement]:
-    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
+    from activities.requirements.requirement_store import search_requirement_store  # noqa: PLC0415
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
 
     return run_with_root(
-        lambda root: RelationalStore(root).read(lambda c: rows.search_requirement_store(c, **only))
+        lambda root: RelationalStore(root).read(lambda c: search_requirement_store(c, **only))
     )
 
 

@@ -23,9 +23,9 @@ from activities.checkpoints import (
     RootError,
     open_checkpoints,
 )
-from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
-from activities.phases.tags import phase_tag_commits
+from activities.phases.phase_tags import phase_tag_commits
 from cli.jobs.job_view import PROJECT, view_job
 from cli.jobs.missing_jobs import forgotten_notice
 from cli.output import UserError, print_note, run_async

@@ -10,8 +10,8 @@ import yaml
 from activities.checkpoints import Checkpoints, Files, FilesError, LogEntry, PathRefused
 from activities.job.plan_and_todo_files import parse_plan
 from activities.job.snapshot import Snapshot
+from activities.job.unresolved import is_named_unresolved
 from activities.redaction.secrets import redact
-from activities.steps.gate_facts import is_explained
 from activities.tools.shell_command import LOG
 from cli.job_files.checkpoint_reader import read_checkpoint_steps
 from cli.report.failing_commands import failing_commands
@@ -146,12 +146,12 @@ def unexplained_open_work(facts: CheckpointFacts, result: dict[str, Any]) -> lis
     phases = [
         f"{label}: {name} is open in plan.md"
         for label, name in facts.open_plan_phases
-        if not is_explained(label, name, entries)
+        if not is_named_unresolved(label, name, entries)
     ]
     items = [
         f"item {item.id} is open: {item.text}"
         for item in facts.state.open_items
-        if not is_explained(item.id, item.text, entries)
+        if not is_named_unresolved(item.id, item.text, entries)
     ]
     missing = [
         f"{deliverable.path}: {deliverable.problem}"

@@ -11,10 +11,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import CheckpointMissing, Root, RootError
 from activities.learning.finished_jobs import finished_jobs
-from activities.steps import store_traces
-from activities.stores import stored_traces as rows
-from activities.stores.errors import StoreUnavailableError
+from activities.stores import stored_traces
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreUnavailableError
 from cli.job_files import checkpoint_reader
 from cli.jobs.job_view import TRIAL, JobView, view_job
 from cli.output import UserError
@@ -90,7 +89,7 @@ def _read_report_traces(root: Root, job_id: str) -> list[dict[str, Any]]:
                 "why": row.why,
             },
         }
-        for row in store_traces.stored_traces(root, job_id)
+        for row in stored_traces.read_job_traces(root, job_id)
     ]
 
 
@@ -99,7 +98,9 @@ def _gather_stored_habits(root: Root, project: str, agent: str, job_id: str) -> 
         return entry.project == project and agent in ("", entry.agent)
 
     trace_rows = [
-        row for row in RelationalStore(root).read(rows.list_stored_traces) if is_compared(row)
+        row
+        for row in RelationalStore(root).read(stored_traces.list_stored_traces)
+        if is_compared(row)
     ]
     if not trace_rows:
         return []

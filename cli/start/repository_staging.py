@@ -28,7 +28,7 @@ def stage_repository(
     folder = repository.get("folder")
     if not folder or folder.startswith(STAGED):
         return repository
-    from activities.checkpoints.errors import GitNotInstalled  # noqa: PLC0415 - loads the activities
+    from activities.checkpoints.checkpoint_errors import GitNotInstalled  # noqa: PLC0415 - loads the activities
     from activities.repository.bounds import RepositoryBounds  # noqa: PLC0415
     from activities.repository.staged_folder import stage_folder  # noqa: PLC0415
 

@@ -18,8 +18,8 @@ from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.requirements import requirement_store
 from activities.requirements.graph import GraphQuery, embedded_graph_folder, open_graph
-from activities.steps.store_traces import stored_traces
 from activities.stores.relational_store import RelationalStore
+from activities.stores.stored_traces import read_job_traces
 from config.agent_files import load_agent
 from tests.chaos.model import TOOK
 from tests.chaos.place import JOB, Place
@@ -147,9 +147,9 @@ def _effects(root: Root, jobs: list[str]) -> Counter[str]:
     store = RelationalStore(root)
     found: Counter[str] = Counter()
     for job in jobs:
-        for row in store.run(partial(requirement_store.job_requirements, job=job)):
+        for row in store.run(partial(requirement_store.list_job_requirements, job=job)):
             found[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
-        found.update(f"trace {job} {trace.what_happened}" for trace in stored_traces(root, job))
+        found.update(f"trace {job} {trace.what_happened}" for trace in read_job_traces(root, job))
     if embedded_graph_folder(root.path).exists():
         with open_graph(root, load_agent("validator").graph_schema) as graph:
             for answer in graph.read(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.checkpoint_remote import push_refs
 from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.remote import push_to_remote
 from cli.job_files import checkpoint_reader
 from cli.job_files.checkpoint_reader import CheckpointPlaces
 from tests.activities.standing import JOB, Standing
@@ -26,7 +26,7 @@ def found(tmp_path: Path) -> CheckpointPlaces:
     standing.call("write_file", path="notes/a.md", content="tea\n")
     repository = standing.root.repository(JOB)
     url, moved = f"file://{path}", {"runs/run/elsewhere": standing.commit}
-    push_refs(url, JOB, repository, PushStaging(repository).stage(), moved, {})
+    push_to_remote(url, JOB, repository, PushStaging(repository).stage(), moved, {})
     return CheckpointPlaces(standing.commit, {2: began}, remote=url)
 
 

@@ -18,14 +18,14 @@ from pathlib import Path
 from openai import AsyncOpenAI
 from temporalio import workflow
 
-from activities import catalogue
+from activities import activity_catalogue
 from activities.text import tokens
 from config.agent_files import load_agent
 from engine import worker_process
 from engine.sandbox import sandbox_runner
 from engine.service import job_workflows
 
-READY = (catalogue,)
+READY = (activity_catalogue,)
 """Modules that a worker loads late."""
 DEATHS = {signal.SIGCHLD}
 

@@ -21,7 +21,7 @@ from openai import AsyncOpenAI
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from activities.toolkit.registry import REGISTRY, select_registered_tools
 from config.agent_files import load_agent

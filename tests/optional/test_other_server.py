@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from temporalio.client import Client
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from activities.model.endpoint import connect_endpoint
 from engine.service import build_worker

@@ -17,7 +17,7 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.client import Client, WorkflowHandle
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from engine.service import build_worker

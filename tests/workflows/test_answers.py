@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from temporalio.client import Client, WorkflowHandle
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from activities.model.endpoint import connect_endpoint
 from benchmarks.zero_cost import ZeroCost

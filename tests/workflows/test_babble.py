@@ -18,7 +18,6 @@ import yaml
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.job.conversation import count_conversation_results
 from activities.job.snapshot import Snapshot
 from protocol.job_state import Phase, Todo
 from rehearsal import RehearsalTransport
@@ -159,7 +158,7 @@ def follows(before: Snapshot, after: Snapshot, message: str) -> None:
     if old.purpose != "final":
         assert len(now) == len(old.todos), page
     called = before.conversation.tool_calls(before.state.step)
-    made = count_conversation_results(before.conversation)
+    made = before.conversation.count_newest_results()
     if made < len(called):
         assert called[made]["function"]["name"] == "todo_complete"
         assert now - done == {todo.id for todo in old.open_todos}

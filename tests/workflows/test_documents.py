@@ -65,7 +65,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
     assert len({c["page"] for c in cited if c["document"].endswith(".pdf")}) > 3
     assert len(json.loads(left.read_text("output/requirements.json"))) == len(found)
     stored = RelationalStore(root).run(
-        lambda connection: rows.job_requirements(connection, handle.id)
+        lambda connection: rows.list_job_requirements(connection, handle.id)
     )
     assert [json.loads(row.final_json) for row in stored] == found
     # The text of each is stored beside it, with page marks.

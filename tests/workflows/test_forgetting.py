@@ -15,13 +15,14 @@ from activities.checkpoints.forgotten_records import (
     find_forgotten_record,
     write_forgotten_record,
 )
-from activities.checkpoints.owner import OWNER_FILE, OwnerMark
+from activities.checkpoints.repository_owner import OWNER_FILE, OwnerMark
 from activities.forgetting.job_files import LOCKS, has_job_files, job_paths
 from activities.requirements.requirement import Citation, Requirement
-from activities.requirements.requirement_store import job_requirements, match_rows_to_workspace
-from activities.steps.store_traces import stored_traces
+from activities.requirements.requirement_store import list_job_requirements
+from activities.requirements.store_sync import match_rows_to_workspace
 from activities.stores.outbox import Call as StoreCall
 from activities.stores.relational_store import RelationalStore
+from activities.stores.stored_traces import read_job_traces
 from tests.activities.traces.noting import store, trace
 from tests.workflows.scheduled import fired
 from tests.workflows.serving import Jobs, serving
@@ -119,8 +120,8 @@ async def test_the_store_keeps_what_a_job_left_unless_asked(jobs: Jobs) -> None:
             size
             for name in (handle.id, "another")
             for size in (
-                len(stored_traces(root, name)),
-                len(RelationalStore(root).run(lambda c, n=name: job_requirements(c, n))),  # type: ignore[misc]
+                len(read_job_traces(root, name)),
+                len(RelationalStore(root).run(lambda c, n=name: list_job_requirements(c, n))),  # type: ignore[misc]
             )
         ]
 

@@ -15,7 +15,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
-from activities.steps.store_traces import stored_traces
+from activities.stores.stored_traces import read_job_traces
 from cli.report.report_builder import ReportStoreReader
 from config.learned_guards import LearnedGuards
 from rehearsal.request_view import RequestView, is_error_result
@@ -62,7 +62,7 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         for _ in range(2):
             blocked = await done(jobs, set={**SHELL, **rule})
         assert len(model.refused) == 6
-        assert [row.tool for row in stored_traces(root, blocked)] == ["todo_complete"] * 3
+        assert [row.tool for row in read_job_traces(root, blocked)] == ["todo_complete"] * 3
 
         [line] = LearningPass(root).learn()
         name = "generalist.todo_complete.unproved"
@@ -75,7 +75,7 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         for _ in range(2):
             tried = await done(jobs, set=SHELL)
             assert model.refused == []
-            assert {row.stage for row in stored_traces(root, tried)} == {"experiment"}
+            assert {row.stage for row in read_job_traces(root, tried)} == {"experiment"}
         [now] = LearningPass(root).guard_statuses()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
         LearningPass(root).promote_guard(name)
@@ -150,7 +150,7 @@ async def test_a_guard_whose_limit_lets_a_habit_pass_becomes_stricter(
         model.lines = [600, 1200, 400]
         last = await done(jobs)
         assert model.refused == [600, 1200]
-    assert {row.guard for row in stored_traces(root, last)} == {name}
+    assert {row.guard for row in read_job_traces(root, last)} == {name}
     assert [one.stage for one in LearnedGuards(root.path).revisions(name)] == [
         *("experiment", "active")
     ]

@@ -15,7 +15,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.checkpoints.checkpoint_remote import remote_ref_prefix
+from activities.checkpoints.remote import remote_ref_prefix
 from engine.connection import connect_client
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request_view

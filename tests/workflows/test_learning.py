@@ -11,8 +11,8 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
-from activities.steps.store_traces import stored_traces
 from activities.stores.relational_store import RelationalStore
+from activities.stores.stored_traces import read_job_traces
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.agent import ConfigError
 from config.schema.guards import Guard, Match
@@ -63,10 +63,10 @@ async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
         for _ in range(2):
             blocked = await done(jobs, set=hook(tmp_path / "rule.sh"))
             assert model.refused == 3
-        assert [row.type for row in stored_traces(root, blocked)] == ["violation"] * 3
+        assert [row.type for row in read_job_traces(root, blocked)] == ["violation"] * 3
         # The second job was told about the first one's refusals.
         assert "write_file was refused" in model.first_message
-        assert [row.retrieved > 0 for row in stored_traces(root, blocked)] == [False] * 3
+        assert [row.retrieved > 0 for row in read_job_traces(root, blocked)] == [False] * 3
 
         [line] = LearningPass(root).learn()
         assert line.startswith(f"{NAME}: proposed (experiment)")
@@ -76,7 +76,7 @@ async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
         model.files = 20
         tried = await done(jobs)
         assert model.refused == 0
-        assert {row.stage for row in stored_traces(root, tried)} == {"experiment"}
+        assert {row.stage for row in read_job_traces(root, tried)} == {"experiment"}
         [now] = LearningPass(root).guard_statuses()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
         assert LearningPass(root).learn() == []
@@ -161,7 +161,7 @@ async def test_a_guard_goes_back_as_soon_as_people_let_its_refusals_pass(
         await jobs.until(other, guards=lambda told: told["refused"] == {"no-tea": 2})
         await jobs.until(other, status="waiting")
         await let_through(other)
-        assert {row.stage for row in stored_traces(root, await done(jobs))} == {"experiment"}
+        assert {row.stage for row in read_job_traces(root, await done(jobs))} == {"experiment"}
     assert len(LearnedGuards(root.path).revisions("no-tea")) == 2
 
 
@@ -176,7 +176,7 @@ async def test_a_job_ends_once_the_store_has_its_traces(
         monkeypatch.delenv("LONGHAUL_STORE_URL")
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
-    assert len(stored_traces(root, handle.id)) == 2
+    assert len(read_job_traces(root, handle.id)) == 2
 
 
 async def test_traces_are_stored_once_by_a_job_that_continues_as_new_between_them(
@@ -193,15 +193,17 @@ async def test_traces_are_stored_once_by_a_job_that_continues_as_new_between_the
         cut = await done(jobs, set={**rule, "limits.history_events": 100})
 
     def of(job_id: str) -> list[tuple[str, str, int, int, str]]:
-        rows = [row for row in stored_traces(root, job_id) if row.source == "hook"]
+        rows = [row for row in read_job_traces(root, job_id) if row.source == "hook"]
         return [(row.type, row.path, row.phase, row.step, row.todo) for row in rows]
 
     assert [path for _, path, *_ in of(whole)] == [f"scratch/{n}.md" for n in range(6)]
     assert of(cut) == of(whole)
     # They were noted in several runs of the workflow during one phase.
-    keys = [row.key for row in stored_traces(root, cut)]
+    keys = [row.key for row in read_job_traces(root, cut)]
     assert len({key.rpartition(".")[0] for key in keys}) > 1
-    assert len({key.rpartition(".")[0] for key in (r.key for r in stored_traces(root, whole))}) == 1
+    assert (
+        len({key.rpartition(".")[0] for key in (r.key for r in read_job_traces(root, whole))}) == 1
+    )
     assert len({phase for _, _, phase, *_ in of(cut)}) == 1
 
 
@@ -219,7 +221,7 @@ async def test_a_job_that_is_cancelled_leaves_its_traces(
         await handle.cancel()
         with pytest.raises(WorkflowFailureError):
             await jobs.result(handle)
-    assert [row.path for row in stored_traces(root, handle.id)] == ["scratch/a.md"]
+    assert [row.path for row in read_job_traces(root, handle.id)] == ["scratch/a.md"]
 
 
 async def test_a_job_without_a_refusal_opens_no_store(temporal: Client, root: Root) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from activities.model.endpoint import connect_endpoint
-from activities.steps.set_model import with_model_settings
-from activities.steps.store_traces import stored_traces
+from activities.starting.agent_models import change_model_settings
+from activities.stores.stored_traces import read_job_traces
 from benchmarks.zero_cost import ZeroCost
 from config.agent_files import load_agent
 from engine.service import build_worker
@@ -78,7 +78,7 @@ async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Ro
     assert asked[-1] == "second"
     told = "model.name: first -> second; model.temperature: 0 -> null"
     assert f"the model is set: {told}" in " ".join(status["notices"])
-    traces = [one for one in stored_traces(root, handle.id) if one.guard == "resume"]
+    traces = [one for one in read_job_traces(root, handle.id) if one.guard == "resume"]
     assert [(one.type, one.source) for one in traces] == [("correction", "person")]
     assert told in traces[0].what_happened
 
@@ -219,13 +219,13 @@ def test_settings_hold_where_the_same_was_in_force() -> None:
             "judge.prompt": "judge.md",
         },
     )
-    changed = with_model_settings(config, {"model.send_reasoning": True}, "strategic")
+    changed = change_model_settings(config, {"model.send_reasoning": True}, "strategic")
     assert changed.model.send_reasoning
     assert changed.phase_models["tactical"].send_reasoning
     assert not changed.fallbacks[0].send_reasoning
-    changed = with_model_settings(config, {"model.name": "another"}, "strategic")
+    changed = change_model_settings(config, {"model.name": "another"}, "strategic")
     assert (changed.model.name, changed.phase_models["tactical"].name) == ("another", "doer")
-    changed = with_model_settings(config, {"model.name": "another"}, "tactical")
+    changed = change_model_settings(config, {"model.name": "another"}, "tactical")
     assert changed.phase_models["tactical"].name == "another"
     assert changed.phase_models["tactical"].reasoning_effort == "low"
     assert (config.model.name, config.phase_models["tactical"].name) == ("thinker", "doer")

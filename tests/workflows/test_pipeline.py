@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.steps.store_traces import stored_traces
+from activities.stores.stored_traces import read_job_traces
 from rehearsal import Failure
 from tests.activities.guards.hooks.scripts import hook
 from tests.workflows.serving import serving
@@ -71,7 +71,7 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         assert held.read_file(result["commit"], "menu.md") == b"tea\n"
         assert held.read_file(result["commit"], "checked.md") == b"fine\n"
         assert held.read_file(str(held.git.references["refs/heads/state"].target), "project.md")
-        told = [row.what_happened for row in stored_traces(root, handle.id)]
+        told = [row.what_happened for row in read_job_traces(root, handle.id)]
         assert told == [
             "handoff draft-generalist-1 from project to generalist was accepted",
             "handoff check-generalist-1 from generalist to generalist was accepted",

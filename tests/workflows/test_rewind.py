@@ -15,7 +15,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.steps.store_traces import stored_traces
+from activities.stores.stored_traces import read_job_traces
 from rehearsal import Hang, call
 from tests.soak import soak
 from tests.workflows.deviating import Deviating
@@ -110,7 +110,7 @@ async def test_agent_may_rewind_so_often_then_a_person_is_asked(
         handle = await jobs.start(job(set={"limits.rewinds": 2}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert status["rewinds"] == 2
-        rewound = [row for row in stored_traces(root, handle.id) if row.type == "outcome"]
+        rewound = [row for row in read_job_traces(root, handle.id) if row.type == "outcome"]
         assert {row.why for row in rewound} >= {"This cannot work."}
         await handle.signal("resume", {})
         status = await jobs.until(handle, rewinds=3, waiting_for="rewinds")

@@ -8,7 +8,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.steps.store_traces import stored_traces
+from activities.stores.stored_traces import read_job_traces
 from rehearsal.request_view import RequestView
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
@@ -58,7 +58,7 @@ async def test_items_of_the_scope_heading_are_covered_in_order_and_people_are_to
         assert "todo 3 names no scope item; it counts for S3" in notices
         assert len(notices) == 2
         noted = [
-            row.what_happened for row in stored_traces(root, handle.id) if row.guard == "scope"
+            row.what_happened for row in read_job_traces(root, handle.id) if row.guard == "scope"
         ]
         assert noted == notices
 

@@ -10,7 +10,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from activities.runtime.failures import typed_failure
 from activities.runtime.heartbeats import heartbeats

@@ -9,7 +9,7 @@ import yaml
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.steps.store_traces import stored_traces
+from activities.stores.stored_traces import read_job_traces
 from rehearsal import Reply, call
 from rehearsal.wire import Request
 from tests.workflows.serving import Jobs, serving
@@ -73,7 +73,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
     for words in ("the model was told", "are accepted next", "went back"):
         assert words in notices
     # Others should learn from it what to do, not how the system responded.
-    noted = [row for row in stored_traces(root, handle.id) if row.source == "detector"]
+    noted = [row for row in read_job_traces(root, handle.id) if row.source == "detector"]
     assert [row.guard for row in noted] == ["same_result", "nothing_new", "same_result"]
     assert all("call todo_rewind with what stands in the way" in r.what_was_correct for r in noted)
 

@@ -36,7 +36,8 @@ ADDING: list[Call] = [
 
 def stored(root: Root, job_id: str) -> list[str]:
     return [
-        row.text for row in RelationalStore(root).run(lambda c: rows.job_requirements(c, job_id))
+        row.text
+        for row in RelationalStore(root).run(lambda c: rows.list_job_requirements(c, job_id))
     ]
 
 

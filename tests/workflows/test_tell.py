@@ -8,7 +8,7 @@ from typing import Any
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.steps.tell import instructions_with_remarks
+from activities.job.remarks import instructions_with_remarks
 from protocol.job_state import Remark
 from rehearsal import Request
 from tests.workflows.resting import at_todo

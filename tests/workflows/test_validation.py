@@ -19,7 +19,7 @@ from activities.checkpoints import Root
 from activities.documents import contains_quote, read_document_pages
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.requirements.graph import GraphQuery, open_graph
-from activities.requirements.requirement_store import job_requirements
+from activities.requirements.requirement_store import list_job_requirements
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS
 from cli.start.project_input import project_input
@@ -158,7 +158,7 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
     assert len(pages) == PAGES.stop - PAGES.start
     cited = [
         each
-        for made in store.run(lambda connection: job_requirements(connection, creator.id))
+        for made in store.run(lambda connection: list_job_requirements(connection, creator.id))
         for each in made.citations
     ]
     assert len(cited) >= len(found)

@@ -77,7 +77,7 @@ def _read_hook_output(text: str) -> HookAnswer:
     for between, content, is_quoted in _find_hook_answer_objects(text.lstrip("\ufeff")):
         rest += between
         if content is not None:
-            answer = _read_answer_object(content)
+            answer = _read_hook_answer_object(content)
             answers.append(_keep_only_hook_refusal(answer) if is_quoted else answer)
     if UNREADABLE.search(rest):
         lines = " / ".join(line.strip() for line in text.strip().splitlines()[:FIRST_LINES])
@@ -108,7 +108,7 @@ def _keep_only_hook_refusal(answer: HookAnswer) -> HookAnswer:
     return answer if answer.decision in ("deny", "ask") else HookAnswer("nothing")
 
 
-def _read_answer_object(answer: dict[str, Any]) -> HookAnswer:
+def _read_hook_answer_object(answer: dict[str, Any]) -> HookAnswer:
     inner = answer.get("hookSpecificOutput")
     if inner is not None and not isinstance(inner, dict):
         raise HookFailed(f"hookSpecificOutput is {inner!r:.60}, not an object")

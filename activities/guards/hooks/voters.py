@@ -12,7 +12,7 @@ from activities.checkpoints import Files, FilesError, Root, diff_files, update_p
 from activities.commands.private_folder import PrivateFolder, private_folder
 from activities.guards.hooks.answers import HookAnswer, HookFailed, read_answer
 from activities.guards.hooks.processes import run_hook
-from activities.guards.hooks.tool_names import (
+from activities.guards.hooks.tool_mapping import (
     arguments_from_hook,
     hook_arguments,
     hook_tool_name,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from activities.checkpoints import Root
+from activities.requirements.graph.graph_writes import REQUIREMENT
 from activities.requirements.graph.interface import GraphQuery
 from activities.requirements.graph.selection import open_graph
-from activities.requirements.graph.writes import REQUIREMENT
 from config.schema.graph import GraphSchema
 
 Relations = list[dict[str, Any]]

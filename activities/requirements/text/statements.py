@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from activities.checkpoints.cache import Cache
+from activities.checkpoints.object_cache import Cache
 from activities.documents import FoldedPage, Page
 from activities.requirements.text.candidate_sentences import Candidate, identify_candidates
 from activities.requirements.text.indicators import shipped_indicators

@@ -6,29 +6,25 @@ A model that copied sixty requirements would make mistakes nobody sees.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
-from activities.checkpoints import Files
-from activities.documents import Page, name_unread_pages
 from activities.job.activity_context import attempt_started_ms
-from activities.requirements import candidate_list, claims, requirement_files
-from activities.requirements.coverage import Coverage, measure_coverage
+from activities.requirements import candidate_list, requirement_files, validation_claims
+from activities.requirements.coverage import Coverage
 from activities.requirements.export import requirements_as_pages
 from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
 from activities.requirements.graph.neighbours import Relations, requirement_neighbours
 from activities.requirements.requirement import Requirement
-from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
+from activities.requirements.requirement_survey import RequirementSurvey, survey_requirements
 from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.tools.validation import validator_integrates_graph
-from activities.stores.errors import StoreUnavailableError
+from activities.requirements.tools.validation_tools import validator_integrates_graph
 from activities.stores.outbox import OutboxWriter, flush_outbox
+from activities.stores.store_errors import StoreUnavailableError
 from activities.text.safe_text import as_readable_json
-from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
-from activities.tools.document_tools import input_document_paths, read_document_in_files
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 
 REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
@@ -37,61 +33,6 @@ DECISIONS = "output/decisions.json"
 MAX_DOCUMENTS = 30
 MAX_PAGES = 60
 MAX_NAMED = 60
-
-
-@dataclass(frozen=True)
-class RequirementSurvey:
-    """Requirements of a workspace, and how far they cover its documents."""
-
-    requirements: list[Requirement]
-    broken: list[str]
-    """Problems with `final.json` files that cannot be used."""
-    coverage: Coverage
-    rules: list[SetAsideRule]
-    badly_read: dict[str, str]
-    """Problems with documents whose text differs from what their pages show, by path."""
-
-
-def survey_requirements_for_output(
-    files: Files, job: str, heartbeat: Callable[[], None]
-) -> RequirementSurvey:
-    """Read the requirements and measure how far they cover the documents.
-
-    Raises:
-        InvalidWorkspaceFile: The rules that set sentences aside cannot be read.
-    """
-    requirements: list[Requirement] = []
-    broken: list[str] = []
-    listed = requirement_files.list_requirement_files(files)
-    for name in sorted(listed, key=lambda name: (len(name), name)):
-        heartbeat()
-        try:
-            requirements.append(
-                requirement_files.read_requirement_file(files, listed[name][0], name, job)
-            )
-        except requirement_files.InvalidWorkspaceFile as problem:
-            broken.append(f"{problem}.")
-    documents: dict[str, list[Page]] = {}
-    badly_read: dict[str, str] = {}
-    for path in input_document_paths(files):
-        try:
-            reading = read_document_in_files(files, path, heartbeat)
-        except ToolError as error:
-            badly_read[path] = str(error)
-            continue
-        documents[path] = reading.pages
-        why = " ".join(reading.quality.warnings) if reading.quality.is_unreliable else ""
-        if why := why or name_unread_pages(reading.pages).strip():
-            badly_read[path] = why
-    rules = read_set_aside_rules(files)
-    out_of_scope = {rule.document for rule in rules if rule.takes_whole_document}
-    return RequirementSurvey(
-        requirements,
-        broken,
-        measure_coverage(documents, requirements, rules, heartbeat),
-        rules,
-        {path: why for path, why in badly_read.items() if path not in out_of_scope},
-    )
 
 
 @tool("requirements", effect="writes", local=False, seconds=180)
@@ -105,28 +46,28 @@ def collect_requirements(context: ToolContext) -> str:
     what is wrong with a `final.json` that was left out. Call it again when something has changed.
     """
     try:
-        now = survey_requirements_for_output(context.files, context.job, context.heartbeat)
+        now = survey_requirements(context.files, context.job, context.heartbeat)
     except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}.") from None
     for path, text in {
         REQUIREMENTS: as_readable_json([each.content for each in now.requirements]),
-        PAGES: requirements_as_pages(now.requirements, _set_aside_output_lines(now)),
-        UNCOVERED: _uncovered_output_page(now.coverage),
+        PAGES: requirements_as_pages(now.requirements, _set_aside_rule_lines(now)),
+        UNCOVERED: _uncovered_sentence_page(now.coverage),
     }.items():
         context.files = context.files.write(path, text.encode())
     lines = [
         f"Wrote {_count_noun(len(now.requirements), 'requirement')} to {REQUIREMENTS} and {PAGES}."
     ]
     if now.broken:
-        lines += ["Left out, to be mended:", *_shorten_output_list(now.broken)]
+        lines += ["Left out, to be mended:", *_shorten_list(now.broken)]
     if now.requirements:
-        lines.append(f"By force: {_tally_output_names(each.force for each in now.requirements)}.")
-        lines.append(f"By type: {_tally_output_names(each.type for each in now.requirements)}.")
+        lines.append(f"By force: {_tally_requirements(each.force for each in now.requirements)}.")
+        lines.append(f"By type: {_tally_requirements(each.type for each in now.requirements)}.")
         lines += [
             "Pages cited:",
-            *_shorten_output_list(_cited_pages_for_output(now.requirements), MAX_DOCUMENTS),
+            *_shorten_list(_cited_page_lines(now.requirements), MAX_DOCUMENTS),
         ]
-    return "\n".join([*lines, *_coverage_output_lines(now)])
+    return "\n".join([*lines, *_coverage_lines(now)])
 
 
 @tool("validation", effect="outside", local=False, seconds=180)
@@ -144,7 +85,7 @@ def collect_decisions(context: ToolContext) -> str:
         remarks = flush_outbox(writer, "relational")
         now = attempt_started_ms()
         decisions, undecided, free = writer.store.read(
-            lambda store: claims.list_claim_decisions(store, own_jobs, now)
+            lambda store: validation_claims.list_claim_decisions(store, own_jobs, now)
         )
     except StoreUnavailableError as error:
         raise DependencyUnavailable(str(error)) from None
@@ -161,37 +102,38 @@ def collect_decisions(context: ToolContext) -> str:
         remarks.append(f"The graph does not answer, so what it has is not shown: {error}")
     except GraphQueryError as error:
         raise ToolError(f"The graph refused it: {error}") from None
-    content = [_decision_for_output(each, known) for each in decisions]
+    content = [_decision_as_data(each, known) for each in decisions]
     context.files = context.files.write(DECISIONS, as_readable_json(content).encode())
     lines = [f"Wrote {_count_noun(len(decisions), 'decision')} to {DECISIONS}."]
     if decisions:
-        lines.append(f"By verdict: {_tally_output_names(each.status for each in decisions)}.")
+        lines.append(f"By verdict: {_tally_requirements(each.status for each in decisions)}.")
     if known is not None:
-        lines += _output_name_lines(
+        lines += _named_decision_lines(
             "Accepted and not in the graph", [r for r in accepted if r not in known]
         )
         alone = [r for r in accepted if r in known and not known[r]]
-        lines += _output_name_lines("In the graph and related to nothing", alone)
+        lines += _named_decision_lines("In the graph and related to nothing", alone)
         over = [each.ref for each in decisions if each.status != "accepted" and each.ref in known]
-        lines += _output_name_lines(
+        lines += _named_decision_lines(
             "Not accepted and still in the graph; decide on them again", over
         )
-    lines += _output_name_lines("Taken and not decided", undecided)
+    lines += _named_decision_lines("Taken and not decided", undecided)
     lines.append(f"Drafts left to take: {free:,}.")
     return "\n".join([*lines, *remarks])
 
 
-def _cited_pages_for_output(requirements: list[Requirement]) -> list[str]:
+def _cited_page_lines(requirements: list[Requirement]) -> list[str]:
     cited: dict[str, set[int]] = {}
     for citation in (each for requirement in requirements for each in requirement.citations):
         cited.setdefault(citation.document, set()).add(citation.page)
-    return [
-        f"- {document}: {', '.join(_shorten_output_list(list(map(str, sorted(pages))), MAX_PAGES))}"
-        for document, pages in sorted(cited.items())
-    ]
+    lines = []
+    for document, pages in sorted(cited.items()):
+        numbers = _shorten_list([str(page) for page in sorted(pages)], MAX_PAGES)
+        lines.append(f"- {document}: {', '.join(numbers)}")
+    return lines
 
 
-def _coverage_output_lines(now: RequirementSurvey) -> list[str]:
+def _coverage_lines(now: RequirementSurvey) -> list[str]:
     """Describe the coverage in lines."""
     coverage = now.coverage
     aside = sum(coverage.set_aside.values())
@@ -200,11 +142,11 @@ def _coverage_output_lines(now: RequirementSurvey) -> list[str]:
         lines = [
             f"Not covered: {len(coverage.uncovered):,} of {what} are neither cited nor set aside. "
             f"All of them, in {UNCOVERED}:",
-            *_shorten_output_list([_candidate_output_line(*each) for each in coverage.uncovered]),
+            *_shorten_list([_uncovered_candidate_line(*each) for each in coverage.uncovered]),
         ]
     else:
         lines = [f"Covered: of {what} {coverage.cited:,} are cited and {aside:,} set aside."]
-    lines += _set_aside_output_lines(now)
+    lines += _set_aside_rule_lines(now)
     if coverage.weaker_uncovered:
         lines.append(
             f"No citation touches {_count_noun(coverage.weaker_uncovered, 'other candidate')}: "
@@ -218,7 +160,7 @@ def _coverage_output_lines(now: RequirementSurvey) -> list[str]:
     return lines
 
 
-def _set_aside_output_lines(now: RequirementSurvey) -> list[str]:
+def _set_aside_rule_lines(now: RequirementSurvey) -> list[str]:
     """Describe each rule that sets sentences aside, with their number."""
     return [
         f"Set aside {count:,}: {now.rules[place].description}"
@@ -226,20 +168,20 @@ def _set_aside_output_lines(now: RequirementSurvey) -> list[str]:
     ]
 
 
-def _uncovered_output_page(coverage: Coverage) -> str:
+def _uncovered_sentence_page(coverage: Coverage) -> str:
     lines = ["# Sentences that nothing covers", ""]
     lines += [
-        _candidate_output_line(document, each, None) for document, each in coverage.uncovered
+        _uncovered_candidate_line(document, each, None) for document, each in coverage.uncovered
     ] or ["None."]
     return "\n".join(lines) + "\n"
 
 
-def _candidate_output_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
+def _uncovered_candidate_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
     return f"- {document}: {candidate_list.describe_candidate(candidate, most)}"
 
 
-def _decision_for_output(
-    each: claims.DecidedRequirement, known: dict[str, Relations] | None
+def _decision_as_data(
+    each: validation_claims.DecidedRequirement, known: dict[str, Relations] | None
 ) -> dict[str, Any]:
     statements = {
         "id": each.ref,
@@ -253,16 +195,16 @@ def _decision_for_output(
     return statements | {"in_graph": each.ref in known, "related": known.get(each.ref, [])}
 
 
-def _output_name_lines(what: str, names: list[str]) -> list[str]:
-    return [f"{what}: {', '.join(_shorten_output_list(names))}."] if names else []
+def _named_decision_lines(what: str, names: list[str]) -> list[str]:
+    return [f"{what}: {', '.join(_shorten_list(names))}."] if names else []
 
 
-def _shorten_output_list(entries: list[str], most: int = MAX_NAMED) -> list[str]:
+def _shorten_list(entries: list[str], most: int = MAX_NAMED) -> list[str]:
     more = len(entries) - most
     return [*entries[:most], f"and {more:,} more"] if more > 0 else entries
 
 
-def _tally_output_names(names: Iterable[str]) -> str:
+def _tally_requirements(names: Iterable[str]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(Counter(names).items()))
 
 

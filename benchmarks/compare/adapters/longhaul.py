@@ -8,7 +8,7 @@ from pathlib import Path
 from openai import AsyncOpenAI
 from temporalio.client import WorkflowFailureError
 
-from activities.catalogue import all_activities
+from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from benchmarks.compare.adapter_task import KEY, Outcome, Task, failed_adapter_outcome

@@ -8,7 +8,7 @@ import pygit2
 import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.object_store import ObjectStore
 from tests.activities.checkpoints.hosts import Host
 from tests.buckets import KEYS, conditional_server
 

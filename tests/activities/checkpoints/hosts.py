@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, push_refs
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.remote import push_to_remote
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 
 AT = 1_700_000_000
 
@@ -34,7 +35,7 @@ class Host:
 
     def push(self, commit: str, run: str = "run", **made: str) -> None:
         moved = {f"runs/{run}/{self.root.id}": commit}
-        push_refs(
+        push_to_remote(
             self.url, self.job, self.checkpoints.path, self.outgoing.stage(), moved,
             {name.replace("_", "/"): value for name, value in made.items()},
         )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from activities.checkpoints import Files
 from activities.checkpoints.entries import with_entry, without_entry
-from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.object_store import ObjectStore
 
 
 def paths(files: Files) -> list[str]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from activities.checkpoints import Files, unescape_name
 from activities.checkpoints.entry_names import entry_name
-from activities.checkpoints.objects import ObjectStore
-from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.object_store import ObjectStore
+from activities.checkpoints.packing import pack_journal
 
 LOOK_ALIKES = [
     ".git", ".GIT", ".Git", "git~1", "GIT~1", ".g\u200cit", "\u200d.git", ".git\u200f", ".git ",

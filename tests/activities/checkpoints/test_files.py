@@ -1,7 +1,7 @@
 import pytest
 
 from activities.checkpoints import FileMissing, Files, FilesError, PathRefused
-from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.object_store import ObjectStore
 
 
 @pytest.fixture

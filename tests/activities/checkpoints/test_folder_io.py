@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import folder_io
-from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.object_store import ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, LINK, TreeEntry
 
 

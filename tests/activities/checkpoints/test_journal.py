@@ -9,7 +9,7 @@ import pytest
 from activities.checkpoints import Checkpoints
 from activities.checkpoints.journal import Journal
 from activities.checkpoints.journal_records import BLOB, HEAD, JournalRecord, read_records
-from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.packing import pack_journal
 from tests.activities.checkpoints.conftest import Start
 from tests.full_disk import files_of_at_most
 

@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from activities.checkpoints import Files, FilesError
-from activities.checkpoints.errors import PathRefused
+from activities.checkpoints.checkpoint_errors import PathRefused
 from activities.checkpoints.path_rules import parse_path
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from activities.checkpoints import RemoteUnavailable
 from activities.checkpoints.bucket import PROBE
-from activities.checkpoints.checkpoint_remote import remote_checkpoint_area, remote_owner
-from activities.checkpoints.errors import RemoteUnfit
-from activities.checkpoints.owner import OwnerMark, read_owner
+from activities.checkpoints.checkpoint_errors import RemoteUnfit
+from activities.checkpoints.remote import remote_checkpoint_area, remote_owner
+from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
 from config.s3_address import S3Address
 from tests.activities.checkpoints.hosts import Host

@@ -7,9 +7,9 @@ import pygit2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.checkpoints import Checkpoints, Files, sharded_tree
-from activities.checkpoints.objects import ObjectStore
-from activities.checkpoints.packs import pack_journal
+from activities.checkpoints import Checkpoints, Files, sharded_tree, tree_diff
+from activities.checkpoints.object_store import ObjectStore
+from activities.checkpoints.packing import pack_journal
 from activities.checkpoints.sharded_tree import FILE, TreeEntry
 
 NUMBERS = st.sets(st.integers(0, 400), min_size=0, max_size=400)
@@ -82,7 +82,7 @@ def test_flat_up_to_the_limit_and_sharded_above(store: ObjectStore) -> None:
 def test_differences_between_any_two_forms(
     store: ObjectStore, left: set[int], right: set[int]
 ) -> None:
-    found = sharded_tree.diff_sharded_trees(
+    found = tree_diff.diff_sharded_trees(
         store, filled(store, list(left)), filled(store, list(right))
     )
     assert sorted(name for name, _, _ in found) == sorted(b"f%d" % n for n in left ^ right)

@@ -11,14 +11,11 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import RemoteUnavailable, Root, open_checkpoints
-from activities.checkpoints.checkpoint_remote import (
-    fetch_remote_checkpoints,
-    push_refs,
-    remote_owner,
-)
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
-from activities.job.fetch import fetch_snapshot
+from activities.checkpoints.remote import push_to_remote, remote_owner
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
+from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.runtime.failures import typed_failures
 from activities.starting.repository_ownership import check_remote_ownership
 from config.agent_files import load_agent
@@ -56,7 +53,9 @@ def pushed(root: Root, url: str) -> str:
     store = open_checkpoints(root, JOB, create=True)
     files = store.files(EMPTY_TREE.hex()).write("a.md", b"tea\n")
     commit = store.commit(files.id, [], "one", 1_700_000_000)
-    push_refs(url, JOB, store.path, PushStaging(store.path).stage(), {"runs/run/here": commit}, {})
+    push_to_remote(
+        url, JOB, store.path, PushStaging(store.path).stage(), {"runs/run/here": commit}, {}
+    )
     return commit
 
 

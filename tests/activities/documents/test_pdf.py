@@ -30,7 +30,12 @@ from activities.documents import (
     section_on_page,
 )
 from activities.documents.document_reader import read_document
-from activities.documents.pdf_lines import Box, Line, join_raised_number_lines, separate_paragraphs
+from activities.documents.pdf_lines import (
+    Box,
+    Line,
+    join_raised_number_lines,
+    separate_pdf_paragraphs,
+)
 from activities.requirements.text.candidate_sentences import identify_candidates
 from tests.conftest import Real
 from tests.soak import soak
@@ -205,7 +210,7 @@ def test_a_line_of_a_narrow_column_goes_on_beside_a_wide_one():
         Line("the archive.", Box(50, 105, 168, 178)),
     ]
     wide = [Line("It is said here at greater length what", Box(160, 400, 180, 190))]
-    assert "" not in separate_paragraphs([*narrow, *wide])[:2]
+    assert "" not in separate_pdf_paragraphs([*narrow, *wide])[:2]
 
 
 def test_text_that_a_mark_strikes_out_is_left_out_and_counted():

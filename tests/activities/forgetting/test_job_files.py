@@ -14,7 +14,7 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.forgotten_records import (
     ForgottenJob,
     find_forgotten_record,
-    list_forgotten,
+    list_forgotten_records,
 )
 from activities.checkpoints.locks import file_lock
 from activities.forgetting.job_files import LOCKS, has_job_files, job_paths, remove_job_paths
@@ -147,7 +147,7 @@ def test_killed_anywhere_the_next_call_finishes(root: Root, milliseconds: int) -
     if not job_paths(root, JOB)[0].exists():
         record = find_forgotten_record(root, JOB)
         assert record
-        assert [one.job for one in list_forgotten(root)] == [JOB]
+        assert [one.job for one in list_forgotten_records(root)] == [JOB]
     remove_job_paths(root, ForgottenJob(job=JOB, timestamp=1))
     assert left(root) == []
     assert list(root.path.rglob("*.forgotten")) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.checkpoints.root import list_job_repositories
+from activities.checkpoints.workspaces_root import list_job_repositories
 from activities.learning.finished_jobs import finished_jobs, read_finished_job
 from activities.learning.guard_replay import replay_guard
 from config.learned_guards import ReplayCounts

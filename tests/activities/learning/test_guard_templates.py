@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from activities.guards.matching import GuardSituation, match_guard_groups
+from activities.learning.call_moments import CallMoment, find_call_moments
 from activities.learning.learning_pass import LearningPass
 from activities.learning.proposals import propose_guard
-from activities.learning.situations import CallMoment, find_call_moments
 from activities.learning.stricter_version import stricter_version
 from activities.learning.trace_patterns import Pattern, extract_patterns
 from config.learned_guards import LearnedGuards, LearnedRevision

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Root
+from activities.learning.guard_stages import demote_guards
 from activities.learning.learning_pass import LearningPass
-from activities.learning.promotion import demote_guards
 from activities.steps.learn import learn_activity
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.guards import Guard, Match

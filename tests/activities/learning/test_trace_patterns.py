@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.learning.precision import (
+from activities.learning.guard_precision import (
     GuardFigures,
     is_guard_ready,
     measure_guard_precision,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.mcp.servers import worker_servers
+from activities.mcp.servers import worker_mcp_servers
 from config.schema.guards import Guard
 from tests.activities.mcp.serving import (
     agent,
@@ -194,7 +194,7 @@ def test_a_call_that_nobody_wants_any_more_ends_at_once(job: Standing, ledger: P
 
     server = job.open().config.mcp["odd"]
     with pytest.raises(Unwanted):
-        worker_servers().call_tool(
+        worker_mcp_servers().call_tool(
             "odd", server, "slow", {}, key="k", repeatable=False, heartbeat=wanted
         )
     # The server allows one call at a time, and is free for the next.
@@ -246,7 +246,7 @@ def test_results_of_the_reference_server(tmp_path: Path) -> None:
         assert told in answer(job)
     assert not call(job, "everything__get-sum", '{"a": "x"}').ok
     assert "a: 'x' is not of type 'number'" in answer(job)
-    assert worker_servers() is worker_servers()
+    assert worker_mcp_servers() is worker_mcp_servers()
 
 
 def test_a_server_of_the_older_protocol_does_not_wait_for_a_person(tmp_path: Path) -> None:

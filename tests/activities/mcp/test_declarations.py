@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.mcp.declarations import declare_tools, unique_mcp_tool_name
-from activities.mcp.errors import ServerUnavailable
+from activities.mcp.server_errors import ServerUnavailable
 from activities.toolkit.agent_tools import agent_tools_by_name, check_agent_server_names
 from activities.toolkit.tool_offer import offer_tools
 from config.agent_files import load_agent

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.mcp.errors import ServerUnavailable
+from activities.mcp.server_errors import ServerUnavailable
 from activities.redaction.secrets import redact
 from engine.development import free_port
 from tests.activities.mcp.serving import (

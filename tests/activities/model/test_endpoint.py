@@ -20,9 +20,9 @@ from temporalio.exceptions import ApplicationError
 from activities.model.client import call_endpoint
 from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_model_name
 from activities.model.message_forms import ChatForm
+from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
 from activities.redaction.credentials import encode_without_credentials
-from activities.steps.model_call import model_call_message, model_call_provider_data
 from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS
 from rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
@@ -48,7 +48,7 @@ async def asked(
 def sent_back(got: StreamedReply, maker: str, reasoning: bool | None = None) -> str:
     """Return the message that such a provider is sent about a reply from `one`."""
     got.maker = "one"
-    message, data = model_call_message(1, got), model_call_provider_data(1, got)
+    message, data = reply_message(1, got), reply_provider_data(1, got)
     form = ChatForm(maker, reasoning)
     return form.render(
         encode_without_credentials(message), encode_without_credentials(data) if data else b""

@@ -10,11 +10,12 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import Conversation, ConversationForm, conversation_tool_result
+from activities.job.conversation import Conversation, conversation_tool_result
+from activities.job.message_encoding import MessageEncoding
 from activities.model.message_forms import ChatForm, MessageFormWeights, ResponsesForm
+from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.redaction.credentials import encode_without_credentials
-from activities.steps.model_call import model_call_message, model_call_provider_data
 from protocol.requests import Usage
 
 ONE = "http://one/v1 m"
@@ -46,15 +47,13 @@ def conversation(tmp_path: Path) -> Conversation:
 
 def add(held: Conversation, step: int, streamed: StreamedReply) -> Conversation:
     """Append a reply and the results of its calls."""
-    held = held.append_reply(
-        model_call_message(step, streamed), model_call_provider_data(step, streamed)
-    )
+    held = held.append_reply(reply_message(step, streamed), reply_provider_data(step, streamed))
     return held.append(
         *(conversation_tool_result(step, n, "a.md") for n in range(len(streamed.calls)))
     )
 
 
-def sent(held: Conversation, form: ConversationForm | None) -> list[dict[str, Any]]:
+def sent(held: Conversation, form: MessageEncoding | None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(held.wire_bytes(0, None, form)))
     return found
 
@@ -73,7 +72,7 @@ def test_items_go_back_as_they_came_with_the_provider_s_ids(conversation: Conver
     "form", [ResponsesForm("http://one/v1 other", True), ResponsesForm(ONE, False)]
 )
 def test_another_model_gets_the_same_without_ids(
-    conversation: Conversation, form: ConversationForm
+    conversation: Conversation, form: MessageEncoding
 ) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     assert sent(held, form)[2:] == [
@@ -138,8 +137,8 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     for step in range(1, 9):
         items = [{**REASONING, "id": f"rs_{step}"}, {**CALL, "call_id": f"call_{step}"}]
         held = held.append_reply(
-            model_call_message(step, reply(items=items)),
-            model_call_provider_data(step, reply(items=items)),
+            reply_message(step, reply(items=items)),
+            reply_provider_data(step, reply(items=items)),
         ).append(conversation_tool_result(step, 0, "x" * 500))
     view = ContextView(held, Compaction(cleared=10, folded=6, summary="So far."))
     form = ResponsesForm(ONE, True)
@@ -163,12 +162,12 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     "form", [ChatForm(ONE, None, "breakpoint"), ResponsesForm(ONE, True, "breakpoint")]
 )
 def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
-    conversation: Conversation, form: ConversationForm
+    conversation: Conversation, form: MessageEncoding
 ) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     held = add(held, 2, reply(items=ITEMS))
     # A reply without calls gets no cache mark: endpoints accept none on a model's text.
-    held = held.append_reply(model_call_message(3, reply(calls=[])), None)
+    held = held.append_reply(reply_message(3, reply(calls=[])), None)
     view = ContextView(held, Compaction())
     messages = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
     marked = [n for n, each in enumerate(messages) if "prompt_cache_breakpoint" in str(each)]

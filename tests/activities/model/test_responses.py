@@ -14,8 +14,8 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.model.client import call_endpoint
+from activities.model.reply_message import reply_provider_data
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
-from activities.steps.model_call import model_call_provider_data
 from config.schema.agent_sections import ModelConfig
 
 MODEL = ModelConfig(name="m", api="responses", temperature=None, stall_seconds=1)
@@ -138,7 +138,7 @@ async def test_what_cannot_go_back_as_it_is_goes_back_in_our_form(
     details = {"incomplete_details": {"reason": "max_output_tokens"}}
     got = await asked(*ended(finish, *output, **(details if finish == "incomplete" else {})))
     assert got.items == []
-    assert model_call_provider_data(1, got) is None
+    assert reply_provider_data(1, got) is None
     assert got.finish == ("length" if finish == "incomplete" else got.finish)
 
 

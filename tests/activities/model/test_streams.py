@@ -15,13 +15,14 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import MIXED_UP
-from activities.model.call_pieces import Piece, assemble_call_pieces
+from activities.model.call_assembly import assemble_call_pieces
 from activities.model.client import call_endpoint
 from activities.model.json_text import is_json_object
+from activities.model.reply_message import wrap_unusable_arguments
 from activities.model.reply_stream import StreamedReply
-from activities.steps.model_call import wrap_unusable_call_arguments
-from activities.toolkit.errors import ToolError
+from activities.model.streamed_call import Piece
 from activities.toolkit.registry import REGISTRY
+from activities.toolkit.tool_errors import ToolError
 from config.schema.agent_sections import ModelConfig
 from tests.http_server import Handler, served
 from tests.soak import soak
@@ -243,7 +244,7 @@ async def test_the_model_hears_of_calls_that_cannot_be_told_apart() -> None:
     got = await ask(events(form.pieces(CALLS["two"]), "finish"))
     [(_, raw)] = got.calls
     with pytest.raises(ToolError, match=r"cannot be told apart.*one call at a time"):
-        REGISTRY["read_file"].parse(wrap_unusable_call_arguments(raw, cut=False))
+        REGISTRY["read_file"].parse(wrap_unusable_arguments(raw, cut=False))
 
 
 async def test_a_reply_that_was_cut_at_its_limit_keeps_the_calls_that_were_whole() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.checkpoints.checkpoint_remote import open_remote
+from activities.checkpoints.remote import open_remote
 from activities.projects.project_remote import (
     open_remote_project,
     project_remote_area,

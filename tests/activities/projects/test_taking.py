@@ -12,7 +12,7 @@ import pytest
 from activities.projects.handoff import handoff_proof_problems, prepare_handoff_workspace
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.proof_run import NOT_SEEN
-from activities.steps.take_work import examine_work
+from activities.projects.work_examination import examine_work
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.checkpoint_remote import fetch_remote_checkpoints, push_refs
 from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.remote import push_to_remote
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import project_repository_path
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.branch import commit_job_branch
 from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace import put_repository_into_workspace
+from activities.repository.workspace_repository import put_repository_into_workspace
 from config.agent_files import load_agent
 from protocol.job_state import JobState, Phase, Todo
 from protocol.repository import RepositoryStart
@@ -154,7 +155,7 @@ def test_another_host_has_all_of_it_and_makes_the_same_branch(line: Line, tmp_pa
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     url, own = f"file://{tmp_path / 'remote.git'}", line.root.repository("job")
     newest = line.snapshot.commit
-    push_refs(url, "job", own, PushStaging(own).stage(), {"runs/run/here": newest}, {})
+    push_to_remote(url, "job", own, PushStaging(own).stage(), {"runs/run/here": newest}, {})
     # Objects borrowed on this host do not exist on the other one.
     shutil.rmtree(line.root.path)
     other = Root.open(tmp_path / "other", create=True)

@@ -8,10 +8,15 @@ from functools import partial
 
 import pytest
 
-from activities.requirements import claims
 from activities.requirements import requirement_store as rows
-from activities.stores.errors import StoreRefusedError
+from activities.requirements import (
+    requirement_withdrawal,
+    store_lifecycle,
+    store_sync,
+    validation_claims,
+)
 from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import StoreRefusedError
 from tests.activities.stores.filling import (
     AT,
     call,
@@ -27,7 +32,7 @@ from tests.activities.stores.filling import (
 def test_what_is_stored_comes_back_as_it_was(store: RelationalStore) -> None:
     made = [requirement(1), requirement(2, "Zero \0 bytes are \U0001f600 kept out.")]
     fill(store, made)
-    found = store.run(lambda c: rows.job_requirements(c, "maker"))
+    found = store.run(lambda c: rows.list_job_requirements(c, "maker"))
     assert found[0] == made[0]
     assert found[1].text == "Zero \ufffd bytes are \U0001f600 kept out."
 
@@ -44,7 +49,7 @@ def test_what_a_rewind_undid_is_withdrawn_and_comes_back_as_it_was(store: Relati
     decide(store, "judge", "maker/REQ-001")
     fill(store, [], at=1)
     assert statuses(store) == {}
-    assert store.run(rows.live_requirements_in_store) == []
+    assert store.run(rows.list_live_requirements) == []
     assert take(store, "judge", at=2) is None
     fill(store, [requirement(1)], at=3)
     assert statuses(store) == {"REQ-001": "accepted"}
@@ -63,7 +68,7 @@ def test_another_text_under_the_same_id_is_another_requirement(store: Relational
 def test_a_call_that_comes_late_changes_nothing(store: RelationalStore) -> None:
     fill(store, [requirement(1)], at=5)
     fill(store, [requirement(1, "The frozen worker's older text."), requirement(2)], at=4)
-    assert store.run(lambda c: rows.job_requirements(c, "maker")) == [requirement(1)]
+    assert store.run(lambda c: rows.list_job_requirements(c, "maker")) == [requirement(1)]
     with pytest.raises(StoreRefusedError, match="later call"):
         take(store, "maker", at=3)
 
@@ -90,7 +95,7 @@ def test_what_its_taker_left_is_free_when_the_time_is_over_or_the_job_ends(
     assert take(store, "other") == "maker/REQ-001"
     with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "frozen", "maker/REQ-001", at=1)
-    store.run(lambda connection: claims.release_claims(connection, call("other", 2)))
+    store.run(lambda connection: validation_claims.release_claims(connection, call("other", 2)))
     assert take(store, "third") == "maker/REQ-001"
 
 
@@ -98,7 +103,9 @@ def test_what_a_job_left_is_with_the_one_that_has_its_task(store: RelationalStor
     fill(store, [requirement(1), requirement(2)])
     take(store, "p.check-validator-1")
     again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
-    taken = store.run(lambda connection: claims.claim_draft(connection, again, AT, 24, before))
+    taken = store.run(
+        lambda connection: validation_claims.claim_draft(connection, again, AT, 24, before)
+    )
     assert taken
     assert taken.ref == "maker/REQ-001"
     with pytest.raises(StoreRefusedError, match="not held by this job"):
@@ -154,7 +161,7 @@ def test_of_two_that_call_each_other_duplicates_one_stays(store: RelationalStore
         lambda store: fill(store, [], at=1),
         lambda store: fill(store, [requirement(1, "Something else is to be kept.")], at=1),
         lambda store: store.run(
-            lambda connection: rows.forget_stored_requirements(connection, "maker")
+            lambda connection: store_lifecycle.forget_requirements(connection, "maker")
         ),
     ],
     ids=["rejected", "withdrawn", "changed", "forgotten"],
@@ -180,13 +187,13 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Relation
     again = [requirement(1, job="twin"), requirement(2, "Another is to be kept.", job="twin")]
     fill(store, again, at=1, job="twin")
     assert take(store, "judge", 1) == "maker/REQ-001"
-    _, _, free = store.read(lambda c: claims.list_claim_decisions(c, ["judge"], AT))
+    _, _, free = store.read(lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT))
     assert free == 2
     decide(store, "judge", "maker/REQ-001", at=2)
     assert take(store, "judge", 3) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", at=4)
     assert take(store, "judge", 5) == "twin/REQ-002"
-    made, _, free = store.read(lambda c: claims.list_claim_decisions(c, ["judge"], AT))
+    made, _, free = store.read(lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT))
     assert free == 0
     [double] = [each for each in made if each.status == "duplicate"]
     assert (double.ref, double.duplicate_of) == ("twin/REQ-001", "maker/REQ-001")
@@ -205,14 +212,14 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
     assert take(store, "judge", 1) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", "duplicate", at=2, other="maker/REQ-001")
     was = store.run(
-        lambda c: rows.withdraw_stored_requirement(
+        lambda c: requirement_withdrawal.withdraw_requirement(
             c, "maker/REQ-001", "a person", "It is repealed."
         )
     )
     assert was == "accepted"
     assert statuses(store) == {"REQ-002": "draft"}
     # Its workspace still has the old version, which changes nothing.
-    assert "REQ-001" in store.read(lambda c: rows.stored_requirement_blobs(c, "maker"))
+    assert "REQ-001" in store.read(lambda c: store_sync.stored_blobs(c, "maker"))
     fill(store, made, at=3)
     fill(store, [], at=4)
     fill(store, made, at=5)
@@ -221,11 +228,15 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
     assert "maker/REQ-001" not in taken
     with pytest.raises(StoreRefusedError, match="is withdrawn already"):
         store.run(
-            lambda c: rows.withdraw_stored_requirement(c, "maker/REQ-001", "a person", "Again.")
+            lambda c: requirement_withdrawal.withdraw_requirement(
+                c, "maker/REQ-001", "a person", "Again."
+            )
         )
     with pytest.raises(StoreRefusedError, match="there is no requirement"):
         store.run(
-            lambda c: rows.withdraw_stored_requirement(c, "maker/REQ-009", "a person", "Again.")
+            lambda c: requirement_withdrawal.withdraw_requirement(
+                c, "maker/REQ-009", "a person", "Again."
+            )
         )
     [found] = store.read(
         lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"], withdrawn=True)
@@ -243,10 +254,19 @@ def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: Relational
         decide(store, "judge", ref, verdict, at=2 * at + 1)
     for each in made:
         store.run(
-            partial(rows.withdraw_stored_requirement, ref=each.ref, by="ada", why="It is repealed.")
+            partial(
+                requirement_withdrawal.withdraw_requirement,
+                ref=each.ref,
+                by="ada",
+                why="It is repealed.",
+            )
         )
     restored = [
-        store.run(partial(rows.restore_requirement, ref=each.ref, by="bob", why="It is not."))
+        store.run(
+            partial(
+                requirement_withdrawal.restore_requirement, ref=each.ref, by="bob", why="It is not."
+            )
+        )
         for each in made
     ]
     # A rejection stays; accepted requirements must enter the graph again.
@@ -271,7 +291,7 @@ def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None
     present, _ = contents(made[:1])
     store.run(
         partial(
-            rows.take_over_stored_requirements,
+            requirement_withdrawal.take_over_requirements,
             call=call("fork", 1),
             parent="maker",
             present=present,
@@ -287,7 +307,10 @@ def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None
         with pytest.raises(StoreRefusedError, match=why):
             store.run(
                 partial(
-                    rows.restore_requirement, ref=f"maker/REQ-00{number}", by="ada", why="Back."
+                    requirement_withdrawal.restore_requirement,
+                    ref=f"maker/REQ-00{number}",
+                    by="ada",
+                    why="Back.",
                 )
             )
 
@@ -302,7 +325,12 @@ def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Relational
     present, _ = contents(forked)
     for first in (call("fork", 1), call("fork", 2)):
         store.run(
-            partial(rows.take_over_stored_requirements, call=first, parent="maker", present=present)
+            partial(
+                requirement_withdrawal.take_over_requirements,
+                call=first,
+                parent="maker",
+                present=present,
+            )
         )
     fill(store, [each.model_copy(update={"job": "fork"}) for each in forked], at=3, job="fork")
     # Unchanged drafts go on in the fork alone; decided and changed ones stay the parent's.
@@ -325,20 +353,28 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
     for number in (1, 2):
         ref = f"maker/REQ-00{number}"
         store.run(
-            partial(rows.withdraw_stored_requirement, ref=ref, by="a person", why="It is repealed.")
+            partial(
+                requirement_withdrawal.withdraw_requirement,
+                ref=ref,
+                by="a person",
+                why="It is repealed.",
+            )
         )
     # The fork's second requirement has another text, and nobody has withdrawn it.
     forked = [made[0], requirement(2, "It is to be kept for ever."), made[2]]
     present, _ = contents(forked)
     for job, at in (("fork", 1), ("other", 2)):
         mine = partial(
-            rows.take_over_stored_requirements, call=call(job, at), parent="maker", present=present
+            requirement_withdrawal.take_over_requirements,
+            call=call(job, at),
+            parent="maker",
+            present=present,
         )
         store.run(mine)
         fill(store, [each.model_copy(update={"job": job}) for each in forked], at=at, job=job)
         store.run(
             partial(
-                rows.withdraw_what_parent_withdrew,
+                requirement_withdrawal.withdraw_what_parent_withdrew,
                 call=call(job, at),
                 parent="maker",
                 present=present,
@@ -386,6 +422,6 @@ def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own
             decide(store, "judge", ref)
         else:
             decide(store, "judge", ref, "duplicate", other=like)
-    store.run(lambda connection: rows.forget_stored_requirements(connection, "maker"))
+    store.run(lambda connection: store_lifecycle.forget_requirements(connection, "maker"))
     assert statuses(store, "like Maker") == {"REQ-001": "duplicate"}
     assert statuses(store, "like maker/two") == {"REQ-001": "duplicate"}

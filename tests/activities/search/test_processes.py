@@ -18,7 +18,7 @@ import pytest
 
 from activities.checkpoints import Files
 from activities.search import search_passages
-from activities.search.index import SearchIndex, with_search_index
+from activities.search.search_index import SearchIndex, with_search_index
 from config.schema.agent_sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from activities.search import EmbeddingsFailed, choose_embedder
-from activities.search.text_likeness import compute_likeness
+from activities.search.text_likeness import compute_text_likeness
 from config.schema.agent_sections import Embeddings
 from tests.activities.search.endpoint import serving
 
@@ -15,11 +15,14 @@ TEXT = "Every invoice must be kept for ten years."
 
 
 def test_the_same_words_are_alike_whatever_their_case_and_punctuation() -> None:
-    assert compute_likeness(TEXT, [TEXT, "every INVOICE must be kept, for ten years"]) == [1.0, 1.0]
+    assert compute_text_likeness(TEXT, [TEXT, "every INVOICE must be kept, for ten years"]) == [
+        1.0,
+        1.0,
+    ]
 
 
 def test_a_variant_is_nearer_than_another_subject() -> None:
-    variant, related, other = compute_likeness(
+    variant, related, other = compute_text_likeness(
         TEXT,
         [
             "Every invoice must be kept for at least ten years.",
@@ -31,11 +34,11 @@ def test_a_variant_is_nearer_than_another_subject() -> None:
 
 
 def test_umlauts_word_order_and_empty_texts() -> None:
-    assert compute_likeness("Prüfung der Belege", ["prufung der belege"]) == [1.0]
-    [turned] = compute_likeness("the buyer pays the seller", ["the seller pays the buyer"])
+    assert compute_text_likeness("Prüfung der Belege", ["prufung der belege"]) == [1.0]
+    [turned] = compute_text_likeness("the buyer pays the seller", ["the seller pays the buyer"])
     assert 0.8 < turned < 1
-    assert compute_likeness(TEXT, ["", "!?"]) == [0.0, 0.0]
-    assert compute_likeness("", [""]) == [0.0]
+    assert compute_text_likeness(TEXT, ["", "!?"]) == [0.0, 0.0]
+    assert compute_text_likeness("", [""]) == [0.0]
 
 
 BOILERPLATE = [
@@ -87,27 +90,29 @@ def test_words_that_most_requirements_have_make_none_alike(
     others = [same, *BOILERPLATE, *rest]
 
     def ranked(rarity: bool) -> tuple[int, int]:
-        own, *found = compute_likeness(text, others, rarity=rarity)
+        own, *found = compute_text_likeness(text, others, rarity=rarity)
         return 1 + sum(each > own for each in found), sum(each >= 0.3 for each in found)
 
     assert ranked(rarity=False) == before
     assert ranked(rarity=True) == (1, 0)
-    assert compute_likeness(text, others, rarity=True)[0] >= 0.3
+    assert compute_text_likeness(text, others, rarity=True)[0] >= 0.3
 
 
 def test_another_subject_in_the_same_sentence_is_no_duplicate() -> None:
     text = "The operator shall inspect the pumps once a year."
     others = ["The operator must inspect the pumps once a year.", text.replace("pumps", "valves")]
-    assert compute_likeness(text, others)[1] > 0.8
-    must, valves = compute_likeness(text, [*others, *BOILERPLATE], rarity=True)[:2]
+    assert compute_text_likeness(text, others)[1] > 0.8
+    must, valves = compute_text_likeness(text, [*others, *BOILERPLATE], rarity=True)[:2]
     assert 0.85 > must > valves
-    assert compute_likeness(text, [text], rarity=True) == [1.0]
+    assert compute_text_likeness(text, [text], rarity=True) == [1.0]
 
 
 def test_thousands_are_compared_in_moments_and_it_says_that_it_lives() -> None:
     beats: list[int] = []
     began = time.monotonic()
-    found = compute_likeness(TEXT, [f"{TEXT} {n}" for n in range(5000)], lambda: beats.append(1))
+    found = compute_text_likeness(
+        TEXT, [f"{TEXT} {n}" for n in range(5000)], lambda: beats.append(1)
+    )
     assert time.monotonic() - began < 10
     assert len(found) == 5000
     assert len(beats) == 10
@@ -116,14 +121,16 @@ def test_thousands_are_compared_in_moments_and_it_says_that_it_lives() -> None:
 def test_embeddings_see_paraphrases_and_their_failure_is_told() -> None:
     with serving() as endpoint:
         by = choose_embedder(Embeddings(model="m", base_url=endpoint.url))
-        paraphrase, other = compute_likeness("invoices kept", ["Storing bills", "A kettle"], by=by)
+        paraphrase, other = compute_text_likeness(
+            "invoices kept", ["Storing bills", "A kettle"], by=by
+        )
         assert paraphrase > 0.9
         assert other < 0.1
-        assert compute_likeness(TEXT, [], by=by) == []
+        assert compute_text_likeness(TEXT, [], by=by) == []
         # Texts are sent only once.
         asked = len(endpoint.texts)
-        assert compute_likeness("invoices kept", ["Storing bills"], by=by) == [paraphrase]
+        assert compute_text_likeness("invoices kept", ["Storing bills"], by=by) == [paraphrase]
         assert endpoint.texts[asked:] == ["invoices kept"]
         endpoint.fails_after = 0
         with pytest.raises(EmbeddingsFailed):
-            compute_likeness(TEXT, [TEXT], by=by)
+            compute_text_likeness(TEXT, [TEXT], by=by)

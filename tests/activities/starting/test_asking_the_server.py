@@ -12,9 +12,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.owner import OwnerMark, record_owner
+from activities.checkpoints.repository_owner import OwnerMark, record_owner
 from activities.starting.fork import unforkable_job_error
-from activities.starting.search_attributes import registered_search_attributes
+from activities.starting.server_search_attributes import registered_search_attributes
 from protocol.search_attributes import NAMES, PHASE
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.owner import OWNER_FILE
+from activities.checkpoints.repository_owner import OWNER_FILE
 from activities.starting.repository_ownership import claim_repository_ownership
 from config.schema.agent import ConfigError
 from tests.activities.standing import JOB, environment

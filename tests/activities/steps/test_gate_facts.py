@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes
-from activities.steps.gate_facts import gather_gate_facts, is_explained
+from activities.job.unresolved import is_named_unresolved
+from activities.steps.gate_facts import gather_gate_facts
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
 from protocol.scope import scope_from_plan, scope_from_texts
@@ -93,9 +94,9 @@ def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: St
     ["S1", "S1 tea", "S1: open", "S12 could not be found", "tea is out of stock", "xS1 y z"],
 )
 def test_an_entry_without_the_id_or_without_a_reason_explains_nothing(entry: str) -> None:
-    assert not is_explained("S1", "tea", [entry])
-    assert is_explained("S1", "tea", [entry, "S1 tea: none in stock"])
-    assert not is_explained("S1", "describe green tea", ["S1: describe green tea"])
+    assert not is_named_unresolved("S1", "tea", [entry])
+    assert is_named_unresolved("S1", "tea", [entry, "S1 tea: none in stock"])
+    assert not is_named_unresolved("S1", "describe green tea", ["S1: describe green tea"])
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.1, "high", None])

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from activities.job.conversation import Conversation
-from activities.steps.review_job import ReviewJobActivity, read_verdict, review_task, reviewer_tools
+from activities.starting.agent_resolution import resolve_reviewer_tools
+from activities.steps.review_job import ReviewJobActivity, review_task
 from activities.text.tokens import count_tokens, token_encoding_name
+from activities.tools.verdict import read_verdict
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from protocol.endings import ReviewRequest
@@ -91,7 +93,7 @@ def test_what_it_begins_with_is_what_the_limits_reserve(tmp_path: Path) -> None:
     claim = {"summary": "茶" * 20_000, "notes": "茶" * 20_000, "confidence": 0.5}
     claim |= {"deliverables": lines, "unresolved": lines}
     job.reply(call("job_complete", **claim))
-    sent = [entry.schema for entry in reviewer_tools(load_agent("reviewer", reviews=True))]
+    sent = [entry.schema for entry in resolve_reviewer_tools(load_agent("reviewer", reviews=True))]
     assert 30_000 < count_tokens(review_task(job.open(), 0) + json.dumps(sent)) < REVIEW_TOKENS
 
 
@@ -121,15 +123,15 @@ async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Pat
 
 
 def test_a_reviewer_only_reads_and_can_decide() -> None:
-    names = [entry.name for entry in reviewer_tools(load_agent("reviewer", reviews=True))]
+    names = [entry.name for entry in resolve_reviewer_tools(load_agent("reviewer", reviews=True))]
     assert {"read_file", "accept", "send_back"} <= set(names)
     writing = load_agent("reviewer", {"tools": ["files", "verdict"]})
     with pytest.raises(ConfigError, match="only reads; take out write_file"):
-        reviewer_tools(writing)
+        resolve_reviewer_tools(writing)
     with pytest.raises(ConfigError, match="decides with the group verdict"):
-        reviewer_tools(load_agent("reviewer", {"tools": ["read_file"]}))
+        resolve_reviewer_tools(load_agent("reviewer", {"tools": ["read_file"]}))
     with pytest.raises(ConfigError, match="neither a tool nor a group"):
-        reviewer_tools(load_agent("reviewer", {"tools": ["magic"]}))
+        resolve_reviewer_tools(load_agent("reviewer", {"tools": ["magic"]}))
 
 
 def test_the_reviewers_configuration_is_pinned_with_the_jobs() -> None:

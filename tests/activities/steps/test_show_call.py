@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from activities.job.context_view import shorten_results
-from activities.steps.show_call import MAX_CHARACTERS, show_call_activity, shown_call_arguments
+from activities.redaction.shown_arguments import MAX_CHARACTERS, show_arguments
+from activities.steps.show_call import show_call_activity
 from protocol.requests import ShowCallReply, ShowCallRequest
 from tests.activities.standing import AT, Standing, environment
 
@@ -39,7 +40,7 @@ def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
 
 
 def test_long_arguments_are_cut_and_say_so() -> None:
-    cut = shown_call_arguments({"path": "a.md", "content": "x" * 100_000})
+    cut = show_arguments({"path": "a.md", "content": "x" * 100_000})
     assert cut["path"] == "a.md"
     assert cut["content"].endswith("x [92,000 more characters are not shown]")
     assert sum(map(len, cut.values())) < MAX_CHARACTERS

@@ -16,8 +16,8 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Files
 from activities.steps.gate_facts import gather_gate_facts
-from activities.steps.tool_call import truncate_tool_call_result
 from activities.toolkit.registry import REGISTRY
+from activities.toolkit.result_text import truncate_result
 from activities.toolkit.tool_context import ToolContext
 from protocol.requests import ToolReply
 from protocol.start import JobLimits
@@ -363,8 +363,8 @@ def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> Non
 
 
 def test_results_are_cut_in_the_middle() -> None:
-    assert truncate_tool_call_result("x" * 500, 500) == "x" * 500
-    short = truncate_tool_call_result("a" * 10_000 + "b" * 10_000, 1000)
+    assert truncate_result("x" * 500, 500) == "x" * 500
+    short = truncate_result("a" * 10_000 + "b" * 10_000, 1000)
     assert len(short) <= 1000
     assert short.startswith("aaa")
     assert short.endswith("bbb")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from activities.requirements import claims
 from activities.requirements import requirement_store as rows
+from activities.requirements import store_sync, validation_claims
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.outbox import Call
 from activities.stores.relational_store import RelationalStore
@@ -36,7 +36,7 @@ def fill(
 ) -> None:
     """Make the job's workspace contain exactly these requirements."""
     store.run(
-        lambda connection: rows.match_rows_to_workspace(
+        lambda connection: store_sync.match_rows_to_workspace(
             connection, call(job, at, key), *contents(made)
         )
     )
@@ -50,7 +50,9 @@ def contents(
 
 
 def take(store: RelationalStore, job: str, at: int = 0, hours: float = 24) -> str | None:
-    taken = store.run(lambda connection: claims.claim_draft(connection, call(job, at), AT, hours))
+    taken = store.run(
+        lambda connection: validation_claims.claim_draft(connection, call(job, at), AT, hours)
+    )
     return taken.ref if taken else None
 
 
@@ -64,7 +66,7 @@ def decide(
     other: str | None = None,
 ) -> None:
     store.run(
-        lambda connection: claims.decide_claim(
+        lambda connection: validation_claims.decide_claim(
             connection,
             call(job, at, key),
             ref,
@@ -76,4 +78,6 @@ def decide(
 
 
 def statuses(store: RelationalStore, job: str = "maker") -> dict[str, str]:
-    return {each.id: each.status for each in store.run(lambda c: rows.job_requirements(c, job))}
+    return {
+        each.id: each.status for each in store.run(lambda c: rows.list_job_requirements(c, job))
+    }

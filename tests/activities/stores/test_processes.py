@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import text
 
 from activities.checkpoints import Root
-from activities.requirements import requirement_store as rows
-from activities.stores import upgrade  # noqa: F401 - loaded before the fork
+from activities.requirements import store_sync
+from activities.stores import store_migration  # noqa: F401 - loaded before the fork
 from activities.stores.relational_store import RelationalStore
 from tests.activities.stores.filling import (
     call,
@@ -96,7 +96,7 @@ def half_done(root: Root, url: str, send: Any) -> None:
     present, changed = contents([requirement(1), requirement(2)])
 
     def work(connection: Any) -> None:
-        rows.match_rows_to_workspace(connection, call("maker"), present, changed)
+        store_sync.match_rows_to_workspace(connection, call("maker"), present, changed)
         send("written, not committed")
         time.sleep(60)
 

@@ -16,9 +16,9 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, insert, select, text
 
 from activities.checkpoints import Root
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import JOBS, METADATA
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
 from tests.activities.stores.filling import fill, requirement, statuses
 from tests.full_disk import files_of_at_most
 

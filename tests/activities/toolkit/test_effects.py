@@ -15,7 +15,7 @@ from temporalio.exceptions import CancelledError
 from activities.checkpoints import Files
 from activities.job.result_cache import ResultCache
 from activities.toolkit.effects import MAY_HAVE_HAPPENED, effect_state, run_effect_once
-from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
+from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from protocol.requests import Pending
 from tests.activities.standing import Standing, environment
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from activities.requirements import store_lifecycle
-from activities.requirements.graph.writes import NODE
+from activities.requirements.graph.graph_writes import NODE
 from activities.steps.close_job import CloseJobActivity
-from activities.stores.errors import StoreRefusedError, StoreUnavailableError
 from activities.stores.outbox import (
     Call,
     OutboxWriter,
@@ -20,7 +19,8 @@ from activities.stores.outbox import (
     write_or_defer,
 )
 from activities.stores.relational_store import RelationalStore
-from activities.tools.traces import KIND
+from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
+from activities.tools.trace_tools import KIND
 from protocol.endings import CloseReply, CloseRequest
 from protocol.job_state import DeferredWrite
 from tests.activities.standing import AT, JOB, Standing, environment

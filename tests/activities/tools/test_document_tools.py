@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from activities.documents import Page, Quality
+from activities.documents.chunks import split_document_chunks
 from activities.documents.pages import unread_page_placeholder
 from activities.text import tokens
-from activities.tools.document_tools import split_document_chunks
 from tests.activities.standing import Standing
 
 QUOTE = "Every invoice must be kept for ten years."

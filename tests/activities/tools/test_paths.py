@@ -18,9 +18,9 @@ from activities.checkpoints import (
     open_checkpoints,
     update_projection,
 )
-from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from config.agent_files import load_agent
 from tests.activities.standing import JOB, Standing
 from tests.soak import soak

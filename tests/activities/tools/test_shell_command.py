@@ -10,7 +10,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.commands import sandbox
-from activities.guards.hooks.tool_names import hook_tool_name
+from activities.guards.hooks.tool_mapping import hook_tool_name
 from activities.redaction.credentials import refresh_credential_values
 from tests.activities.standing import Standing
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.steps.store_traces import stored_traces
+from activities.stores.stored_traces import read_job_traces
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import Standing
 from tests.activities.traces.noting import store, trace
@@ -27,10 +27,10 @@ def test_a_decision_is_recorded_once_and_found(job: Standing) -> None:
     assert said == "Recorded."
     again = job.run("store_trace", job.request(commit=_before(job)), local=False)
     assert again.ok
-    [row] = stored_traces(job.root, "job")
+    [row] = read_job_traces(job.root, "job")
     assert (row.type, row.source, row.phase, row.todo) == ("decision", "agent", 2, "Step 1.")
     assert "Chose green tea." in call(job, "query_traces", query="which tea")
-    assert [row.retrieved for row in stored_traces(job.root, "job")] == [1]
+    assert [row.retrieved for row in read_job_traces(job.root, "job")] == [1]
 
 
 def test_a_decision_cannot_look_like_a_further_trace_or_a_heading(job: Standing) -> None:
@@ -62,7 +62,7 @@ def test_a_look_that_is_made_again_counts_once(
     again = job.run(tool, job.request(commit=_before(job)), local=False)
     assert again.commit == job.commit
     assert "deploy.log" in shown
-    assert [row.retrieved for row in stored_traces(job.root, "other")] == [1]
+    assert [row.retrieved for row in read_job_traces(job.root, "other")] == [1]
 
 
 def test_a_trace_of_another_project_is_not_shown(job: Standing) -> None:
@@ -78,7 +78,7 @@ def test_a_decision_made_while_the_store_is_away_is_recorded_later(
     assert "Go on without." in call(job, "query_traces", query="tea")
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     call(job, "store_trace", decision="Cake.", why="Hunger.")
-    told = [row.what_happened for row in stored_traces(job.root, "job")]
+    told = [row.what_happened for row in read_job_traces(job.root, "job")]
     assert sorted(told) == ["Cake.", "Tea."]
 
 

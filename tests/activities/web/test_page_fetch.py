@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from activities.web import FetchedPage, PageRefused, Resolve, fetch_page
+from activities.web import FetchedPage, PageRefused, Resolve, download_page
 from config.schema.web import Web
 from tests.activities.web import sites
 from tests.activities.web.sites import PAGE, Answer, Site, serving
@@ -72,7 +72,7 @@ def site() -> Iterator[str]:
 def refused(address: str, web: Web = WEB, resolver: Resolve | None = None) -> str:
     started = time.monotonic()
     with pytest.raises(PageRefused) as told:
-        fetch_page(address, web, resolver=resolver) if resolver else fetch_page(address, web)
+        download_page(address, web, resolver=resolver) if resolver else download_page(address, web)
     assert time.monotonic() - started < 25
     text = str(told.value)
     assert "\n" not in text
@@ -80,11 +80,11 @@ def refused(address: str, web: Web = WEB, resolver: Resolve | None = None) -> st
 
 
 def test_a_page_comes_as_it_is(site: str) -> None:
-    assert fetch_page(f"{site}/page#part", WEB) == FetchedPage(
+    assert download_page(f"{site}/page#part", WEB) == FetchedPage(
         f"{site}/page", f"{site}/page", "text/html", None, PAGE
     )
     for path in ("packed", "packed-of-old", "packed-in-parts", "deflated", "deflated-bare"):
-        assert fetch_page(f"{site}/{path}", WEB).data == PAGE
+        assert download_page(f"{site}/{path}", WEB).data == PAGE
 
 
 def test_a_private_address_needs_the_operators_word(site: str) -> None:
@@ -92,7 +92,7 @@ def test_a_private_address_needs_the_operators_word(site: str) -> None:
 
 
 def test_redirects_are_followed_and_each_is_checked(site: str) -> None:
-    moved = fetch_page(f"{site}/once", WEB)
+    moved = download_page(f"{site}/once", WEB)
     assert (moved.url, moved.final_url) == (f"{site}/once", f"{site}/page?x=1")
     assert "10.0.0.1 is not a public" in refused(f"{site}/away")
     assert "169.254.169.254 is not a public" in refused(f"{site}/metadata")
@@ -124,7 +124,7 @@ def test_answers_that_are_no_page(site: str) -> None:
     assert "(what is packed breaks off before its end)" in refused(f"{site}/cut")
     assert "(what is packed breaks off before its end)" in refused(f"{site}/cut-in-trailer")
     assert "(packed as br, where only gzip was asked for)" in refused(f"{site}/brotli")
-    assert fetch_page(f"{site}/long", WEB).data == PAGE
+    assert download_page(f"{site}/long", WEB).data == PAGE
     assert "no connection" in refused("http://127.0.0.1:1/")
     told = refused(f"{site}/talkative")
     assert "418 I'm a teapot. Check" in told
@@ -150,7 +150,7 @@ def test_the_connection_is_made_to_the_address_that_was_checked(site: str) -> No
         return ["127.0.0.1"] if len(asked) == 1 else ["10.0.0.1"]
 
     Site.seen.clear()
-    page = fetch_page(f"http://pages.invalid:{port}/page", WEB, resolver=rebinding)
+    page = download_page(f"http://pages.invalid:{port}/page", WEB, resolver=rebinding)
     assert page.data == PAGE
     assert asked == ["pages.invalid"]
     [(_, headers)] = Site.seen
@@ -163,7 +163,7 @@ def test_the_connection_is_made_to_the_address_that_was_checked(site: str) -> No
 def test_a_second_address_is_tried_and_a_resolver_that_hangs_is_left(site: str) -> None:
     port = site.rpartition(":")[2]
     web = WEB.model_copy(update={"allow_private": ["127.0.0.0/8"]})
-    found = fetch_page(
+    found = download_page(
         f"http://a.invalid:{port}/", web, resolver=lambda *_: ["127.0.0.9", "127.0.0.1"]
     )
     assert found.data == PAGE
@@ -181,7 +181,7 @@ def test_proxies_of_the_environment_are_not_used(
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert fetch_page(f"{site}/page", WEB).data == PAGE
+    assert download_page(f"{site}/page", WEB).data == PAGE
 
 
 def test_certificates_are_verified_against_the_name(tmp_path: Path) -> None:
@@ -195,12 +195,12 @@ def test_certificates_are_verified_against_the_name(tmp_path: Path) -> None:
 
     with serving(tls=server) as port:
         good = f"https://pages.example:{port}/"
-        assert fetch_page(good, WEB, resolver=local, trust=trust).data == PAGE
+        assert download_page(good, WEB, resolver=local, trust=trust).data == PAGE
         for address, trusted in itertools.product((good, good.replace("pages", "other")), (0, 1)):
             if address == good and trusted:
                 continue
             with pytest.raises(PageRefused, match=r"(?i)certificate"):
-                fetch_page(address, WEB, resolver=local, trust=trust if trusted else None)
+                download_page(address, WEB, resolver=local, trust=trust if trusted else None)
 
 
 def _certificate(folder: Path, host: str) -> Path:

@@ -12,7 +12,7 @@ from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace import put_repository_into_workspace
+from activities.repository.workspace_repository import put_repository_into_workspace
 from cli.output import UserError
 from cli.start.repository_input import publish_input_fields, repository_input_fields
 from cli.start.repository_staging import stage_repository

@@ -72,7 +72,8 @@ def test_without_the_extra_a_worker_names_it() -> None:
 
 def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
     code = (
-        "import sys, engine.worker_process, cli.app, activities.catalogue, workflows.project\n"
+        "import sys, engine.worker_process, cli.app, workflows.project\n"
+        "import activities.activity_catalogue\n"
         "from engine.otel import exports\n"
         "assert exports.export_client_plugins() == []\n"
         "exports.flush_optional_exports()\n"

@@ -1,0 +1,18 @@
+"""Flush files and folders to disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from activities.checkpoints.checkpoint_errors import path_in_errors
+
+
+def fsync_path(path: Path) -> None:
+    """Flush a file, or a folder's listing, to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with path_in_errors(path):
+            os.fsync(handle)
+    finally:
+        os.close(handle)

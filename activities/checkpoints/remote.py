@@ -1,0 +1,116 @@
+"""Checkpoints in a remote, for hosts that share no disk.
+
+A job's refs there, below `jobs/<job>/`:
+
+    runs/<run id>/<root id>   newest checkpoint of a run of the workflow, by the root that made it
+    tags/<tag>                phase starts and the end, as in the job's own repository
+    owner/<run id>            first run of the workflow, to detect another one with the same id
+
+Each root moves only its own refs, and each run has new ones. So nobody overwrites another's push,
+and commits that a reset of the workflow leaves behind stay reachable.
+
+A remote is a git repository or, if its address begins with `s3://`, a bucket.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from activities.checkpoints.git_remote import REFS, GitRemote
+from activities.checkpoints.s3_remote import S3Remote
+from activities.checkpoints.workspaces_root import job_folder_name
+from config.s3_address import S3Address, is_s3_address
+
+
+class Remote(Protocol):
+    """A place for checkpoints. An area such as `jobs/guide` has the refs of one job or project.
+
+    All methods raise RemoteUnavailable, or GitNotInstalled if this host has no git program.
+    """
+
+    def push_refs(
+        self,
+        area: str,
+        repository: Path,
+        objects: Path | None,
+        moved_refs: dict[str, str],
+        new_refs: dict[str, str],
+    ) -> None:
+        """Store commits with everything reachable from them, then the refs.
+
+        Args:
+            objects: Folder with objects that the repository's own packs lack.
+            moved_refs: Commits by ref name. Each ref is created or moved to its commit.
+            new_refs: Commits by ref name. A ref that exists already stays unchanged.
+        """
+
+    def list_refs(self, area: str, folder: str) -> list[str]:
+        """List the refs of an area below a folder, such as `owner`."""
+
+    def check_access(self) -> None:
+        """Raise unless this worker can use the remote: read, write and delete there."""
+
+    def check_promises(self) -> None:
+        """Raise RemoteUnfit for a remote in which hosts would overwrite each other's refs."""
+
+    def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
+        """Download the objects that a draft repository lacks.
+
+        Returns:
+            The refs, and the packs, each of which needs only packs before it.
+        """
+
+
+@lru_cache(maxsize=64)
+def _bucket_remote(url: str) -> S3Remote:
+    return S3Remote(S3Address.parse(url))
+
+
+def open_remote(url: str) -> Remote:
+    """Return the remote at an address. Raises RemoteUnavailable."""
+    return _bucket_remote(url) if is_s3_address(url) else GitRemote(url)
+
+
+def remote_checkpoint_area(job: str) -> str:
+    """Return the area of a job's refs."""
+    name = job_folder_name(job).replace(".", "%2E")
+    if len(name.encode()) > 200:
+        name = f"%h{hashlib.sha1(job.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"jobs/{name}"
+
+
+def remote_ref_prefix(job: str) -> str:
+    """Return the common prefix of a job's refs in a git repository."""
+    return f"{REFS}{remote_checkpoint_area(job)}/"
+
+
+def push_to_remote(
+    url: str,
+    job: str,
+    repository: Path,
+    objects: Path,
+    moved_refs: dict[str, str],
+    new_refs: dict[str, str],
+) -> None:
+    """Push commits to the job's refs, as `Remote.push_refs`.
+
+    Raises:
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: The remote cannot be reached or refuses.
+    """
+    open_remote(url).push_refs(
+        remote_checkpoint_area(job), repository, objects, moved_refs, new_refs
+    )
+
+
+def remote_owner(url: str, job: str) -> str | None:
+    """Return the first run id of the workflow that owns the job's refs in the remote, or None.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable.
+    """
+    owners = open_remote(url).list_refs(remote_checkpoint_area(job), "owner")
+    return owners[0].removeprefix("owner/") if owners else None

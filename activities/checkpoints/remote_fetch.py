@@ -1,0 +1,101 @@
+"""Fetches checkpoints from a remote into a job's repository."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pygit2
+
+from activities.checkpoints.checkpoint_repository import Checkpoints
+from activities.checkpoints.fsync import fsync_path
+from activities.checkpoints.git_remote import REFS
+from activities.checkpoints.locks import file_lock
+from activities.checkpoints.remote import Remote, open_remote, remote_checkpoint_area
+from activities.checkpoints.repository_owner import OwnerMark, record_owner
+
+LOCK_SECONDS = 60
+MAX_PACKS = 60
+"""Number of packs in a repository above which a fetch packs them together."""
+
+
+def fetch_remote_checkpoints(
+    url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = False
+) -> None:
+    """Fetch all of the job's checkpoints from the remote into its repository.
+
+    Fetched objects become visible only when complete; the next fetch removes the draft of a killed
+    one.
+
+    Args:
+        refetch: Also fetch objects that should be here already, for a damaged repository.
+
+    Raises:
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: The remote cannot be reached or refuses.
+        OSError: The objects cannot be stored.
+    """
+    path = checkpoints.path
+    refs = fetch_remote_packs(open_remote(url), remote_checkpoint_area(job), path, refetch=refetch)
+    _adopt_fetched_refs(refs, checkpoints, job)
+    if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MAX_PACKS:
+        with suppress(TimeoutError):
+            checkpoints.pack(wait=0)
+
+
+def fetch_remote_packs(
+    remote: Remote, area: str, path: Path, *, refetch: bool = False
+) -> dict[str, str]:
+    """Fetch the objects of an area that a repository lacks; return the area's refs."""
+    with file_lock(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
+        draft = path / "incoming"
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            pygit2.init_repository(str(draft), bare=True).free()
+            if not refetch:
+                (draft / "objects" / "info" / "alternates").write_text("../../objects\n")
+            refs, packs = remote.fetch_packs(area, draft)
+            _install_packs_under_lock(packs, path)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return refs
+
+
+def install_fetched_packs(draft: Path, path: Path) -> None:
+    """Move fetched packs from a draft to the repository."""
+    _install_packs_under_lock(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
+
+
+def _install_packs_under_lock(packs: list[Path], path: Path) -> None:
+    if not packs:
+        return
+    place = path / "objects" / "pack"
+    place.mkdir(exist_ok=True)
+    # A packer removes indexes without a pack, so move both while it is locked out.
+    with file_lock(path / "longhaul-pack.lock", seconds=LOCK_SECONDS):
+        for pack in packs:
+            for part in (pack.with_suffix(".idx"), pack):
+                fsync_path(part)
+                part.rename(place / part.name)
+        fsync_path(place)
+
+
+def _adopt_fetched_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
+    for name, commit in refs.items():
+        kind, _, rest = name.partition("/")
+        if kind == "owner":
+            record_owner(checkpoints.path, OwnerMark(chain=rest, job=job))
+        elif kind in ("tags", "runs"):
+            # Keep the refs of runs too: they show git what it has, so that it fetches only newer
+            # commits.
+            local_ref = f"refs/{name}" if kind == "tags" else f"{REFS}{name}"
+            # Skip unchanged refs: writing one waits for the disk.
+            if _local_ref_target(checkpoints.store.git, local_ref) != commit:
+                checkpoints.set_ref(local_ref, commit)
+
+
+def _local_ref_target(repo: pygit2.Repository, ref: str) -> str | None:
+    with suppress(KeyError, ValueError, pygit2.GitError):
+        return str(repo.lookup_reference(ref).target)
+    return None

@@ -1,0 +1,94 @@
+"""Compare two trees; the cost depends on the differences, not on the size."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from activities.checkpoints.entry_names import name_to_bytes, unescape_name
+from activities.checkpoints.files import FileEntry, Files
+from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
+from activities.checkpoints.sharded_tree import (
+    FOLDER,
+    Node,
+    TreeEntry,
+    child_tree_nodes,
+    load_tree_node,
+    shard_entry_count,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The entries at a path before and after; None for no entry."""
+
+    path: str
+    old: FileEntry | None
+    new: FileEntry | None
+
+
+def diff_files(old: Files | None, new: Files) -> Iterator[Change]:
+    """Yield the paths at which two trees differ, in the order of `Files.walk`.
+
+    `old` None counts as an empty tree. Compares what `walk` yields: files, links and empty
+    folders. A folder on both sides, empty or not, is not reported itself; its changes are.
+    """
+    before = TreeEntry(FOLDER, bytes.fromhex(old.id)) if old else TreeEntry(FOLDER, EMPTY_TREE)
+    after = TreeEntry(FOLDER, bytes.fromhex(new.id))
+    stack: list[tuple[tuple[str, ...], TreeEntry | None, TreeEntry | None]] = [((), before, after)]
+    while stack:
+        parts, was, now = stack.pop()
+        was_folder, now_folder = _is_folder(was), _is_folder(now)
+        if parts and not (was_folder and now_folder):
+            removed, added = _leaf_entry(was), _leaf_entry(now)
+            if removed or added:
+                path = "/".join(parts)
+                yield Change(
+                    path,
+                    (old or new).to_entry(parts, removed) if removed else None,
+                    new.to_entry(parts, added) if added else None,
+                )
+        below = diff_sharded_trees(
+            new.store,
+            was.id if was and was_folder else EMPTY_TREE,
+            now.id if now and now_folder else EMPTY_TREE,
+        )
+        named = [
+            (unescape_name(name), old_entry, new_entry) for name, old_entry, new_entry in below
+        ]
+        named.sort(key=lambda item: name_to_bytes(item[0]), reverse=True)
+        stack += [((*parts, name), old_entry, new_entry) for name, old_entry, new_entry in named]
+
+
+def _is_folder(raw: TreeEntry | None) -> bool:
+    return raw is not None and raw.mode == FOLDER
+
+
+def _leaf_entry(raw: TreeEntry | None) -> TreeEntry | None:
+    """Return the entry if `walk` would yield it, None for a non-empty folder."""
+    return None if raw is not None and raw.mode == FOLDER and raw.id != EMPTY_TREE else raw
+
+
+def diff_sharded_trees(
+    store: ObjectStore, old: bytes, new: bytes
+) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
+    """Yield (escaped name, old, new) for the differing entries of one folder, unordered."""
+    return _diff_tree_nodes(store, old, new, 0)
+
+
+def _diff_tree_nodes(
+    store: ObjectStore, old: bytes | Node, new: bytes | Node, depth: int
+) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
+    if old == new:
+        return
+    before, after = (
+        load_tree_node(store, side) if isinstance(side, bytes) else side for side in (old, new)
+    )
+    if shard_entry_count(before) is None and shard_entry_count(after) is None:
+        for name in before.keys() | after.keys():
+            if before.get(name) != after.get(name):
+                yield name, before.get(name), after.get(name)
+        return
+    olds, news = child_tree_nodes(before, depth), child_tree_nodes(after, depth)
+    for digit in olds.keys() | news.keys():
+        yield from _diff_tree_nodes(
+            store, olds.get(digit, EMPTY_TREE), news.get(digit, EMPTY_TREE), depth + 1
+        )

@@ -1,0 +1,152 @@
+"""A new job: its configuration, documents, repository, first files and bootstrap phase."""
+
+from __future__ import annotations
+
+from activities.checkpoints import (
+    Root,
+)
+from activities.documents.input_documents import read_input_documents
+from activities.job.activity_context import (
+    activity_job_id,
+)
+from activities.job.plan_and_todo_files import list_under_heading
+from activities.job.snapshot import Snapshot
+from activities.job.typed_result import (
+    check_result_schema,
+    with_typed_result_rules,
+)
+from activities.notifications.recipients import resolve_recipients
+from activities.phases.predefined_todos import (
+    STRATEGIC_NAMES,
+    begin_configured_list,
+    predefined_todos,
+)
+from activities.projects.handoff import (
+    prepare_handoff_workspace,
+)
+from activities.repository.bounds import RepositoryBounds
+from activities.repository.repository_fetch import fetch_pinned_repository
+from activities.repository.workspace_repository import (
+    put_repository_into_workspace,
+)
+from activities.starting.agent_models import choose_agent_models
+from activities.starting.agent_resolution import (
+    resolve_agent_tools,
+    resolve_learned_guards,
+    resolve_reviewer_tools,
+    resolve_server_tools,
+)
+from activities.starting.agent_skills import (
+    REPOSITORY,
+    add_repository_agent_skills,
+    notice_untrusted_skills,
+    read_agent_skills,
+)
+from activities.starting.prepared_job import (
+    PreparedJob,
+    claim_checkpoints,
+    job_instructions,
+    project_cache,
+    push_start_history,
+    report_refused_files,
+    write_tool_pages,
+)
+from activities.starting.repository_ownership import (
+    check_remote_ownership,
+)
+from config.agent_files import load_agent
+from config.schema.agent import AgentConfig, ConfigError
+from config.templates import render_template
+from protocol.job_state import JobState, Phase
+from protocol.repository import RepositoryStart
+from protocol.scope import scope_from_texts, scope_size_fault
+from protocol.start import PrepareRequest
+
+
+def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
+    """Prepare a new job: its first files and the bootstrap phase."""
+    config = load_agent(request.agent, request.set)
+    resolve_learned_guards(root, config, request.project.id if request.project else "")
+    choose_agent_models(config)
+    check_result_schema(config)
+    notices = resolve_server_tools(config) + check_remote_ownership(config, request)
+    skills = read_agent_skills(config)
+    tools = resolve_agent_tools(config)
+    if config.reviewer:
+        resolve_reviewer_tools(config.reviewer)
+    notifying = None if request.project else resolve_recipients([config])
+    instructions = render_template(
+        config.instructions_template, instructions=job_instructions(root, request)
+    )
+    if not instructions.strip():
+        raise ConfigError(
+            f"agent {config.name} has no instructions of its own: give some in `instructions`"
+        )
+    instructions = with_typed_result_rules(instructions, config)
+    documents = read_input_documents(
+        root,
+        request.documents,
+        config.limits.file_bytes,
+        cache=project_cache(root, request),
+        remote=config.workspace.remote,
+    )
+    notices += [line for document in documents for line in document.notices()]
+    if config.needs_documents and not documents:
+        raise ConfigError(
+            f"agent {config.name} works on documents: name at least one in `documents`"
+        )
+    is_part = request.project is not None and request.project.divided
+    scope = request.items or ([] if is_part else list_under_heading(instructions, "Scope"))
+    checkpoints = claim_checkpoints(root, request, config)
+    snapshot = Snapshot.start(checkpoints, config, _initial_job_state(config, instructions, scope))
+    if request.repository:
+        notices += _bring_repository(root, request, request.repository, snapshot)
+    with report_refused_files(config):
+        files = write_tool_pages(snapshot.files, config, tools)
+        files = files.write("instructions.md", instructions.encode())
+        for document in documents:
+            files = document.put_into(files)
+        snapshot.files = skills.put_into(files)
+        notices += skills.notices
+    if config.todos.work:
+        begin_configured_list(snapshot, 1)
+    if request.project:
+        prepare_handoff_workspace(root, snapshot, request.project)
+    folder = request.project.folder if request.project else REPOSITORY
+    if not config.trust_skills:
+        notices += notice_untrusted_skills(snapshot.files, folder)
+    else:
+        notices += add_repository_agent_skills(snapshot, folder)
+        tools = resolve_agent_tools(config)
+        snapshot.files = write_tool_pages(snapshot.files, config, tools)
+    return PreparedJob(snapshot, tools, notices=notices, notifying=notifying)
+
+
+def _bring_repository(
+    root: Root, request: PrepareRequest, start: RepositoryStart, snapshot: Snapshot
+) -> list[str]:
+    """Fetch the repository and put it into the workspace; return messages for people."""
+    if request.project:
+        raise ConfigError("repository: a job of a project works on the project's; leave it out")
+    owner, bounds = activity_job_id(), RepositoryBounds.of_agents(snapshot.config)
+    remote = snapshot.config.workspace.remote or ""
+    origin = fetch_pinned_repository(root, owner, start, bounds, remote)
+    put_repository_into_workspace(root, snapshot, owner, origin, request.publish)
+    notes = [*origin.notes, *push_start_history(root, owner, remote)]
+    return [f"repository: {note}" for note in notes]
+
+
+def _initial_job_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
+    items = scope_from_texts([text for text in scope if text.strip()])
+    if why := scope_size_fault(items):
+        raise ConfigError(why)
+    return JobState(
+        phase=Phase(
+            number=1,
+            kind="strategic",
+            purpose="bootstrap",
+            name=STRATEGIC_NAMES["bootstrap"],
+            todos=predefined_todos(config, "bootstrap", instructions),
+        ),
+        scope=items,
+    )

@@ -1,0 +1,119 @@
+"""A job that is ready for its first checkpoint, and what new jobs and forks prepare alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import (
+    Checkpoints,
+    Files,
+    FilesError,
+    PathRefused,
+    Root,
+    open_checkpoints,
+)
+from activities.job.activity_context import (
+    activity_job_id,
+)
+from activities.job.result_cache import ResultCache
+from activities.job.snapshot import Snapshot
+from activities.job.typed_result import (
+    SCHEMA_FILE,
+    typed_result_schema_page,
+)
+from activities.projects.handoff import (
+    render_handoff,
+)
+from activities.projects.project_remote import (
+    push_start_to_project_remote,
+)
+from activities.projects.project_repository import ProjectRepository, project_repository_path
+from activities.starting.repository_ownership import (
+    check_forgotten_ownership,
+    claim_repository_ownership,
+)
+from activities.toolkit.registry import Tool
+from config.schema.agent import AgentConfig, ConfigError
+from protocol.notifications import Notifying
+from protocol.start import PrepareRequest
+
+
+@dataclass(frozen=True)
+class PreparedJob:
+    """Content of the first checkpoint."""
+
+    snapshot: Snapshot
+    tools: list[Tool]
+    last_page: str = ""
+    """Archive page of the previous phase, if there is one."""
+    story: str = ""
+    """Start of the checkpoint's commit message."""
+    notices: list[str] = field(default_factory=list)
+    """Messages for people, such as what the job has to do without."""
+    notifying: Notifying | None = None
+
+
+def job_instructions(root: Root, request: PrepareRequest) -> str:
+    """Return the job's instructions; for a project's job, the rendered handoff."""
+    if request.project is None:
+        return request.instructions
+    return render_handoff(root, request.project, again=request.fork is not None)
+
+
+def project_cache(root: Root, request: PrepareRequest) -> ResultCache | None:
+    """Return the cache that the jobs of a project share; None outside a project."""
+    if request.project is None:
+        return None
+    return ResultCache(project_repository_path(root, request.project.id))
+
+
+def claim_checkpoints(root: Root, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
+    """Open the job's checkpoint repository, creating it if needed, and claim it."""
+    check_forgotten_ownership(root)
+    checkpoints = open_checkpoints(root, activity_job_id(), create=True)
+    claim_repository_ownership(
+        root,
+        checkpoints.path,
+        request.chain,
+        project=request.project.id if request.project else "",
+        keep_days=config.keep_days,
+    )
+    return checkpoints
+
+
+def push_start_history(root: Root, owner: str, remote: str) -> list[str]:
+    """Push the history that a job begins from; gives a note where it stays on this host."""
+    try:
+        push_start_to_project_remote(
+            ProjectRepository(project_repository_path(root, owner)), owner, remote
+        )
+    except ApplicationError as away:
+        # Checkpoints have the files, so the job itself can go on elsewhere.
+        return [f"its history is on this host only. {away.message}"]
+    return []
+
+
+def write_tool_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
+    """Return the files with the agent's folders and a page for each of its tools."""
+    for folder in config.folders:
+        files = files.make_folder(folder)
+    if files.entry("tools"):
+        files = files.delete("tools")
+    for entry in tools:
+        files = files.write(f"tools/{entry.name}.md", entry.page.encode())
+    if config.result_schema is not None:
+        files = files.write(SCHEMA_FILE, typed_result_schema_page(config))
+    return files
+
+
+@contextmanager
+def report_refused_files(config: AgentConfig) -> Iterator[None]:
+    """Report files that a workspace refuses as mistakes in the start or in the configuration."""
+    try:
+        yield
+    except (FilesError, PathRefused) as error:
+        raise ConfigError(f"agent {config.name}: the workspace cannot be made. {error}") from None

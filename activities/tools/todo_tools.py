@@ -1,0 +1,250 @@
+"""Todo and job tools.
+
+Workflow code decides whether these calls may take effect (`workflows.gates`); the tools record the
+effect on the checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
+
+from activities.checkpoints import FilesError, PathRefused
+from activities.commands.check_commands import CheckRunner
+from activities.job.done_when import NO_COMMANDS, check_done_when, unmet_condition_reason
+from activities.job.plan_and_todo_files import (
+    PlanPhase,
+    TodosFile,
+    parse_agent_todo_file,
+    parse_plan,
+    plan_boxes,
+    with_ticked_plan,
+)
+from activities.toolkit.agent_tools import agent_has_tool
+from activities.toolkit.registry import tool
+from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
+from protocol.job_state import DoneWhen, fewest_todos
+
+DONE_WHEN = (
+    '{"file_exists": "output/a*.md"}, {"matches": {"path": "output/a.md", "pattern": "RE2"}}, '
+    '{"valid": {"path": "a.json", "schema": {}}}, {"command": "make test"}'
+)
+FORMS = (
+    '{"file_exists": "output/a*.md"}, {"matches": {path, pattern in RE2}}, '
+    '{"valid": {path, JSON schema}} or {"command": "make test"}'
+)
+"""`DONE_WHEN` in fewer tokens, for the model's tools."""
+
+
+def _check_todo_condition(condition: DoneWhen | None) -> DoneWhen | None:
+    return condition and check_done_when(condition)
+
+
+def _check_todo_condition_form(value: object) -> object:
+    if value is None or isinstance(value, dict | DoneWhen):
+        return value
+    raise ValueError(f"expected an object of the form {DONE_WHEN}")
+
+
+MAX_UNRESOLVED_BYTES = 500_000
+"""Size as JSON: a job's result must fit into one payload."""
+MAX_NAMED = 30
+
+
+def _check_unresolved_size(entries: list[str] | None) -> list[str] | None:
+    size = len(json.dumps(entries, ensure_ascii=False).encode(errors="replace"))
+    if size > MAX_UNRESOLVED_BYTES:
+        raise ValueError(
+            f"its entries have {size:,} bytes together, {MAX_UNRESOLVED_BYTES:,} are the most; "
+            "say less in each and name a file that says the rest"
+        )
+    return entries
+
+
+class NewTodo(BaseModel):
+    """An entry of `todo_write`. Unknown fields, such as a status, are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    content: str = Field(min_length=1, max_length=500, description="One concrete step.")
+    id: int | None = Field(None, description="Its number; the place in the list if left out.")
+    items: list[str] = Field(default_factory=list, description="Ids of the scope items it covers.")
+    done_when: Annotated[
+        DoneWhen | None,
+        AfterValidator(_check_todo_condition),
+        BeforeValidator(_check_todo_condition_form),
+        WithJsonSchema({"type": "object"}),
+    ] = Field(None, description=f"What the system checks before it counts: {FORMS}.")
+
+
+@tool("todos", effect="writes", owns=("plan.md",))
+def todo_complete(
+    context: ToolContext,
+    notes: Annotated[str, Field(max_length=4000, description="What came of it.")] = "",
+) -> str:
+    """Complete the current todo; completing the last one ends the phase.
+
+    Refused while its `done_when` does not hold. Not counted where an earlier call of the same
+    reply failed: it was written without knowing that. The boxes of `plan.md` that its items came
+    from are ticked with it.
+    """
+    todo = context.state.phase.current
+    if todo is None:
+        raise ToolError("There is no open todo.")
+    checks = CheckRunner(context.root, context.job, context.config)
+    if why := unmet_condition_reason(context.files, todo.done_when, checks):
+        raise ToolError(why)
+    unnamed = [] if todo.items else context.state.covered_by(todo)
+    context.state.complete_todo(todo.id, notes)
+    context.files = with_ticked_plan(context.files, context.state.scope)
+    following = context.state.phase.current
+    remain = context.state.phase.open_count
+    text = f"Completed todo {todo.id}; {remain} remain{'s' if remain == 1 else ''}."
+    if unnamed:
+        text += f" It names no scope item and counts for {unnamed[0]}."
+    return text + (f" Next is todo {following.id}." if following else "")
+
+
+@tool("todos", effect="writes")
+def todo_rewind(
+    context: ToolContext,
+    issue: Annotated[str, Field(min_length=1, max_length=4000, description="What went wrong.")],
+) -> str:
+    """Give up this list and plan anew in the light of the issue; work done so far stays.
+
+    The list is archived, and a strategic phase follows that revises the plan.
+    """
+    raise ToolError("todo_rewind was not accepted.")
+
+
+@tool("todos", effect="writes", phases=("strategic",))
+def todo_write(
+    context: ToolContext,
+    phase: Annotated[str, Field(min_length=1, max_length=200, description="Name of the phase.")],
+    description: Annotated[str, Field(max_length=2000, description="Its objective.")],
+    todos: list[NewTodo],
+) -> str:
+    """Hand over the todo list of the next phase, which ends this one with what else is done.
+
+    It is written to todos.yaml; written again, it replaces the one before. A list that will not do
+    is refused with what is wrong with it. The phase ends with the reply in which the list was
+    accepted and every other todo is completed, or shown done by a change of its file.
+    """
+    if not todos:
+        raise ToolError("todos is empty. Hand over the concrete steps of the next phase.")
+    entries = [
+        {"id": number if todo.id is None else todo.id}
+        | todo.model_dump(exclude_defaults=True, exclude={"id"})
+        for number, todo in enumerate(todos, 1)
+    ]
+    content = {"phase": phase, "description": description, "todos": entries}
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    if wrong := "; ".join(_todo_list_problems(context, parse_agent_todo_file(text.encode()))):
+        raise ToolError(f"The list is not accepted: {wrong}. Write it anew.")
+    context.files = context.files.write("todos.yaml", text.encode())
+    return f"Wrote {len(todos)} todo{'s' * (len(todos) != 1)} for {phase!r} to todos.yaml."
+
+
+def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
+    """Yield everything the gate would refuse in the list."""
+    if handed.error:
+        yield handed.error
+        return
+    limits, todos = context.config.limits, handed.todos
+    plan = _todo_plan_phases(context)
+    least = fewest_todos(context.state.phase.purpose, len(plan) or 2, limits.min_todos)
+    if handed.count < least:
+        yield (
+            f"it has {handed.count} todos, {least} to {limits.max_todos} are needed: merge the "
+            "phase with the next one, or split its todos into smaller steps"
+        )
+    if handed.count > limits.max_todos:
+        yield (
+            f"it has {handed.count} todos, {limits.max_todos} are the most: split the phase in two "
+            "and hand over the first"
+        )
+    ids = Counter(todo.id for todo in todos)
+    if ids.pop(None, 0):
+        yield "ids are whole numbers under a million"
+    if twice := [str(id) for id, times in ids.items() if times > 1]:
+        yield f"ids are used twice: {', '.join(twice)}"
+    if any(todo.content is None for todo in todos):
+        yield "each content is a text with words"
+    commands = any(todo.done_when and todo.done_when.command for todo in todos)
+    if commands and not agent_has_tool(context.config, "run_command"):
+        yield f"done_when: {NO_COMMANDS}"
+    known = {item.id for item in context.state.scope}
+    if not any(item.original for item in context.state.scope):
+        known |= {f"P{number}" for number in range(1, len(plan_boxes(plan)) + 1)}
+    if unknown := sorted({item for todo in todos for item in todo.items} - known):
+        shown = sorted(known, key=lambda item: (item[:1], len(item), item))[:MAX_NAMED]
+        yield (
+            f"these items do not exist: {', '.join(unknown[:MAX_NAMED])} "
+            f"(those of this job are: {', '.join(shown) or 'none'})"
+        )
+
+
+def _todo_plan_phases(context: ToolContext) -> list[PlanPhase]:
+    with suppress(FilesError, PathRefused):
+        return parse_plan(context.files.read("plan.md").decode(errors="replace"))
+    return []
+
+
+@tool("job", effect="reads")
+def request_clarification(
+    context: ToolContext,
+    question: Annotated[
+        str, Field(min_length=1, max_length=2000, description="What only a person can know.")
+    ],
+    default: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=2000, description="What you do when nobody answers in time."
+        ),
+    ],
+) -> str:
+    """Ask a person, once in a job; the job waits for the answer.
+
+    When nobody answers in time, the result is your default. A further question is answered at
+    once: use your best judgement.
+    """
+    raise ToolError("request_clarification was not accepted.")
+
+
+@tool("job", effect="writes", phases=("strategic",), local=False, seconds=120)
+def job_complete(
+    context: ToolContext,
+    summary: Annotated[str, Field(min_length=1, max_length=20_000)],
+    deliverables: Annotated[list[str], Field(max_length=200, description="Paths that exist.")],
+    confidence: Annotated[float, Field(ge=0, le=1, description="From 0 to 1.")],
+    notes: Annotated[str, Field(max_length=20_000)] = "",
+    unresolved: Annotated[
+        list[Annotated[str, Field(max_length=2000)]] | None,
+        Field(
+            max_length=200,
+            description="What is left open: an entry for each open scope item (by id) and each "
+            'open phase ("Phase 2"), with the reason.',
+        ),
+        AfterValidator(_check_unresolved_size),
+    ] = None,
+) -> str:
+    """End the job with its result.
+
+    Refused while a deliverable is missing or empty, a phase of the plan is open, or a scope item
+    is. After a rewind was tried, what is open may be listed in `unresolved` with the reason.
+    """
+    raise ToolError("job_complete was not accepted.")

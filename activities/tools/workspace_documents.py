@@ -1,0 +1,102 @@
+"""Documents in the workspace: their paths, and their text for the tools that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePosixPath
+
+from activities.checkpoints import Files
+from activities.checkpoints import parse_path as parts_of
+from activities.documents import (
+    DocumentError,
+    Page,
+    Quality,
+    ReadingResult,
+    parse_pages,
+    read_document_bounded,
+)
+from activities.documents.input_documents import (
+    input_document_quality_name,
+    input_document_text_name,
+)
+from activities.toolkit.path_ownership import owned_path_refusal
+from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
+from activities.web import FOLDER as FETCHED
+
+
+def document_result_folder(path: str) -> str:
+    """Return the folder name for a document's results; unique across folders."""
+    parts = parts_of(path)
+    return "/".join(parts[1:] if parts[0] == "documents" else parts)
+
+
+def read_workspace_pages(context: ToolContext, path: str) -> list[Page]:
+    """Return the pages of a document in the workspace of a call.
+
+    Raises:
+        ToolError: The document is missing, or its text cannot be read.
+    """
+    return read_workspace_document(context.files, path, context.heartbeat).pages
+
+
+def read_workspace_document(
+    files: Files, path: str, heartbeat: Callable[[], None]
+) -> ReadingResult:
+    """Return the pages of a document in the workspace, and the quality of the reading.
+
+    Raises:
+        ToolError: The document is missing, or its text cannot be read.
+    """
+    name = canonical_document_path(files, path)
+    data = files.read(name)
+    beside = input_document_text_name(name)
+    try:
+        # Only inputs have trusted text beside them; elsewhere the agent could forge what it cites.
+        if _is_document_write_protected(name) and files.entry(beside):
+            return ReadingResult(
+                parse_pages(files.read(beside).decode()),
+                quality=_stored_document_quality(files, name),
+            )
+        return read_document_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
+    except DocumentError as error:
+        raise ToolError(f"{path}: {error}") from None
+
+
+def input_document_paths(files: Files) -> list[str]:
+    """Return the paths of the job's input documents, without those it fetched itself."""
+    if files.entry("documents") is None:
+        return []
+    paths = [
+        entry.path
+        for entry in files.walk("documents")
+        if entry.kind == "file" and not entry.path.startswith(f"{FETCHED}/")
+    ]
+    beside = {input_document_quality_name(path) for path in paths}
+    return [
+        path
+        for path in paths
+        if path not in beside and canonical_document_path(files, path) == path
+    ]
+
+
+def _stored_document_quality(files: Files, name: str) -> Quality:
+    path = input_document_quality_name(name)
+    return Quality() if files.entry(path) is None else Quality.from_json(files.read(path).decode())
+
+
+def canonical_document_path(files: Files, path: str) -> str:
+    """Return the document's canonical path, also if `path` is the text beside it.
+
+    That text has all pages in one file, so it would count as a document of one page.
+    """
+    name = "/".join(parts_of(path))
+    document = name.removesuffix(input_document_text_name(""))
+    if document == name or not _is_document_write_protected(document) or files.entry(name) is None:
+        return name
+    meant = files.entry(document)
+    return document if meant and meant.kind == "file" else name
+
+
+def _is_document_write_protected(name: str) -> bool:
+    return owned_path_refusal(name, "strategic") is not None

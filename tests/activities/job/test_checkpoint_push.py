@@ -1,0 +1,169 @@
+"""Pushes beside the steps: the newest checkpoint, at once or soon, and again while that fails."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.checkpoints.object_store import EMPTY_TREE
+from activities.checkpoints.remote import remote_ref_prefix
+from activities.job.checkpoint_push import JobPusher, PushRegistry
+from tests.activities.wires import (
+    HELPER,
+    PASSWORD,
+    Trouble,
+    authorization,
+    given,
+    web,
+)
+
+SECONDS = 30
+
+
+@pytest.fixture
+def pushes() -> PushRegistry:
+    return PushRegistry()
+
+
+@pytest.fixture
+def pushing(pushes: PushRegistry, root: Root, address: str) -> JobPusher:
+    return pushes.for_job(root, "job", address)
+
+
+def made(root: Root, text: str, parent: str | None = None) -> str:
+    store = open_checkpoints(root, "job", create=True)
+    files = store.files(EMPTY_TREE.hex()).write("a.md", text.encode())
+    return store.commit(files.id, [parent] if parent else [], text, 1_700_000_000)
+
+
+def newest(remote: Path, root: Root, run: str = "run") -> str:
+    name = f"{remote_ref_prefix('job')}runs/{run}/{root.id}"
+    found = subprocess.run(
+        ["git", "--git-dir", str(remote), "rev-parse", "--quiet", "--verify", name],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    return found.stdout.strip()
+
+
+def test_who_asks_is_answered_when_the_remote_has_it(
+    pushing: JobPusher, root: Root, remote: Path
+) -> None:
+    commit = made(root, "one")
+    assert pushing.push_now(commit, "run", {"phase/0001": commit}).result(SECONDS) == ""
+    assert newest(remote, root) == commit
+    # Nothing is pushed twice.
+    shutil.rmtree(remote)
+    assert pushing.push_now(commit, "run").result(SECONDS) == ""
+
+
+def test_what_is_left_is_pushed_before_the_process_ends(
+    pushes: PushRegistry, pushing: JobPusher, root: Root, remote: Path
+) -> None:
+    first = made(root, "one")
+    pushing.note_checkpoint(first, "run")
+    second = made(root, "two", first)
+    pushing.note_checkpoint(second, "run")
+    pushes.flush(SECONDS)
+    assert newest(remote, root) == second
+
+
+def test_a_remote_that_failed_is_waited_for_by_nobody_and_tried_again(
+    pushing: JobPusher, root: Root, remote: Path
+) -> None:
+    away = shutil.move(remote, remote.with_name("away"))
+    commit = made(root, "one")
+    assert "git repository" in pushing.push_now(commit, "run").result(SECONDS)
+    later = made(root, "two", commit)
+    # Answered at once.
+    assert "git repository" in pushing.push_now(later, "run").result(0)
+    shutil.move(away, remote)
+    # A phase end tries at once.
+    assert pushing.push_now(later, "run", {"phase/0002": later}, hard=True).result(SECONDS) == ""
+    assert newest(remote, root) == later
+    assert pushing.failure == ""
+
+
+def test_it_is_tried_again_when_nobody_asks(pushing: JobPusher, root: Root, remote: Path) -> None:
+    away = shutil.move(remote, remote.with_name("away"))
+    commit = made(root, "one")
+    assert pushing.push_now(commit, "run").result(SECONDS)
+    shutil.move(away, remote)
+    until = time.monotonic() + SECONDS
+    while newest(remote, root) != commit:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_whoever_waited_too_long_spares_the_next(pushing: JobPusher, root: Root) -> None:
+    commit = made(root, "one")
+    pushing.mark_late()
+    assert "takes more than" in pushing.push_now(commit, "run").result(SECONDS)
+
+
+def test_a_failure_that_nobody_foresaw_ends_no_pushing(
+    pushing: JobPusher, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("embedded null byte" + " of many" * 100)
+
+    commit = made(root, "one")
+    with monkeypatch.context() as for_now:
+        for_now.setattr("activities.job.checkpoint_push.push_refs", broken)
+        told = pushing.push_now(commit, "run").result(SECONDS)
+        assert "null byte" in told
+        assert told.endswith("…")
+        assert "null byte" in pushing.push_now(commit, "run", hard=True).result(SECONDS)
+    assert pushing.push_now(commit, "run", hard=True).result(SECONDS) == ""
+    assert newest(remote, root) == commit
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [("500", "HTTP 500"), ("cut", "hung up"), ("unanswered", "hung up"), ("slow", "")],
+)
+def test_what_a_server_spoils_is_pushed_again(
+    pushes: PushRegistry, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch,
+    trouble: Trouble, why: str,
+) -> None:  # fmt: skip
+    given(monkeypatch, http__extraHeader=f"Authorization: {authorization()}")
+    # Enough data for git to send it in chunks.
+    text = random.Random(1).randbytes(1_500_000).hex() if trouble == "cut" else "one"
+    commit = made(root, text)
+    with web(remote.parent) as served:
+        served.trouble = trouble
+        pushing = pushes.for_job(root, "job", f"{served.url}/{remote.name}")
+        waits = pushing.push_now(commit, "run", {"phase/0001": commit})
+        # The caller goes on meanwhile.
+        assert trouble != "slow" or not waits.done()
+        served.goes_on.set()
+        assert why in waits.result(SECONDS)
+        assert newest(remote, root) == (commit if trouble in ("unanswered", "slow") else "")
+        served.trouble = ""
+        later = made(root, "two", commit)
+        assert pushing.push_now(later, "run", hard=True).result(SECONDS) == ""
+    assert newest(remote, root) == later
+    assert pushing.failure == ""
+    git = ["git", "--git-dir", str(remote)]
+    tagged = f"{remote_ref_prefix('job')}tags/phase/0001"
+    assert subprocess.check_output([*git, "rev-parse", tagged], text=True).strip() == commit
+    subprocess.run([*git, "fsck", "--strict", "--no-dangling"], check=True)
+
+
+def test_a_wrong_password_is_told_and_the_right_one_is_taken_when_it_is_there(
+    pushes: PushRegistry, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = made(root, "one")
+    with web(remote.parent) as served:
+        pushing = pushes.for_job(root, "job", f"{served.url}/{remote.name}")
+        given(monkeypatch, credential__helper=HELPER)
+        monkeypatch.setenv("TEST_REMOTE_SECRET", "wr0ng-4711")
+        assert "Authentication failed" in pushing.push_now(commit, "run").result(SECONDS)
+        monkeypatch.setenv("TEST_REMOTE_SECRET", PASSWORD)
+        assert pushing.push_rest().result(SECONDS) == ""
+    assert newest(remote, root) == commit

@@ -1,0 +1,74 @@
+"""Embeddings are asked for once, as long as there is room to keep them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from activities.search import EmbeddingsFailed
+from activities.search.embedding import Matrix
+from activities.search.vector_cache import VectorCache
+
+ROW = 4 * 4
+"""Bytes of an embedding."""
+
+
+class Counting:
+    """Returns the lengths of texts as vectors, and records the texts."""
+
+    batch = 2
+
+    def __init__(self, name: str = "m", fails_after: int = 100) -> None:
+        self.name = name
+        self.width = 4
+        self.asked: list[list[str]] = []
+        self._fails_after = fails_after
+
+    def embed(self, texts: list[str]) -> Matrix:
+        if len(self.asked) == self._fails_after:
+            raise EmbeddingsFailed("away")
+        self.asked.append(texts)
+        rest = [0] * (self.width - 1)
+        return np.array([[len(text), *rest] for text in texts], dtype=np.float32)
+
+
+def lengths(kept: VectorCache, by: Counting, *texts: str, width: int = 4) -> list[int]:
+    return [int(row[0]) for row in kept.embed(texts, by, width, lambda: None)]
+
+
+def test_each_text_is_asked_for_once_by_model_and_width() -> None:
+    kept, by = VectorCache(), Counting()
+    assert lengths(kept, by, "a", "bb", "a", "ccc") == [1, 2, 1, 3]
+    assert by.asked == [["a", "bb"], ["ccc"]]
+    assert lengths(kept, by, "bb", "dddd") == [2, 4]
+    assert by.asked[2:] == [["dddd"]]
+    with pytest.raises(EmbeddingsFailed, match="4 dimensions, expected 5"):
+        lengths(kept, by, "a", width=5)
+    by.width = 5
+    by.asked.pop()
+    assert lengths(kept, by, "a", width=5) == [1]
+    assert by.asked[3:] == [["a"]]
+    other = Counting("other")
+    assert lengths(kept, other, "a") == [1]
+    assert other.asked == [["a"]]
+
+
+def test_those_used_last_stay() -> None:
+    kept, by = VectorCache(3 * ROW), Counting()
+    lengths(kept, by, "a", "bb", "ccc")
+    lengths(kept, by, "a")
+    # More texts than are kept are still answered.
+    assert lengths(kept, by, "dddd", "a") == [4, 1]
+    by.asked.clear()
+    assert lengths(kept, by, "a", "ccc", "dddd") == [1, 3, 4]
+    assert by.asked == []
+    assert lengths(kept, by, *"abcdefgh") == [1] * 8
+
+
+def test_what_was_answered_before_a_failure_is_not_asked_for_again() -> None:
+    kept, by = VectorCache(), Counting(fails_after=1)
+    with pytest.raises(EmbeddingsFailed):
+        lengths(kept, by, "a", "bb", "ccc")
+    again = Counting()
+    assert lengths(kept, again, "a", "bb", "ccc") == [1, 2, 3]
+    assert again.asked == [["ccc"]]
