@@ -13,7 +13,7 @@ from cli.output import OK, UserError, print_json, print_note, print_result, run_
 from cli.scheduling import set_schedule
 from config.schema.agent import ConfigError
 from engine.root import workspaces_root
-from protocol.traces import TraceType
+from protocol.trace_requests import TraceType
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root

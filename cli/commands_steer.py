@@ -12,7 +12,7 @@ from cli.jobs import check_job_is_no_trial, view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result, run_async
 from engine.connection import connect_client
-from protocol.payloads import InvalidPayload, read_signal_payload
+from protocol.payload_reading import InvalidPayload, read_signal_payload
 
 
 def rewind(

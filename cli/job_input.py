@@ -24,8 +24,8 @@ from config.templates import render_template
 from engine.connection import task_queue
 from engine.otel import exports
 from engine.root import workspaces_root
-from protocol.job_state import MAX_ITEMS
 from protocol.payloads import MAX_INSTRUCTIONS
+from protocol.scope_ledger import MAX_ITEMS
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_BYTES = 1_500_000

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from cli import project_rendering, trial_rendering
 from cli.output import escape_controls, name_running_program
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 _COLOURS = {

@@ -24,9 +24,9 @@ from cli.output import UserError
 from cli.schedule_lookup import find_schedule_notice
 from engine.converter import encrypted_payload_reason
 from engine.errors import TOO_EARLY
-from protocol.payloads import EncryptedPayloadError, check_payload_is_decrypted
+from protocol.payload_reading import EncryptedPayloadError, check_payload_is_decrypted
+from protocol.prepare_requests import NEVER_BEGAN
 from protocol.short_text import one_line
-from protocol.start import NEVER_BEGAN
 
 JOB = "Job"
 PROJECT = "Project"

@@ -13,7 +13,7 @@ from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
 from engine.root import workspaces_root
-from protocol.payloads import InvalidPayload, read_payload_object
+from protocol.payload_reading import InvalidPayload, read_payload_object
 from protocol.project_forms import FORM_SPECS
 from protocol.project_start import ProjectStart
 

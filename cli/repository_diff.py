@@ -15,7 +15,7 @@ from activities.repository.branch import job_branch_tree
 from cli.output import UserError
 from cli.project_reader import open_project_files, project_files_tip
 from engine.root import workspaces_root
-from protocol.repository import RepositoryLink
+from protocol.repository_link import RepositoryLink
 
 Form = Literal["patch", "stat", "names"]
 STAT_WIDTH = 80

@@ -11,7 +11,8 @@ from cli.output import UserError
 from config.schema.agent import AgentConfig, ConfigError
 from engine.root import open_workspaces_root, workspaces_root
 from protocol.git_address import git_address_without_user
-from protocol.repository import STAGED, Publish, RepositoryStart
+from protocol.publishing import Publish
+from protocol.repository_start import STAGED, RepositoryStart
 from protocol.validation_errors import first_validation_errors
 
 OPTIONS = {

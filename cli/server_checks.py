@@ -20,7 +20,7 @@ from cli.check import CHECK_TIMEOUT, Check
 from cli.failing_tasks import MOST_JOBS, failing_jobs
 from cli.jobs import JOB, PROJECT
 from engine.connection import task_queue
-from protocol.search_attributes import NAMES
+from protocol.search_attribute_names import NAMES
 from protocol.short_text import first_few
 
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED

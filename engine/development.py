@@ -23,7 +23,7 @@ from engine.codec import data_converter
 from engine.connection import plain_connection_runtime
 from engine.errors import SetupError
 from engine.otel import exports
-from protocol.search_attributes import NAMES
+from protocol.search_attribute_names import NAMES
 from protocol.short_text import one_line
 
 FLAGS = (

@@ -17,8 +17,8 @@ from temporalio.client import Client
 from temporalio.common import MetricMeter, SearchAttributeKey
 from temporalio.service import RPCError
 
-from protocol.job_record import WaitReason
-from protocol.search_attributes import STATUS
+from protocol.search_attribute_names import STATUS
+from protocol.waiting import WaitReason
 
 SECONDS = 10.0
 MOST = 10_000

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Generator
 from typing import Any
 
-from protocol.handoffs import REPORT_FILES
+from protocol.agent_reports import REPORT_FILES
 from rehearsal import generalist, programmer
 from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import Call, Steps, call_procedure_tool, close_procedure_todo

@@ -9,19 +9,14 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import (
-    ActivityError,
-    FailureError,
-    RetryState,
-    is_cancelled_exception,
-)
+from temporalio.exceptions import ActivityError, FailureError, RetryState, is_cancelled_exception
 from temporalio.workflow import ActivityCancellationType
 
+from protocol.data_model import Data
 from protocol.errors import Interruption
 from protocol.job_record import JobRecord
-from protocol.job_state import Data
+from protocol.prepare_requests import CancelStartRequest
 from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
-from protocol.start import CancelStartRequest
 from workflows.activity_failures import StepFailed
 from workflows.activity_table import CANCEL_START, Activity, R
 

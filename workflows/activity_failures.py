@@ -7,8 +7,8 @@ from datetime import timedelta
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
-from protocol.job_record import WaitReason, WaitState
 from protocol.short_text import one_line
+from protocol.waiting import WaitReason, WaitState
 
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from protocol.endings import GuardPoint
 from protocol.job_record import Review
-from protocol.requests import Call, Usage
-from protocol.start import ReviewLimits
+from protocol.limits import ReviewLimits
+from protocol.requests import Call
 from protocol.tools import ToolRoute
+from protocol.usage import Usage
 from workflows import activity_failures, budget, course, gates, guards
 from workflows.learning_notes import note_failure_reflection, store_learning_traces
 from workflows.tool_calls import ToolCalls

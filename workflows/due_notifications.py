@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from protocol.job_record import JobRecord, WaitState
-from protocol.notifications import MOST_CONTENT, Notification, Notifying, Occasion
-from protocol.project import ProjectRecord
+from protocol.job_record import JobRecord
+from protocol.notification_requests import MOST_CONTENT, Notification, Notifying, Occasion
 from protocol.project_forms import FORM_SPECS
+from protocol.project_record import ProjectRecord
 from protocol.short_text import shell_quoted, shorten_to_start
+from protocol.waiting import WaitState
 from workflows import budget, project_budget_shares, project_status
 
 NOT_CALLED_FOR = ("paused", "share")

@@ -11,8 +11,9 @@ end         none is pending                  every feature is tested or blocked
 
 from __future__ import annotations
 
-from protocol.handoffs import SETUP, FeatureEntry
-from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
+from protocol.agent_reports import SETUP, FeatureEntry
+from protocol.project import PROOF, EndedJob, Feature, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.proof import AcceptedRun, Proof, proof_command_without_cd
 from protocol.short_text import one_line

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from protocol.project import EndedJob, ProjectRecord, RunningJob
+from protocol.project import EndedJob, RunningJob
 from protocol.project_forms import FormName
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from workflows import features, groups, pipeline
 from workflows.project_moves import AssignJob, Move

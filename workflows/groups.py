@@ -7,10 +7,12 @@ completion counts only if the scope is complete (`protocol.routing`).
 
 from __future__ import annotations
 
-from protocol.handoffs import SCOPE, GroupEntry, Routing, RoutingFrame
-from protocol.job_state import ScopeItem
-from protocol.project import EndedJob, Group, ProjectRecord, RunningJob
+from protocol.agent_reports import SCOPE, GroupEntry, Routing
+from protocol.project import EndedJob, Group, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
+from protocol.routing import RoutingFrame
+from protocol.scope_ledger import ScopeItem
 from workflows.project_moves import (
     AssignJob,
     EndProject,

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from protocol.job_record import JobRecord, WaitState
+from protocol.job_record import JobRecord
 from protocol.proof import PROOF_GUARD
 from protocol.requests import GuardOutcome
 from protocol.short_text import one_line
-from protocol.traces import Source
+from protocol.trace_requests import Source
+from protocol.waiting import WaitState
 from workflows import activity_failures, traces
 
 MOST_UNDECIDED = 3

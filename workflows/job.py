@@ -46,13 +46,15 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.endings import TransitionRequest
 from protocol.helpers import DELEGATE
-from protocol.job_record import JobRecord, WaitState
-from protocol.job_state import Phase, Purpose
+from protocol.job_record import JobRecord
 from protocol.limits import Budget
-from protocol.payloads import InvalidPayload, read_job_start_payload, read_payload_object
-from protocol.requests import Call, Usage
-from protocol.start import PrepareRequest
+from protocol.payload_reading import InvalidPayload, read_job_start_payload, read_payload_object
+from protocol.phase import Phase, Purpose
+from protocol.prepare_requests import PrepareRequest
+from protocol.requests import Call
 from protocol.tools import ToolRoute
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from workflows import (
     activity_failures,
     acts,

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from temporalio import workflow
 
-from protocol.course import Course
+from protocol.course_window import Course
 from protocol.job_record import JobRecord
 from protocol.job_state import Remark
 from workflows import activity_failures, endpoint_remedies, questions, text_replies

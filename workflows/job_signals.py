@@ -1,4 +1,4 @@
-"""What people's signals do to a job: one handler for each row of `protocol.payloads.SIGNALS`."""
+"""What people's signals do to a job: one handler for each row of the table `SIGNALS`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any, Protocol
 
 from temporalio import workflow
 
-from protocol.course import Course
-from protocol.job_record import JobRecord, ReceivedSignal, WaitState
-from protocol.job_state import Purpose, Remark
+from protocol.course_window import Course
+from protocol.job_record import JobRecord
+from protocol.job_state import Remark
+from protocol.payloads import ReceivedSignal
+from protocol.phase import Purpose
+from protocol.waiting import WaitState
 from workflows import activity_failures, acts, budget, guards, questions, traces
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import CancelRequested
@@ -90,7 +93,7 @@ class JobSignals:
                 decided = self._job.approvals[-1]
                 act.did, act.detail = questions.approval_decision_words(decided)
                 act.id = decided.id
-            self._inbox.notice(act.line)
+            self._inbox.notice(acts.act_line(act))
         acts.keep_act(self._job, act)
 
     async def pause_job(self, received: ReceivedSignal) -> None:
@@ -138,7 +141,7 @@ class JobSignals:
     async def _cancel(self, received: ReceivedSignal) -> str:
         act = acts.describe_act(received, self._job.state.phase.number)
         acts.keep_act(self._job, act)
-        self._inbox.notice(act.line)
+        self._inbox.notice(acts.act_line(act))
         raise CancelRequested(received.payload.get("reason") or "cancelled by a person")
 
     async def _rewind(self, received: ReceivedSignal) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from protocol import scope
-from protocol.job_record import JobRecord, WaitState, WaitTimer
-from protocol.job_state import Todo
+from protocol import scope_ledger
+from protocol.job_record import JobRecord
 from protocol.project import ChildReport
-from protocol.requests import Usage
-from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
+from protocol.search_attribute_names import AGENT, MODEL, PHASE, STATUS
+from protocol.todo_list import Todo
+from protocol.usage import Usage
+from protocol.waiting import WaitState, WaitTimer
 from workflows import budget, markdown, questions
 from workflows.inbox import Inbox
 from workflows.markdown import markdown_code_block
@@ -50,7 +51,7 @@ def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "waits_until": _job_status_timer(job.timer) if job.timer else None,
         "usage": job.usage.model_dump(),
         "limits": budget.limits_with_usage(job),
-        "scope": scope.scope_counts(job.state.scope),
+        "scope": scope_ledger.scope_counts(job.state.scope),
         "items": [
             {"id": item.id, "text": item.text[:200], "status": item.status}
             for item in job.state.scope[:MOST_ITEMS]
@@ -90,7 +91,7 @@ def preparing_job_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, A
         "todos": [],
         "step": 0,
         "usage": Usage().model_dump(),
-        "scope": scope.scope_counts([]),
+        "scope": scope_ledger.scope_counts([]),
         "refusals": inbox.refused,
         "rewinds": 0,
         "notices": inbox.notices,
@@ -170,7 +171,7 @@ def _job_status_phase_lines(job: JobRecord) -> list[str]:
 def _status_remark_lines(job: JobRecord) -> Iterator[str]:
     """Return further lines about the status."""
     if items := job.state.scope:
-        yield f"Scope: {scope.scope_ledger_line(items)}"
+        yield f"Scope: {scope_ledger.scope_ledger_line(items)}"
     if job.push_failure:
         yield f"The remote {job.remote} lacks checkpoints: {job.push_failure}"
     if job.review:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocol.job_record import JobRecord
-from protocol.project import ProjectRecord
+from protocol.project_record import ProjectRecord
 from protocol.reflection import ReflectReply
-from protocol.traces import MOST_AT_A_TIME
+from protocol.trace_requests import MOST_AT_A_TIME
 from workflows import activity_failures, budget, traces
 from workflows.activity_failures import StepFailed
 from workflows.job_steps import JobSteps

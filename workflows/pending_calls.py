@@ -6,8 +6,9 @@ the agent's; or it runs a task, and a durable timer runs until the next poll.
 
 from __future__ import annotations
 
-from protocol.job_record import JobRecord, Question, WaitState, WaitTimer
+from protocol.job_record import JobRecord, Question
 from protocol.requests import Pending
+from protocol.waiting import WaitState, WaitTimer
 from workflows import questions
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.project import EndedJob, ProjectRecord, RunningJob, Stage
+from protocol.project import EndedJob, RunningJob, Stage
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.short_text import one_line

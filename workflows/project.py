@@ -15,8 +15,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from protocol.job_record import WaitState
-from protocol.payloads import (
+from protocol.payload_reading import (
     InvalidPayload,
     read_payload_object,
     read_project_signal_payload,
@@ -31,13 +30,14 @@ from protocol.project import (
     JobSummary,
     PersonWait,
     ProjectOutcome,
-    ProjectRecord,
     RunningJob,
 )
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork, ProjectPrepareRequest
 from protocol.project_start import ProjectStart
-from protocol.repository import BranchResult
+from protocol.publishing import BranchResult
 from protocol.short_text import one_line, shorten_to_start
+from protocol.waiting import WaitState
 from workflows import activity_failures, pipeline, project_budget_shares, project_status, traces
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import (

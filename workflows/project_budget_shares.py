@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from protocol.job_record import WaitState
-from protocol.project import EndedJob, ProjectRecord, RunningJob
+from protocol.project import EndedJob, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.short_text import shell_quoted
+from protocol.waiting import WaitState
 from workflows.budget import KEYS, LOW, BudgetUse, Consumption, format_budget_amount
 
 LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}

@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from temporalio import workflow
 
-from protocol.project import ChildReport, EndedJob, ProjectRecord, RunningJob
+from protocol.project import ChildReport, EndedJob, RunningJob
+from protocol.project_record import ProjectRecord
 from workflows import project_budget_shares, project_status
 from workflows.project_moves import AssignJob
 from workflows.project_steps import Child, ProjectSteps, await_project_child

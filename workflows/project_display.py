@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from temporalio import workflow
 
-from protocol.project import ProjectRecord
+from protocol.project_record import ProjectRecord
 from workflows import due_notifications, project_status
 from workflows.continuation import Continuation
 from workflows.inbox import Inbox

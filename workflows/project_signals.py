@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from protocol.job_record import ReceivedSignal
 from protocol.job_state import Remark
-from protocol.project import ProjectRecord
+from protocol.payloads import ReceivedSignal
+from protocol.project_record import ProjectRecord
 from workflows import activity_failures, acts, project_budget_shares
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
@@ -45,13 +45,13 @@ class ProjectSignals:
         act.did = act.did.replace("the job", "the project")
         for_project = "job" not in received.payload
         if received.signal == "cancel" and for_project:
-            self._inbox.notice(act.line)
+            self._inbox.notice(acts.act_line(act))
         try:
             await self._dispatch(received)
         finally:
             self._inbox.sender = ""
         if for_project and received.signal in self._handlers and self._inbox.refused == refused:
-            self._inbox.notice(act.line)
+            self._inbox.notice(acts.act_line(act))
 
     async def _dispatch(self, received: ReceivedSignal) -> None:
         """Handle a signal, or forward it to the job that it is for."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from protocol import scope
+from protocol import scope_ledger
 from protocol.git_address import git_address_without_user
-from protocol.job_record import MOST_BYTES, WaitState
+from protocol.job_record import MOST_BYTES
 from protocol.project import (
     Attempt,
     EndedJob,
@@ -15,16 +15,17 @@ from protocol.project import (
     Group,
     JobSummary,
     ProjectOutcome,
-    ProjectRecord,
     ProjectResult,
     RunningJob,
     Unit,
 )
 from protocol.project_forms import FORM_SPECS
-from protocol.repository import Publish
-from protocol.requests import Usage
-from protocol.search_attributes import AGENT, PHASE, STATUS
+from protocol.project_record import ProjectRecord
+from protocol.publishing import Publish
+from protocol.search_attribute_names import AGENT, PHASE, STATUS
 from protocol.short_text import shell_quoted, shorten_to_start
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from workflows import markdown, project_budget_shares
 from workflows.inbox import Inbox
 
@@ -95,7 +96,7 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any
         ],
         "usage": usage.model_dump(),
         "limits": {"project": project_budget_shares.project_limits_with_usage(project)},
-        "scope": scope.scope_counts(project.scope),
+        "scope": scope_ledger.scope_counts(project.scope),
         "items": [
             {"id": item.id, "text": item.text[:200], "status": item.status}
             for item in project.scope[:200]
@@ -131,7 +132,7 @@ def preparing_project_status(inbox: Inbox, stands: WaitState | None) -> dict[str
         "running": [],
         "jobs": [],
         "usage": Usage().model_dump(),
-        "scope": scope.scope_counts([]),
+        "scope": scope_ledger.scope_counts([]),
         "refusals": inbox.refused,
         "notices": inbox.notices,
         "result": None,
@@ -311,7 +312,7 @@ def project_status_markdown(project: ProjectRecord, notices: list[str]) -> str:
     usage_line = f"{calls} · {markdown.markdown_usage_line(usage)}"
     lines += ["", usage_line]
     if project.scope:
-        lines += ["", f"Scope: {scope.scope_ledger_line(project.scope)}"]
+        lines += ["", f"Scope: {scope_ledger.scope_ledger_line(project.scope)}"]
     if project.result:
         lines += ["", "### Result", "", project.result.summary[:2000]]
         lines += ["", *(f"- unresolved: {text[:300]}" for text in project.result.unresolved[:50])]

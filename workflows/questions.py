@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from protocol.job_record import Approval, JobRecord, Question, ReceivedSignal, WaitReason, WaitState
+from protocol.job_record import Approval, JobRecord, Question
+from protocol.payloads import ReceivedSignal
 from protocol.requests import ShowCallReply
 from protocol.short_text import one_line, shell_quoted
-from protocol.traces import QUESTION_PREFIX
+from protocol.trace_requests import QUESTION_PREFIX
+from protocol.waiting import WaitReason, WaitState
 from workflows import traces
 
 SIGNALS = ("answer", "approve", "deny")

@@ -9,9 +9,10 @@ from typing import Any, NoReturn, TypeVar
 
 from temporalio import workflow
 
-from protocol.job_record import ReceivedSignal, WaitState
-from protocol.payloads import InvalidPayload
-from protocol.start import NEVER_BEGAN
+from protocol.payload_reading import InvalidPayload
+from protocol.payloads import ReceivedSignal
+from protocol.prepare_requests import NEVER_BEGAN
+from protocol.waiting import WaitState
 from workflows import activity_failures, job_status
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed

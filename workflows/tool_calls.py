@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from temporalio import workflow
 
-from protocol.course import Course
+from protocol.course_window import Course
 from protocol.endings import GuardPoint
-from protocol.job_record import JobRecord, WaitState
-from protocol.job_state import Todo
-from protocol.requests import Call, ToolReply, Usage
+from protocol.job_record import JobRecord
+from protocol.requests import Call, ToolReply
+from protocol.todo_list import Todo
 from protocol.tools import ToolRoute
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from workflows import budget, course, guards, pending_calls, questions, stuck, text_replies, traces
 from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps

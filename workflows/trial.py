@@ -17,24 +17,19 @@ from temporalio.exceptions import (
 )
 from temporalio.workflow import ActivityCancellationType
 
-from protocol.job_record import WaitState
-from protocol.payloads import (
-    CancelSignal,
-    InvalidPayload,
-    read_signal_payload,
-    read_start_payload,
-)
-from protocol.requests import Usage
+from protocol.payload_reading import InvalidPayload, read_signal_payload, read_start_payload
+from protocol.payloads import CancelSignal
 from protocol.short_text import one_line
-from protocol.trial import (
-    TrialLimits,
+from protocol.trial_start import TrialLimits, TrialStart
+from protocol.trial_status import (
     TrialRun,
-    TrialStart,
     TrialStatus,
     WatchTrialReply,
     WatchTrialRequest,
     trial_progress_line,
 )
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from workflows import trial_shares
 from workflows.activity_calls import HEARTBEAT
 from workflows.activity_failures import paused_activity_wait
@@ -58,7 +53,7 @@ MAX_NOTICES = 20
 
 @workflow.defn(name="Trial")
 class Trial:
-    """Compares configurations. Input: see `protocol.trial.TrialStart`."""
+    """Compares configurations. Input: see `protocol.trial_status.TrialStart`."""
 
     def __init__(self) -> None:
         self._runs: list[TrialRun] = []

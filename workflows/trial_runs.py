@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import (
-    CancelledError,
-    ChildWorkflowError,
-    FailureError,
-    TerminatedError,
-)
+from temporalio.exceptions import CancelledError, ChildWorkflowError, FailureError, TerminatedError
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from protocol.endings import JobResult
-from protocol.trial import TrialRun, TrialStart
+from protocol.trial_start import TrialStart
+from protocol.trial_status import TrialRun
 from workflows.activity_calls import is_called_workflow_gone
 from workflows.project_steps import Child
 

@@ -7,8 +7,9 @@ cut at the same point.
 
 from __future__ import annotations
 
-from protocol.requests import Usage
-from protocol.trial import TrialLimits, TrialRun
+from protocol.trial_start import TrialLimits
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 from workflows.budget import Consumption
 from workflows.project_budget_shares import LEAST
 

@@ -18,8 +18,8 @@ from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offerable_tools
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.job_state import PhaseKind
-from protocol.start import JobLimits, JudgeLimits, ReviewLimits
+from protocol.limits import JobLimits, JudgeLimits, ReviewLimits
+from protocol.phase import PhaseKind
 from protocol.tools import ToolRoute
 
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")

@@ -39,9 +39,10 @@ from activities.phases.tags import phase_tag, phase_tag_commits
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.endings import Outcome
-from protocol.job_state import JobState, Phase, Purpose
+from protocol.job_state import JobState
 from protocol.payloads import Fork
-from protocol.scope import scope_from_texts, scope_size_fault
+from protocol.phase import Phase, Purpose
+from protocol.scope_ledger import scope_from_texts, scope_size_fault
 
 MAX_NAMED = 10
 RESULT = "output/completion.json"

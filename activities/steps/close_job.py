@@ -36,7 +36,7 @@ from activities.steps.publish_branch import completed_branch_story, unfinished_b
 from activities.tool_catalogue import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.endings import CloseReply, CloseRequest, JobResult
-from protocol.repository import BranchResult
+from protocol.publishing import BranchResult
 from protocol.short_text import as_sentence
 
 MAX_LISTED = 200

@@ -30,7 +30,7 @@ from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import check_attempt_by_heartbeat, heartbeats
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.notifications import Notify, notification_address_fault
-from protocol.notifications import Destination, Notification, Notifying, Sending, Sent
+from protocol.notification_requests import Destination, Notification, Notifying, Sending, Sent
 from protocol.short_text import one_line
 from protocol.validation_errors import first_validation_errors
 

@@ -104,12 +104,15 @@ from activities.traces.recall import recall_traces
 from config.agent_files import amend_agent_config, load_agent, overridden_agent_value
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
-from protocol.job_state import JobState, Phase
-from protocol.notifications import Notifying
+from protocol.job_state import JobState
+from protocol.notification_requests import Notifying
 from protocol.payloads import Fork
-from protocol.repository import Publish, RepositoryLink, RepositoryStart
-from protocol.scope import scope_from_texts, scope_size_fault
-from protocol.start import PrepareReply, PrepareRequest
+from protocol.phase import Phase
+from protocol.prepare_requests import PrepareReply, PrepareRequest
+from protocol.publishing import Publish
+from protocol.repository_link import RepositoryLink
+from protocol.repository_start import RepositoryStart
+from protocol.scope_ledger import scope_from_texts, scope_size_fault
 
 OF_ITS_OWN = (
     "This job works by itself: it is a fork of a job of project {project}, which takes nothing "

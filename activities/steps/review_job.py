@@ -40,7 +40,7 @@ from activities.toolkit.registry import Tool, select_registered_tools
 from activities.toolkit.tool_context import ToolContext
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
-from protocol import scope
+from protocol import scope_ledger
 from protocol.endings import MAX_LOOK_UPS, ReviewReply, ReviewRequest
 
 PART_TOKENS = 6000
@@ -212,7 +212,7 @@ def review_task(snapshot: Snapshot, call: int) -> str:
     ledger = snapshot.state.scope
     parts = {
         "Instructions (instructions.md)": snapshot.read_text("instructions.md"),
-        f"Scope ({scope.scope_ledger_line(ledger)})": _review_bullet_list(
+        f"Scope ({scope_ledger.scope_ledger_line(ledger)})": _review_bullet_list(
             [f"{item.line} {item.reason}".strip() for item in ledger]
         ),
         "Deliverables": _review_bullet_list(claim["deliverables"]),

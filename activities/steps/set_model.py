@@ -23,9 +23,9 @@ from activities.starting.agent_resolution import (
 from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import ModelConfig
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
+from protocol.prepare_requests import SetModelReply, SetModelRequest
 from protocol.short_text import one_line
-from protocol.start import SetModelReply, SetModelRequest
 from protocol.tools import ToolRoute
 
 MAX_SHOWN = 100

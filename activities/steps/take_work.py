@@ -43,11 +43,12 @@ from activities.projects.tool_evidence import tool_proofs
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text import tokens
-from protocol.handoffs import FeatureReport, Routing, TesterVerdict
+from protocol.agent_reports import FeatureReport, Routing, TesterVerdict
+from protocol.commit_message import commit_message
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from protocol.proof import Proof
-from protocol.requests import Usage
-from protocol.short_text import commit_message, first_few, shorten_to_both_ends, shorten_to_start
+from protocol.short_text import first_few, shorten_to_both_ends, shorten_to_start
+from protocol.usage import Usage
 
 MAX_CHANGED = 50
 MAX_PROBLEMS = 20

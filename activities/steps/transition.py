@@ -57,10 +57,12 @@ from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionReply, TransitionRequest
-from protocol.job_state import JobState, Phase, Todo
-from protocol.requests import Usage
-from protocol.scope import complete_ticked_scope_items, scope_from_plan
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.scope_ledger import complete_ticked_scope_items, scope_from_plan
 from protocol.short_text import one_line, shorten_to_start
+from protocol.todo_list import Todo
+from protocol.usage import Usage
 
 ISSUE_CHARACTERS = 500
 """Maximum length of an issue in Temporal's history."""

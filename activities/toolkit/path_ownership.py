@@ -7,7 +7,7 @@ from functools import cache
 from activities.checkpoints import Files, diff_files
 from activities.checkpoints import parse_path as parts_of
 from activities.checkpoints.entries import with_entry
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 
 SYSTEM = (
     "archive/",

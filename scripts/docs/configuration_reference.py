@@ -18,7 +18,7 @@ from config.layers import SHIPPED
 from config.schema.agent import AgentFile
 from config.schema.agent_sections import ModelConfig
 from config.schema.guards import FieldMatch, Guard, Match
-from protocol.course import PatternThresholds
+from protocol.stuck_thresholds import PatternThresholds
 from scripts.docs.markdown import heading_anchor, markdown_table
 
 LISTS = "see `config/defaults.yaml`"

@@ -14,8 +14,8 @@ from cli.commands_trial import read_trial_file
 from cli.jobs import JOB, TRIAL, JobView, check_job_is_no_trial
 from cli.output import UserError
 from cli.trial_rendering import trial_table_lines
-from protocol.requests import Usage
-from protocol.trial import TrialRun
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trials/fewer-calls.yaml"
 

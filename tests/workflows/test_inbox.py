@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from protocol.scope import scope_from_texts
-from protocol.traces import MOST_CHARACTERS, MOST_KEPT
+from protocol.scope_ledger import scope_from_texts
+from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.records import record
 from workflows import traces
 from workflows.inbox import MAX_BYTES, MAX_NOTICES, MAX_SIGNALS, Inbox

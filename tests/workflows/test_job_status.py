@@ -7,8 +7,8 @@ import json
 import pytest
 
 from protocol.endings import JobResult, Outcome
-from protocol.job_record import WaitState, WaitTimer
-from protocol.search_attributes import NAMES
+from protocol.search_attribute_names import NAMES
+from protocol.waiting import WaitState, WaitTimer
 from tests.workflows.records import record, state
 from workflows.inbox import Inbox
 from workflows.job_status import (

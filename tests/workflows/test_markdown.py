@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.requests import Usage
+from protocol.usage import Usage
 from workflows import markdown
 
 

@@ -16,8 +16,8 @@ from activities.steps.store_traces import stored_traces
 from benchmarks.zero_cost import ZeroCost
 from config.agent_files import load_agent
 from engine.service import build_worker
-from protocol.job_record import WaitState
-from protocol.start import JobLimits
+from protocol.limits import JobLimits
+from protocol.waiting import WaitState
 from rehearsal import Failure, Reply, wire
 from rehearsal.wire import Answer, Request
 from tests.brief import BRIEFEST

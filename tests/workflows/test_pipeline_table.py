@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from protocol.job_record import WaitState
 from protocol.limits import Budget
 from protocol.project_requests import ChildWork
-from protocol.requests import Usage
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from tests.workflows.project_records import Play, started
 from workflows import project_budget_shares, project_status
 from workflows.project_moves import AssignJob, EndProject, WaitForJobs

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from protocol.job_record import JobRecord, ReceivedSignal
+from protocol.job_record import JobRecord
+from protocol.payloads import ReceivedSignal
 from protocol.requests import ShowCallReply
 from tests.workflows.records import record
 from workflows import questions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.traces import MOST_CHARACTERS, MOST_KEPT
+from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.project_records import started
 from tests.workflows.records import record
 from workflows import activity_failures, traces

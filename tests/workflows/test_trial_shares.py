@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from protocol.requests import Usage
-from protocol.trial import TrialLimits, TrialRun
+from protocol.trial_start import TrialLimits
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 from workflows.trial_shares import (
     first_share,
     free_amount,

@@ -17,11 +17,7 @@ from activities.documents import (
     nearest_quoted_passage,
     pages_with_quote,
 )
-from activities.requirements.requirement import (
-    MAX_SECTION,
-    MAX_TEXT,
-    Citation,
-)
+from activities.requirements.requirement import MAX_SECTION, MAX_TEXT, Citation
 from activities.requirements.text.statements import statements_of
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.errors import ToolError
@@ -29,7 +25,7 @@ from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.tools.document_tools import DocumentPath, canonical_document_path, document_pages
 from activities.web import FOLDER, sources_from
-from protocol.job_state import Data
+from protocol.data_model import Data
 from protocol.short_text import one_line
 
 Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]

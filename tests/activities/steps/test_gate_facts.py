@@ -11,7 +11,7 @@ from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.steps.gate_facts import gather_gate_facts, is_explained
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
-from protocol.scope import scope_from_plan, scope_from_texts
+from protocol.scope_ledger import scope_from_plan, scope_from_texts
 from tests.activities.standing import Standing
 
 PLAN = b"""\

@@ -13,7 +13,7 @@ from activities.text.tokens import count_tokens, token_encoding_name
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from protocol.endings import ReviewRequest
-from protocol.scope import scope_from_texts
+from protocol.scope_ledger import scope_from_texts
 from rehearsal import Script
 from rehearsal import call as call_of
 from tests.activities.standing import AT, Standing, environment
