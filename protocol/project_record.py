@@ -102,6 +102,17 @@ class ProjectRecord(Data):
         return [*self.features, *self.groups, *self.stages]
 
     @property
+    def ended_runs(self) -> list[RunningJob]:
+        """The ended jobs whose work is being looked into, or will be."""
+        return [self.running[each.job] for each in self.ended_jobs if each.job in self.running]
+
+    @property
+    def unended_runs(self) -> list[RunningJob]:
+        """The jobs that have not ended."""
+        over = [run.job for run in self.ended_runs]
+        return [run for run in self.running.values() if run.job not in over]
+
+    @property
     def size(self) -> int:
         """Bytes of the record for a new run, which begins while no job is running."""
         resting = self.model_copy(update={"running": {}, "ended_jobs": []})

@@ -15,7 +15,7 @@ from protocol.project_forms import FORM_SPECS
 from protocol.project_record import ProjectRecord
 from protocol.short_text import shell_quoted, shorten_to_start
 from protocol.waiting import WaitState
-from workflows import budget, project_budget_shares, project_status
+from workflows import budget, project_budget_shares, project_status, project_waits
 
 NOT_CALLED_FOR = ("paused", "share")
 """A person paused it, or its trial decides: nobody needs to be notified."""
@@ -63,7 +63,7 @@ def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notifi
     for run in project.running.values() if project.waiting is None else ():
         stands = None
         if run.last_report.waiting and run.person_wait:
-            stands = project_status.person_wait_status(project, run)
+            stands = project_waits.wait_of_project_job(project, run)
         since = str(run.person_wait.since) if run.person_wait else ""
         notifications += _waiting_notification(
             draft, stands, run.job, title=project.title, since=since

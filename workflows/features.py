@@ -64,7 +64,7 @@ MOST_LINES = 40
 """Most other features that a coder is shown, the newest."""
 
 
-def next_moves(project: ProjectRecord) -> list[Move]:
+def next_feature_moves(project: ProjectRecord) -> list[Move]:
     """Return the next moves for this state."""
     if project.running:
         return [WaitForJobs()]
@@ -83,7 +83,7 @@ def next_moves(project: ProjectRecord) -> list[Move]:
     ]
 
 
-def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_feature_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Record that a job begins."""
     feature = _find_feature(project, move.unit)
     if feature is None:
@@ -95,7 +95,7 @@ def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
         feature.untested_attempts = 0
 
 
-def settle_job(
+def settle_feature_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
     """Apply a job's outcome; return the commit to merge, or None."""
@@ -127,7 +127,9 @@ def settle_job(
     return ""
 
 
-def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
+def mark_feature_merged(
+    project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
+) -> None:
     """Apply the outcome of merging it."""
     feature = _find_feature(project, run.unit)
     if feature is None:

@@ -59,7 +59,7 @@ It covers these items, all of them:
 Other agents work on other groups at the same time: change only what these items need."""
 
 
-def next_moves(project: ProjectRecord) -> list[Move]:
+def next_group_moves(project: ProjectRecord) -> list[Move]:
     """Return the next moves for this state."""
     if project.finished:
         return [EndProject("completed")]
@@ -76,7 +76,7 @@ def next_moves(project: ProjectRecord) -> list[Move]:
     return moves or [WaitForJobs()]
 
 
-def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_group_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Record that a job begins."""
     group = _find_group(project, move.unit)
     if group is None:
@@ -86,7 +86,7 @@ def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
     group.attempts += 1
 
 
-def settle_job(
+def settle_group_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
     """Apply a job's outcome; return the commit to merge, or None."""
@@ -111,7 +111,9 @@ def settle_job(
     return work.commit
 
 
-def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
+def mark_group_merged(
+    project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
+) -> None:
     """Apply the outcome of merging it."""
     group = _find_group(project, run.unit)
     if group is None:

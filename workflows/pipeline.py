@@ -29,7 +29,7 @@ def pipeline_stages(start: ProjectStart) -> list[Stage]:
     ]
 
 
-def next_moves(project: ProjectRecord) -> list[Move]:
+def next_stage_moves(project: ProjectRecord) -> list[Move]:
     """Return the next moves for the current state."""
     if project.running:
         return [WaitForJobs()]
@@ -41,14 +41,14 @@ def next_moves(project: ProjectRecord) -> list[Move]:
     return [_assign_stage(project, stage)]
 
 
-def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_stage_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Mark the stage of a new job as in progress and count the attempt."""
     stage = _find_stage(project, move.unit)
     stage.status = "in_progress"
     stage.attempts += 1
 
 
-def settle_job(
+def settle_stage_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
     """Record the outcome of a job. Return the commit to merge, or an empty string."""
@@ -62,7 +62,9 @@ def settle_job(
     return work.commit
 
 
-def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
+def mark_stage_merged(
+    project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
+) -> None:
     """Record the outcome of merging the job's work."""
     stage = _find_stage(project, run.unit)
     if conflicts:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from protocol.project import EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
 from protocol.short_text import shell_quoted
+from protocol.usage import Usage
 from protocol.waiting import WaitState
 from workflows.budget import KEYS, LOW, BudgetUse, Consumption, format_budget_amount
 
@@ -171,3 +172,11 @@ def nearly_used_project_limits(project: ProjectRecord) -> list[BudgetUse]:
         for key, each in project_limits_with_usage(project).items()
         if each["spent"] >= each["limit"] * (1 - LOW)
     ]
+
+
+def total_project_usage(project: ProjectRecord) -> Usage:
+    """Return the usage of all children, by their last reports."""
+    usage = project.usage.model_copy()
+    for run in project.running.values():
+        usage.add(run.last_report.usage)
+    return usage

@@ -12,7 +12,6 @@ from workflows import activity_failures, acts, project_budget_shares
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
-from workflows.project_status import unended_project_runs
 from workflows.project_steps import ProjectSteps
 
 REASON_BY_SIGNAL = {"answer": "clarification", "approve": "approval", "deny": "approval"}
@@ -114,7 +113,7 @@ class ProjectSignals:
         paused = project.waiting is not None and project.waiting.reason == "paused"
         stuck = [
             run.job
-            for run in unended_project_runs(project)
+            for run in project.unended_runs
             if paused or run.last_report.waiting not in (None, "clarification", "approval")
         ]
         if payload.get("set") and not stuck:
@@ -150,11 +149,11 @@ class ProjectSignals:
 
     @property
     def _jobs_at_work(self) -> list[str]:
-        return [run.job for run in unended_project_runs(self._project)]
+        return [run.job for run in self._project.unended_runs]
 
     async def _lower_shares(self, parts: dict[str, dict[str, float]]) -> None:
         """Reduce running children's shares to what a person's limit leaves."""
-        for run in unended_project_runs(self._project):
+        for run in self._project.unended_runs:
             if (part := parts.get(run.job)) and await self._forward_signal(
                 [run.job], "limit", part
             ):

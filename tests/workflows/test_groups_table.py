@@ -14,7 +14,8 @@ from tests.workflows.project_records import Play, routing, started
 from workflows.groups import routing_frame_of_groups
 from workflows.inbox import Inbox
 from workflows.project_moves import EndProject, ParkProject, WaitForJobs
-from workflows.project_status import project_result, project_status_answer
+from workflows.project_result import project_result
+from workflows.project_status import project_status_answer
 from workflows.project_units import block_project_unit
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]
