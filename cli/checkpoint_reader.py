@@ -30,7 +30,7 @@ from cli.forgotten_jobs import forgotten_notice
 from cli.jobs import PROJECT, check_job_is_no_trial, view_job
 from cli.output import UserError, print_note
 from config.schema.agent import AgentConfig
-from engine.root import workspaces_root
+from engine.workspaces_root import workspaces_root
 from protocol.endings import Outcome
 
 MAX_LOG_ENTRIES = 1_000_000

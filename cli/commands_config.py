@@ -13,7 +13,7 @@ from cli.output import FAILED, OK, UserError, print_advice, print_json, print_no
 from config.agent_files import agent_names
 from config.editor_schemas import Kind, editor_file_schema
 from config.schema.agent import ConfigError
-from engine.root import workspaces_root
+from engine.workspaces_root import workspaces_root
 
 config = typer.Typer(
     help="Check the configuration, or have an editor check it.",

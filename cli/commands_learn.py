@@ -12,7 +12,7 @@ from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result, run_async
 from cli.scheduling import set_schedule
 from config.schema.agent import ConfigError
-from engine.root import workspaces_root
+from engine.workspaces_root import workspaces_root
 from protocol.trace_requests import TraceType
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
 from cli.signal_effects import signal_sender_name
-from engine.root import workspaces_root
+from engine.workspaces_root import workspaces_root
 from protocol.short_text import one_line
 
 if TYPE_CHECKING:

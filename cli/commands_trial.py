@@ -32,7 +32,7 @@ from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
 from engine.connection import connect_client
-from engine.root import workspaces_root
+from engine.workspaces_root import workspaces_root
 from protocol.payload_reading import InvalidPayload, read_payload_object
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun

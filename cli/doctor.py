@@ -25,8 +25,8 @@ from engine import logs
 from engine.connection import client_options, connect_client, describe_model_connection
 from engine.development import find_temporal_binary
 from engine.errors import SetupError
-from engine.otel import exports
-from engine.root import open_workspaces_root, workspaces_root
+from engine.otel import export_settings
+from engine.workspaces_root import open_workspaces_root, workspaces_root
 from protocol.git_address import git_address_without_user
 from protocol.short_text import one_line
 
@@ -279,10 +279,10 @@ def _check_log_settings() -> Check:
 
 
 def _check_collectors() -> Check:
-    name, addresses = "traces and metrics", exports.collector_addresses()
+    name, addresses = "traces and metrics", export_settings.collector_addresses()
     try:
         if addresses:
-            exports.load_export_pipeline()
+            export_settings.load_export_pipeline()
         for address in addresses:
             url = urlsplit(address)
             port = url.port or (443 if url.scheme == "https" else 80)
@@ -292,7 +292,7 @@ def _check_collectors() -> Check:
     except (OSError, ValueError) as error:
         return Check(
             name, False, f"{without_credentials(address)} is not reached ({error}): they are lost",
-            f"start the collector, or correct or unset {exports.ENDPOINT}",
+            f"start the collector, or correct or unset {export_settings.ENDPOINT}",
         )  # fmt: skip
     targets = f"to {', '.join(map(without_credentials, addresses))}"
     return Check(name, True, targets if addresses else "not exported")

@@ -22,8 +22,8 @@ from config.agent_files import amend_agent_config, load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from engine.connection import task_queue
-from engine.otel import exports
-from engine.root import workspaces_root
+from engine.otel import export_settings
+from engine.workspaces_root import workspaces_root
 from protocol.payloads import MAX_INSTRUCTIONS
 from protocol.scope_ledger import MAX_ITEMS
 
@@ -195,7 +195,7 @@ async def start_workflow(
     """
 
     async def begin(reuse: WorkflowIDReusePolicy) -> None:
-        with exports.trace_start_if_exported(kind, job_id):
+        with export_settings.trace_start_if_exported(kind, job_id):
             await client.start_workflow(
                 kind,
                 data,

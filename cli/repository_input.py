@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from cli.output import UserError
 from config.schema.agent import AgentConfig, ConfigError
-from engine.root import open_workspaces_root, workspaces_root
+from engine.workspaces_root import open_workspaces_root, workspaces_root
 from protocol.git_address import git_address_without_user
 from protocol.publishing import Publish
 from protocol.repository_start import STAGED, RepositoryStart

@@ -265,6 +265,15 @@ class JobRecord(Data):
         )
 
     @property
+    def question_id(self) -> str:
+        """The id of a question about the current call.
+
+        It contains the checkpoint, so that after a reset an old answer, which Temporal delivers
+        again, fits only the question that it was given to.
+        """
+        return self.commit[:8]
+
+    @property
     def status(self) -> Status:
         if self.result:
             return self.result.status

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 
 from protocol.short_text import count_noun
-from rehearsal.plans import Plan, PlanPhase
+from rehearsal.plans import RehearsalPlan, RehearsalPlanPhase
 from rehearsal.procedure_replay import (
     Call,
     Steps,
@@ -50,7 +50,7 @@ BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
-def plan_extraction_job(documents: list[str]) -> Plan:
+def plan_extraction_job(documents: list[str]) -> RehearsalPlan:
     """Plan to identify, formulate and output; formulating is divided when candidates are known."""
     groups = [
         documents[start : start + DOCUMENTS_PER_PHASE]
@@ -69,12 +69,16 @@ def plan_extraction_job(documents: list[str]) -> Plan:
                 "Note in `notes/identification.md` how the candidates were found",
             ]
         name = "Identify candidates" + (f" ({number})" if len(groups) > 1 else "")
-        phases.append(PlanPhase(name, "Every passage that may bind somebody is listed.", steps))
+        phases.append(
+            RehearsalPlanPhase(name, "Every passage that may bind somebody is listed.", steps)
+        )
     phases.append(
-        PlanPhase("Formulate requirements", "Each candidate is cited and decided.", [LATER])
+        RehearsalPlanPhase(
+            "Formulate requirements", "Each candidate is cited and decided.", [LATER]
+        )
     )
     phases.append(
-        PlanPhase(
+        RehearsalPlanPhase(
             "Output",
             "The requirements are in one file, with a summary.",
             [
@@ -93,15 +97,15 @@ def plan_extraction_job(documents: list[str]) -> Plan:
         "Two approaches were weighed: document by document to the end, and stage by stage over all "
         "documents.\nThe second is chosen: what is found twice shows before it is formulated twice."
     )
-    return Plan(head, phases)
+    return RehearsalPlan(head, phases)
 
 
-def may_extraction_grow(plan: Plan) -> bool:
+def may_extraction_grow(plan: RehearsalPlan) -> bool:
     """Return whether the formulating phase is next and not divided yet."""
     return plan.open_phase is not None and plan.open_phase.steps == [LATER]
 
 
-def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
+def divide_formulation(plan: RehearsalPlan) -> Generator[list[Call], list[str], bool]:
     """Divide the formulating phase into batches of the identified candidates."""
     sections = yield from read_sections_for_extraction()
     place = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
@@ -109,7 +113,7 @@ def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
     count = -(-len(steps) // BATCHES_PER_PHASE)
     share = -(-len(steps) // count) if count else 0
     plan.phases[place : place + 1] = [
-        PlanPhase(
+        RehearsalPlanPhase(
             f"Formulate requirements ({number + 1} of {count})" if count > 1 else
             "Formulate requirements",
             "Each candidate is cited and becomes a requirement, or is left out with a reason.",

@@ -143,7 +143,7 @@ def write_strategic_plan(view: RequestView) -> Steps:
 
 
 def check_strategic_plan() -> Steps:
-    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
+    plan = plans.parse_rehearsal_plan((yield from read_file_from_tool_answers("plan.md")))
     steps = ", ".join(str(len(phase.steps)) for phase in plan.phases)
     return (
         f"The plan has {count_noun(len(plan.phases), 'phase')} with {steps or 'no'} "
@@ -152,7 +152,7 @@ def check_strategic_plan() -> Steps:
 
 
 def mark_strategic_progress(view: RequestView) -> Steps:
-    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
+    plan = plans.parse_rehearsal_plan((yield from read_file_from_tool_answers("plan.md")))
     finished = plan.open_phase
     if finished is None:
         return "The plan has no open phase."
@@ -187,7 +187,7 @@ def revise_strategic_plan(view: RequestView) -> Steps:
     lines, instruction_lines = yield from interleave_procedures(
         read_file_from_tool_answers("plan.md"), read_file_from_tool_answers("instructions.md")
     )
-    plan, instructions = plans.parse_plan(lines), "\n".join(instruction_lines)
+    plan, instructions = plans.parse_rehearsal_plan(lines), "\n".join(instruction_lines)
     if (
         "## Amended" in instructions
         and plan.open_phase is None
@@ -202,10 +202,10 @@ def revise_strategic_plan(view: RequestView) -> Steps:
 def hand_over_phase(view: RequestView) -> Steps:
     if "workspace.md" in view.refusal:
         yield from _shorten_workspace_page(view)
-    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
+    plan = plans.parse_rehearsal_plan((yield from read_file_from_tool_answers("plan.md")))
     if not plan.phases and view.refusal:
         yield from write_strategic_plan(view)
-        plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
+        plan = plans.parse_rehearsal_plan((yield from read_file_from_tool_answers("plan.md")))
     phase = plan.open_phase
     if phase is None:
         return "The plan has no open phase; there is nothing to hand over."

@@ -56,7 +56,7 @@ def _query_advisories(address: str, question: dict[str, Any]) -> dict[str, Any]:
     return answer_data
 
 
-def main(files: list[str], address: str = ADDRESS) -> int:
+def audit_pinned_versions(files: list[str], address: str = ADDRESS) -> int:
     """Print the known vulnerabilities and return the exit code."""
     pins = pinned_versions(*map(Path, files))
     try:
@@ -71,4 +71,4 @@ def main(files: list[str], address: str = ADDRESS) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or ["requirements.txt", "requirements-dev.txt"]))
+    sys.exit(audit_pinned_versions(sys.argv[1:] or ["requirements.txt", "requirements-dev.txt"]))

@@ -177,3 +177,8 @@ def endpoint_failure_wait(failed: StepFailed) -> WaitState:
     mend = remedy.partition(",")[0]
     remedy = f"{mend}; the job goes on trying by itself, resume tries at once."
     return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
+
+
+def is_called_workflow_gone(error: FailureError) -> bool:
+    """Whether the target of a signal is a closed workflow."""
+    return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"

@@ -12,12 +12,12 @@ from protocol.job_record import JobRecord
 from protocol.proof import PROOF_GUARD
 from protocol.search_attribute_names import AGENT, MODEL, PHASE, STATUS
 from protocol.waiting import WaitState
-from workflows import budget, due_notifications, job_status, markdown
+from workflows import budget, details_markdown, due_notifications, job_status
 from workflows.continuation import Continuation
+from workflows.details_markdown import markdown_code_block
 from workflows.inbox import Inbox
 from workflows.job_status import todo_status_word, utc_time_text
 from workflows.job_steps import JobSteps
-from workflows.markdown import markdown_code_block
 from workflows.notification_delivery import begin_notifications
 from workflows.web_display import WebDisplay
 
@@ -96,8 +96,8 @@ def preparing_job_markdown(waiting: WaitState, notices: list[str]) -> str:
     """Return Temporal Web's current details of a start that waits."""
     return "\n".join(
         [
-            *markdown.markdown_waiting_lines(waiting),
-            *markdown.markdown_list_lines("Notices", notices),
+            *details_markdown.markdown_waiting_lines(waiting),
+            *details_markdown.markdown_list_lines("Notices", notices),
         ]
     )
 
@@ -108,28 +108,28 @@ def job_details_markdown(job: JobRecord, notices: list[str]) -> str:
     """
     lines = [f"## {job.title}", "", f"**{job.status}** · agent {job.agent} · model {job.model}", ""]
     if job.waiting:
-        lines += [*markdown.markdown_waiting_lines(job.waiting), ""]
+        lines += [*details_markdown.markdown_waiting_lines(job.waiting), ""]
         lines += [*markdown_code_block(job.waiting.about), ""] if job.waiting.about else []
     if job.timer:
         lines += [f"The agent waits until {utc_time_text(job.timer.ends)}.", ""]
     lines += _phase_details_lines(job)
     lines += [
         "",
-        f"Steps {job.step} · {markdown.markdown_usage_line(job.usage)} · rewinds {job.rewinds} · "
-        f"refusals {job.refusals} · nudges {job.nudges}",
+        f"Steps {job.step} · {details_markdown.markdown_usage_line(job.usage)} · "
+        f"rewinds {job.rewinds} · refusals {job.refusals} · nudges {job.nudges}",
     ]
     for remark in _remark_details_lines(job):
         lines += ["", remark]
     if result := job.result:
         lines += ["", "### Result", "", result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in result.deliverables[:50]]
-        lines += markdown.markdown_list_lines(
+        lines += details_markdown.markdown_list_lines(
             "Unresolved", [text[:300] for text in result.unresolved[:50]]
         )
-        lines += markdown.markdown_list_lines(
+        lines += details_markdown.markdown_list_lines(
             "Dropped", [text[:300] for text in result.dropped[:50]]
         )
-    lines += markdown.markdown_list_lines("Notices", notices)
+    lines += details_markdown.markdown_list_lines("Notices", notices)
     return "\n".join(lines)
 
 
@@ -144,7 +144,7 @@ def _phase_details_lines(job: JobRecord) -> list[str]:
     # have no padding, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
-        word, text = todo_status_word(job, todo), markdown.markdown_table_cell(todo.content)
+        word, text = todo_status_word(job, todo), details_markdown.markdown_table_cell(todo.content)
         shown = f"**{text}**" if word == "current" else text
         shown += " (not needed)" if word == "not needed" else ""
         lines.append(

@@ -11,7 +11,7 @@ from protocol.project import ChildReport
 from protocol.todo_list import Todo
 from protocol.usage import Usage
 from protocol.waiting import WaitState
-from workflows import budget, questions
+from workflows import approvals, budget, questions
 from workflows.inbox import Inbox
 
 MOST_ITEMS = 200
@@ -20,7 +20,7 @@ MOST_ITEMS = 200
 def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
     """Return the answer to the query, to which `starter.py show --json` adds some fields."""
     phase = job.state.phase
-    approval = questions.current_approval(job)
+    approval = approvals.current_approval(job)
     return {
         "agent": job.agent,
         "model": job.model,

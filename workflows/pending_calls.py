@@ -21,7 +21,7 @@ def note_pending_progress(job: JobRecord, latest: Pending, now: float) -> None:
         return
     if before and latest.question and latest.turn == before.turn:
         # Another question of the same turn, or an unanswered one: the deadline stays.
-        question.id = f"{questions.question_id(job)}-{job.clarification.used}.{len(latest.answers)}"
+        question.id = f"{job.question_id}-{job.clarification.used}.{len(latest.answers)}"
         question.question, question.default = latest.question, latest.default
         question.answer = None if now < question.until else ""
     else:
@@ -46,7 +46,7 @@ def pending_answer_wait(job: JobRecord, job_id: str, now: float) -> WaitState | 
     if clarification.pending is None and clarification.used < job.limits.clarifications:
         clarification.used += 1
         clarification.pending = Question(
-            id=f"{questions.question_id(job)}-{clarification.used}",
+            id=f"{job.question_id}-{clarification.used}",
             question=pending.question,
             default=pending.default,
             until=int(now + job.limits.clarification_hours * 3600 + 0.5),

@@ -43,7 +43,7 @@ from workflows import (
     project_result,
     project_status,
     project_waits,
-    traces,
+    trace_notes,
 )
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import (
@@ -256,7 +256,7 @@ class Project(SignalReceiver):
         """Make the moves that the state calls for; return whether there was any."""
         if self._history_is_long(project):
             return not project.running
-        if traces.is_trace_record_full(project):
+        if trace_notes.is_trace_record_full(project):
             # The store is unavailable. Nothing new begins, and once no job is running the project
             # waits.
             if not project.running:
@@ -351,7 +351,7 @@ class Project(SignalReceiver):
         add_project_job_summary(
             project, run, status, ended.reason or (work.summary if work else "")
         )
-        traces.note_handoff_trace(project, run, ended, why, workflow.info().run_id)
+        trace_notes.note_handoff_trace(project, run, ended, why, workflow.info().run_id)
 
     # Ends
 

@@ -24,7 +24,7 @@ def spent_by_ended(project: ProjectRecord) -> Consumption:
     return Consumption(project.usage, project.seconds)
 
 
-def free_share(project: ProjectRecord, key: str) -> float | None:
+def free_project_share(project: ProjectRecord, key: str) -> float | None:
     """Return what is neither spent nor reserved; None if there is no limit."""
     limit = getattr(project.limits, key)
     if limit is None:
@@ -40,7 +40,7 @@ def divide_shares(project: ProjectRecord, among: int) -> dict[str, float] | Wait
     """Return each of `among` children's share by key, or a wait if a share would be too small."""
     shares: dict[str, float] = {}
     for key in KEYS:
-        available = free_share(project, key)
+        available = free_project_share(project, key)
         if available is None:
             continue
         part = available if key == "seconds" else available / among
@@ -57,7 +57,7 @@ def remaining_share_after(
     """Return what an ended child leaves of the limits on model calls, tokens and cost, by key."""
     amounts: dict[str, float] = {}
     for key in ("model_calls", "tokens", "cost"):
-        if (available := free_share(project, key)) is not None:
+        if (available := free_project_share(project, key)) is not None:
             amounts[key] = (
                 available + run.share.get(key, 0) - Consumption(ended.usage, 0).amount(key)
             )
@@ -76,7 +76,7 @@ def additional_shares(project: ProjectRecord) -> dict[str, dict[str, float]]:
     }
     shares: dict[str, dict[str, float]] = {}
     for key in KEYS:
-        available = free_share(project, key)
+        available = free_project_share(project, key)
         if available is None:
             continue
         for job, run in asking.items():
@@ -93,14 +93,16 @@ def additional_shares(project: ProjectRecord) -> dict[str, dict[str, float]]:
     return shares
 
 
-def lowered_shares(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dict[str, float]]:
+def lowered_project_shares(
+    project: ProjectRecord, keys: Iterable[str]
+) -> dict[str, dict[str, float]]:
     """Return the smaller shares that lowered limits leave to running children, by job id and key.
 
     Only shares that exceed the new limits change; children ask for any surplus themselves.
     """
     shares: dict[str, dict[str, float]] = {}
     for key in keys:
-        available = free_share(project, key)
+        available = free_project_share(project, key)
         if available is None:
             continue
         held_shares = [run.share.get(key, 0) for run in project.running.values()]
@@ -119,7 +121,7 @@ def lowered_shares(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dic
     return shares
 
 
-def share_settings(part: dict[str, float]) -> dict[str, object]:
+def project_share_settings(part: dict[str, float]) -> dict[str, object]:
     """Return a share as configuration of the child, with keys such as `limits.job.cost`."""
     return {f"limits.job.{key}": value for key, value in part.items()}
 

@@ -45,7 +45,7 @@ class ProjectChildren:
         )
         project.running[move.job] = run
         child = await self._steps.start_child(
-            project, move, project_budget_shares.share_settings(part)
+            project, move, project_budget_shares.project_share_settings(part)
         )
         if isinstance(child, str):
             project.ended_jobs.append(EndedJob(job=move.job, status="failed", reason=child))

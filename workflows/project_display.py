@@ -9,7 +9,7 @@ from protocol.project import RunningJob
 from protocol.project_forms import FORM_SPECS
 from protocol.project_record import ProjectRecord
 from protocol.search_attribute_names import AGENT, PHASE, STATUS
-from workflows import due_notifications, markdown
+from workflows import details_markdown, due_notifications
 from workflows.continuation import Continuation
 from workflows.inbox import Inbox
 from workflows.job_status import utc_time_text
@@ -63,34 +63,34 @@ def project_details_markdown(project: ProjectRecord, notices: list[str]) -> str:
         "",
     ]
     if stands := current_project_wait(project):
-        lines += [*markdown.markdown_waiting_lines(stands), ""]
+        lines += [*details_markdown.markdown_waiting_lines(stands), ""]
     lines += [f"### {project_status_line(project)}", ""]
     if project.units:
         heading = FORM_SPECS[project.start.form].unit
         lines += [f"| | {heading} | | attempts | |", "|---|---|---|---|---|"]
     for unit in project.units:
-        why = markdown.markdown_table_cell(" ".join(unit.reasons))[:200]
-        title = markdown.markdown_table_cell(unit.title)
+        why = details_markdown.markdown_table_cell(" ".join(unit.reasons))[:200]
+        title = details_markdown.markdown_table_cell(unit.title)
         shown = f"**{title}**" if unit.status == "in_progress" else title
         lines.append(
             f"| {MARKS[unit.status]}\N{NO-BREAK SPACE} | {unit.id} | {shown} | {unit.attempts} "
             f"| {why} |"
         )
-    lines += markdown.markdown_list_lines(
+    lines += details_markdown.markdown_list_lines(
         "Jobs at work", [_details_line_of_job(run) for run in project.unended_runs]
     )
     over = [f"`{run.job}` ({run.handoff.to_agent})" for run in project.ended_runs]
-    lines += markdown.markdown_list_lines("Jobs that have ended, to be looked into", over)
+    lines += details_markdown.markdown_list_lines("Jobs that have ended, to be looked into", over)
     usage = total_project_usage(project)
     calls = f"Jobs {project.jobs} · model calls {usage.model_calls}"
-    usage_line = f"{calls} · {markdown.markdown_usage_line(usage)}"
+    usage_line = f"{calls} · {details_markdown.markdown_usage_line(usage)}"
     lines += ["", usage_line]
     if project.scope:
         lines += ["", f"Scope: {scope_ledger.scope_ledger_line(project.scope)}"]
     if project.result:
         lines += ["", "### Result", "", project.result.summary[:2000]]
         lines += ["", *(f"- unresolved: {text[:300]}" for text in project.result.unresolved[:50])]
-    lines += markdown.markdown_list_lines("Notices", notices)
+    lines += details_markdown.markdown_list_lines("Notices", notices)
     return "\n".join(lines)
 
 
@@ -118,4 +118,4 @@ def _details_line_of_job(run: RunningJob) -> str:
     if run.last_report.waiting and run.handoff.deadline is not None:
         ends = utc_time_text(run.since + run.handoff.deadline)
         state += f", which counts against its deadline ({ends})"
-    return f"`{run.job}` ({run.handoff.to_agent}) {markdown.markdown_table_cell(state)}"
+    return f"`{run.job}` ({run.handoff.to_agent}) {details_markdown.markdown_table_cell(state)}"

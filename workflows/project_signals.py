@@ -91,7 +91,7 @@ class ProjectSignals:
         project.limits = project.limits.model_copy(update=limits)
         if project.waiting and project.waiting.reason == "budget":
             project.waiting = None
-        if fewer := project_budget_shares.lowered_shares(project, limits):
+        if fewer := project_budget_shares.lowered_project_shares(project, limits):
             await self._lower_shares(fewer)
         await self.distribute_shares()
 

@@ -48,7 +48,8 @@ from protocol.short_text import one_line
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import activity_table as table
 from workflows import project_budget_shares, project_status
-from workflows.activity_calls import ActivityCalls, is_called_workflow_gone
+from workflows.activity_calls import ActivityCalls
+from workflows.activity_failures import is_called_workflow_gone
 from workflows.project_moves import AssignJob
 
 SUMMARY_CHARACTERS = 95

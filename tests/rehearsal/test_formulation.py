@@ -9,7 +9,7 @@ import pytest
 from activities.phases.orientation import orientation_messages
 from rehearsal import extraction, strategic
 from rehearsal.formulation import choose_formulation_procedure
-from rehearsal.plans import Plan, PlanPhase
+from rehearsal.plans import RehearsalPlan, RehearsalPlanPhase
 from rehearsal.procedure_replay import Call, Steps
 from rehearsal.request_view import parse_request_view
 from tests.activities.standing import Standing
@@ -44,7 +44,10 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
         job.write(path, text)
     batches = extraction.formulation_todos([("documents/tea.md", 4, 6)])
-    job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
+    job.write(
+        "plan.md",
+        RehearsalPlan("# Plan", [RehearsalPlanPhase("Formulate", "Each is cited.", batches)]).text,
+    )
     snapshot = job.open()
     snapshot.state.issue = issue
     messages = orientation_messages(snapshot, "")

@@ -18,7 +18,7 @@ from cli.events import last_events
 from cli.jobs import job_failure_message, view_job
 from engine.codec import encrypting_converter
 from engine.converter import DATA_CONVERTER
-from engine.sandbox import sandbox_runner
+from engine.workflow_sandbox import sandbox_runner
 from protocol.payload_reading import EncryptedPayloadError
 from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Failure, Request

@@ -115,7 +115,7 @@ def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() 
 
     def lowered(**limits: float) -> dict[str, float]:
         project.limits = project.limits.model_copy(update=limits)
-        return project_budget_shares.lowered_shares(project, limits).get(manager.job, {})
+        return project_budget_shares.lowered_project_shares(project, limits).get(manager.job, {})
 
     assert lowered(tokens=20_000) == {}
     assert lowered(tokens=5000) == {"tokens": 3000}

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from engine.errors import SetupError
-from engine.otel import exports
+from engine.otel import export_settings
 from tests.crash.processes import CLEAN, REPOSITORY
 
 HERE = "http://127.0.0.1:4318"
@@ -42,14 +42,17 @@ def test_an_endpoint_turns_it_on(
 ) -> None:
     for name, value in variables.items():
         given.setenv(name, value)
-    assert (exports.exports_traces(), exports.exports_metrics()) == (traces, metrics)
+    assert (export_settings.exports_traces(), export_settings.exports_metrics()) == (
+        traces,
+        metrics,
+    )
 
 
 def test_another_protocol_is_refused(given: pytest.MonkeyPatch) -> None:
     given.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", HERE)
     given.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     with pytest.raises(SetupError, match=r"PROTOCOL=grpc: .* http/protobuf; unset it"):
-        exports.export_client_plugins()
+        export_settings.export_client_plugins()
 
 
 def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
