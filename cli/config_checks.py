@@ -23,7 +23,8 @@ from activities.steps.review_job import VERDICTS, reviewer_tools
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import Tool
-from config.agent_files import agent_file, agent_names, extended_agents, load_agent
+from config.agent_files import agent_file, agent_names, load_agent
+from config.agent_inheritance import extended_agents
 from config.guard_files import read_guards
 from config.layers import SHIPPED, configuration_layers
 from config.learned_guards import LearnedGuards

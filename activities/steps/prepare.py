@@ -101,7 +101,8 @@ from activities.text.safe_text import text_title_line
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
-from config.agent_files import amend_agent_config, load_agent, overridden_agent_value
+from config.agent_files import amend_agent_config, load_agent
+from config.agent_overrides import overridden_agent_value
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from protocol.job_state import JobState
