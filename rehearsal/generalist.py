@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 
 from protocol.short_text import count_noun
-from rehearsal.plans import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import (
     Steps,
     call_procedure_tool,
@@ -15,6 +14,7 @@ from rehearsal.procedure_replay import (
     close_procedure_todo,
     interleave_procedures,
 )
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView, is_error_result
 from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
 

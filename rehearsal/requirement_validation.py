@@ -11,7 +11,6 @@ from typing import Any
 
 from protocol.short_text import count_noun
 from rehearsal.collection import check_collected_results, collect_rehearsed_results
-from rehearsal.plans import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import (
     CLEARED,
     Call,
@@ -20,6 +19,7 @@ from rehearsal.procedure_replay import (
     call_tool_with_retry,
     close_procedure_todo,
 )
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView, is_error_result
 from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
 
@@ -197,10 +197,10 @@ def _judge_requirement(
         if status == "accepted" or other < requirement.ref:
             reasons = f"{other} says the same, likeness {likeness}."
             return Decision("duplicate", reasons, other)
-    return (yield from _integrate_requirement(requirement, _shorten_decision_reason(relevance)))
+    return (yield from _rehearse_integration(requirement, _shorten_decision_reason(relevance)))
 
 
-def _integrate_requirement(
+def _rehearse_integration(
     requirement: RequirementToValidate, why: str
 ) -> Generator[list[Call], list[str], Decision]:
     entities = yield from call_procedure_tool(

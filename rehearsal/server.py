@@ -134,7 +134,7 @@ class _ModelServerHandler(BaseHTTPRequestHandler):
         pieces = (
             [wire.encode_wire_reply(incoming, reply)]
             if is_single
-            else wire.reply_as_events(incoming, reply)
+            else wire.stream_wire_reply(incoming, reply)
         )
         if isinstance(answer, wire.Reply):
             self._send_chunks(pieces, end=True)

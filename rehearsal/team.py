@@ -9,8 +9,8 @@ from typing import Any
 
 from protocol.agent_reports import REPORT_FILES
 from rehearsal import generalist, programmer
-from rehearsal.plans import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import Call, Steps, call_procedure_tool, close_procedure_todo
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView
 from rehearsal.tool_answers import read_file_from_tool_answers
 
@@ -131,7 +131,7 @@ def _make_feature(task: str) -> Steps:
         "content": programmer.feature_module_source(description),
     }
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
-    tests = programmer.feature_tests(module, description)
+    tests = programmer.feature_test_source(module, description)
     return (
         yield from close_procedure_todo(
             note, "write_file", ("write_file", source), path=path, content=tests
@@ -165,7 +165,7 @@ def choose_team_procedure(text: str) -> Steps | None:
             return _write_team_file(path, "")
         return _write_team_file(
             path,
-            programmer.feature_tests(module, description)
+            programmer.feature_test_source(module, description)
             if of_tests
             else programmer.feature_module_source(description),
         )

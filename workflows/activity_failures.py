@@ -171,7 +171,7 @@ def start_failure_wait(failed: StepFailed) -> WaitState:
     return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
 
 
-def endpoint_failure_wait(failed: StepFailed) -> WaitState:
+def temporary_failure_wait(failed: StepFailed) -> WaitState:
     """Return how the job waits for an unavailable endpoint or store while it keeps trying."""
     reason, remedy = REMEDIES[failed.kind]
     mend = remedy.partition(",")[0]

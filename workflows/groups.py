@@ -220,7 +220,7 @@ def _assign_group_worker(project: ProjectRecord, group: Group) -> AssignJob:
         folder=project.start.product,
         title=group.title,
         task=group.task,
-        items=_list_group_items([item.text[:200] for item in of_group]),
+        items=_group_item_lines([item.text[:200] for item in of_group]),
     )
     return assign_project_job(
         project,
@@ -245,7 +245,7 @@ def _group_items(project: ProjectRecord, group: Group) -> list[ScopeItem]:
 
 
 def _group_items_text(items: list[ScopeItem]) -> str:
-    return _list_group_items(
+    return _group_item_lines(
         [
             f"{item.id}: {item.text[:200]}" + (f" ({item.reason[:200]})" if item.reason else "")
             for item in items
@@ -253,7 +253,7 @@ def _group_items_text(items: list[ScopeItem]) -> str:
     )
 
 
-def _list_group_items(items: list[str]) -> str:
+def _group_item_lines(items: list[str]) -> str:
     lines = [f"- {item[:450]}" for item in items[:MAX_LISTED]]
     if (more := len(items) - MAX_LISTED) > 0:
         lines.append(f"- and {more} more, in documents/groups.json")

@@ -35,7 +35,7 @@ def clear_pending_call(job: JobRecord) -> None:
         _resolve_pending_call(job)
 
 
-def pending_answer_wait(job: JobRecord, job_id: str, now: float) -> WaitState | None:
+def pending_call_wait(job: JobRecord, job_id: str, now: float) -> WaitState | None:
     """Return the wait for a person's answer to the server; None when the call can continue.
 
     When the job may ask no more questions, the server gets an empty answer at once.

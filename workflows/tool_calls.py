@@ -193,7 +193,7 @@ class ToolCalls:
         passed.
         """
         job = self.job
-        if waiting := pending_calls.pending_answer_wait(job, self.job_id, workflow.time()):
+        if waiting := pending_calls.pending_call_wait(job, self.job_id, workflow.time()):
             job.waiting = waiting
             return
         if job.timer:

@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 PARTS: dict[str, Callable[[], str]] = {
     "agents": configuration_reference.agents_reference_table,
     "commands": command_reference.commands,
-    "guards": configuration_reference.guard_keys,
-    "keys": configuration_reference.agent_keys,
+    "guards": configuration_reference.guard_keys_reference_table,
+    "keys": configuration_reference.agent_keys_reference_table,
     "modules": modules.module_diagram,
     "project": signals.project_start_keys,
     "signals": signals.signals,

@@ -26,13 +26,13 @@ KEY = ("key", "takes", "default", "")
 Row = tuple[str, ...]
 
 
-def agent_keys() -> str:
+def agent_keys_reference_table() -> str:
     """Describe every key of an agent's file, section by section."""
     defaults = yaml.safe_load((SHIPPED / "defaults.yaml").read_text(encoding="utf-8"))
     return "\n".join(_section_tables("", AgentFile, defaults, {}))
 
 
-def guard_keys() -> str:
+def guard_keys_reference_table() -> str:
     """Describe every key of a guard."""
     # Guards are list entries, so the schema has no section for them.
     parts: dict[str, type[BaseModel]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.audit import audit_pinned_versions, pinned_versions
+from scripts.audit import audit_pinned_versions, versions_to_audit
 from tests.http_server import Handler, served
 
 REPOSITORY = Path(__file__).parents[2]
@@ -63,6 +63,6 @@ def test_where_nothing_could_be_checked_it_says_so_and_does_not_fail(
 
 def test_all_of_our_pins_are_read() -> None:
     files = [REPOSITORY / name for name in ("requirements.txt", "requirements-dev.txt")]
-    found = dict(pinned_versions(*files))
+    found = dict(versions_to_audit(*files))
     assert len(found) > 50
     assert {"temporalio", "pydantic", "pytest"} <= set(found)

@@ -154,7 +154,7 @@ class NeverDone(Handler):
             self.give(wire.encode_wire_reply(incoming, answer), "application/json")
             return
         ends = (b'"finish_reason":"', b"[DONE]", b'"usage"')
-        events = wire.reply_as_events(incoming, answer)
+        events = wire.stream_wire_reply(incoming, answer)
         kept = [event for event in events if not any(end in event for end in ends)]
         self.give(b"".join(kept), "text/event-stream")
 

@@ -76,9 +76,9 @@ def test_without_the_extra_a_worker_names_it() -> None:
 def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
     code = (
         "import sys, engine.worker_process, cli.app, activities.catalogue, workflows.project\n"
-        "from engine.otel import exports\n"
-        "assert exports.export_client_plugins() == []\n"
-        "exports.flush_optional_exports()\n"
+        "from engine.otel import export_settings\n"
+        "assert export_settings.export_client_plugins() == []\n"
+        "export_settings.flush_optional_exports()\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     ended = run(code)
