@@ -21,7 +21,8 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from benchmarks import calls
-from benchmarks.benchmark_jobs import APPENDS, JobRun, run_bare_benchmark, run_benchmark_job
+from benchmarks.bare_runs import run_bare_benchmark
+from benchmarks.benchmark_jobs import APPENDS, JobRun, run_benchmark_job
 from engine.development import FLAGS, development_server
 
 COUNTS = [25, 100, 400]
@@ -29,7 +30,7 @@ LONG = 2000
 FILES = 10_000
 
 
-def main() -> None:
+def run_benchmarks() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     options.add_argument("--steps", type=int, nargs="+", default=COUNTS)
     options.add_argument("--long", action="store_true", help=f"also {LONG:,} steps")
@@ -179,4 +180,4 @@ def print_bench_table(figures: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmarks()

@@ -1,4 +1,4 @@
-"""The workloads: the bare engine, and a job with a model that costs nothing."""
+"""The workloads: jobs with a model that costs nothing."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from statistics import median
 from typing import Any
 
 from temporalio.client import Client, WorkflowHandle, WorkflowHistory
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Replayer
 
 from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
-from benchmarks.bare_engine import Bare, do_nothing, do_nothing_locally
 from benchmarks.histories import HistorySteps, history_steps, workflow_histories
 from benchmarks.zero_cost import ZeroCost
 from benchmarks.zero_cost_transport import ZeroCostTransport, zero_cost_client
 from engine.converter import DATA_CONVERTER
-from engine.sandbox import sandbox_runner
 from engine.service import build_worker
+from engine.workflow_sandbox import sandbox_runner
 from workflows.job import Job
 
 APPENDS = 100
@@ -59,18 +58,6 @@ class JobRun:
     @property
     def last_tenth_cpu(self) -> float:
         return median(self.cpu[-max(1, len(self.cpu) // 10) :])
-
-
-async def run_bare_benchmark(temporal: Client, count: int, *, local: bool) -> HistorySteps:
-    """Run the engine alone."""
-    queue = f"bare-{uuid.uuid4().hex[:8]}"
-    async with Worker(
-        temporal, task_queue=queue, workflows=[Bare], activities=[do_nothing, do_nothing_locally]
-    ):
-        await temporal.execute_workflow(Bare.run, args=[count, local], id=queue, task_queue=queue)
-    return history_steps(
-        await workflow_histories(temporal, queue), "do_nothing", every=1 if local else 2
-    )
 
 
 async def run_benchmark_job(
@@ -186,3 +173,11 @@ async def _unpacked_benchmark_job_bytes(handle: Handle, repository: Path, count:
 def _disk_bytes(folder: Path) -> int:
     """Return bytes on disk, in whole blocks."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+def benchmark_job_start() -> dict[str, Any]:
+    return {
+        "agent": "generalist",
+        "instructions": "Keep a log.",
+        "set": {"limits.phase.model_calls": 1050, "stuck.no_todo.then": 1100},
+    }

@@ -70,14 +70,16 @@ def _capable_write_call(number: int) -> Call:
     )
 
 
-def _calls_in_phase(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def _capable_calls_in_phase(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return the phase's calls so far: tool and arguments."""
     calls = (call["function"] for m in messages for call in m.get("tool_calls") or [])
     return [(call["name"], str(call["arguments"])) for call in calls]
 
 
 def _capable_tactical_calls(messages: list[dict[str, Any]]) -> Iterator[Call]:
-    written = {arguments for name, arguments in _calls_in_phase(messages) if name == "write_file"}
+    written = {
+        arguments for name, arguments in _capable_calls_in_phase(messages) if name == "write_file"
+    }
     for mark, text in _TODO.findall(str(messages[-1]["content"])):
         if mark == "☑":
             continue
@@ -90,7 +92,7 @@ def _capable_tactical_calls(messages: list[dict[str, Any]]) -> Iterator[Call]:
 
 def _capable_strategic_calls(messages: list[dict[str, Any]], batches: bool) -> Iterator[Call]:
     """Yield the calls the phase still lacks; without batching, complete each todo separately."""
-    earlier = _calls_in_phase(messages)
+    earlier = _capable_calls_in_phase(messages)
     todos = _TODO.findall(str(messages[-1]["content"]))
     first = next((message for message in messages if message["role"] == "user"), {})
     opening = str(first.get("content"))

@@ -179,7 +179,7 @@ async def measure_drift(rates: list[float], seeds: int) -> Table:
     return table
 
 
-def main() -> None:
+def benchmark_drift() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.drift", description=__doc__)
     options.add_argument("--seeds", type=int, default=50)
     options.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.2, 0.4])
@@ -188,4 +188,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    benchmark_drift()

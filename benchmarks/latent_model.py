@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+import httpx2
+
 from benchmarks.bare_engine import bare_latencies
 from benchmarks.zero_cost import ZeroCost
 from benchmarks.zero_cost_transport import EVENTS, zero_cost_answer_events
@@ -56,7 +58,7 @@ class Latent:
         return head.encode() + body_bytes
 
 
-def main() -> None:
+def serve_latent_model() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.latent_model", description=__doc__)
     options.add_argument("--delay", type=float, default=15.0, help="seconds a call takes")
     options.add_argument(
@@ -67,5 +69,11 @@ def main() -> None:
     asyncio.run(latent.serve(lambda address: print(f"listening on {address}", flush=True)))
 
 
+async def count_latent_model_calls(endpoint: str) -> int:
+    """Return the number of calls the model has received."""
+    async with httpx2.AsyncClient(timeout=60) as client:
+        return int((await client.get(endpoint)).text)
+
+
 if __name__ == "__main__":
-    main()
+    serve_latent_model()

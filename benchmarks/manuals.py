@@ -152,7 +152,7 @@ def manuals_table(extractions: dict[Path, ManualExtraction]) -> Table:
     return table
 
 
-def main() -> int:
+def benchmark_manuals() -> int:
     options = argparse.ArgumentParser(prog="python -m benchmarks.manuals", description=__doc__)
     options.add_argument("files", type=Path, nargs="+", metavar="FILE")
     arguments = options.parse_args()
@@ -172,4 +172,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(benchmark_manuals())

@@ -12,39 +12,35 @@ import asyncio
 import gc
 import json
 import math
-import os
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx2
 from rich.console import Console
 from rich.table import Table
 from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.checkpoints import Root
-from benchmarks.bare_engine import Bare, BareWaiting, Waiting, do_nothing, do_nothing_locally
-from benchmarks.benchmark_jobs import serve_benchmark_jobs
+from benchmarks.bare_engine import Bare, do_nothing, do_nothing_locally
+from benchmarks.bare_runs import run_bare_waiting
+from benchmarks.benchmark_jobs import benchmark_job_start, serve_benchmark_jobs
+from benchmarks.latent_model import count_latent_model_calls
+from benchmarks.process_usage import process_cpu_seconds, process_megabytes, python_process
 from benchmarks.zero_cost import ZeroCost
 from engine.development import development_server
-from engine.service import SLOTS
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-TICKS = os.sysconf("SC_CLK_TCK")
 MOST_JOBS = 100_000
 SETTLED = 10
 """Number of calls after which a job is in its tactical phase, where a file tool follows each call.
 """
 
 
-def main() -> None:
+def benchmark_scale() -> None:
     options = argparse.ArgumentParser(
         prog="python -m benchmarks.scale", description=__doc__, allow_abbrev=False
     )
@@ -97,7 +93,7 @@ async def measure_scale(options: argparse.Namespace) -> dict[str, Any]:
         async with development_server(ui=False) as temporal:
             busy = await _run_busy_jobs(temporal.client, Path(folder) / "busy", options.busy)
         async with development_server(ui=False) as temporal:
-            bare = await _run_bare_waiting(
+            bare = await run_bare_waiting(
                 temporal.client, options.jobs, options.latency, options.window
             )
         async with development_server(ui=False) as temporal:
@@ -108,36 +104,6 @@ async def measure_scale(options: argparse.Namespace) -> dict[str, Any]:
     ratio = {"share_of_bare": waiting["calls_a_second"] / bare["bare_calls_a_second"]}
     asked_for = {"jobs": options.jobs, "latency": options.latency, "busy": options.busy}
     return asked_for | waiting | bare | ratio | busy
-
-
-async def _run_bare_waiting(
-    temporal: Client, jobs: int, latency: float, window: float
-) -> dict[str, float]:
-    """Run the same number of bare workflows, whose regular activity takes `latency` seconds."""
-    queue, model = f"bare-{uuid.uuid4().hex[:8]}", Waiting(latency)
-    async with Worker(
-        temporal,
-        task_queue=queue,
-        workflows=[BareWaiting],
-        activities=[model.wait, do_nothing_locally],
-        max_concurrent_activities=SLOTS,
-        max_cached_workflows=SLOTS,
-        graceful_shutdown_timeout=timedelta(seconds=1),
-    ):
-        for n in range(jobs):
-            await temporal.start_workflow(
-                BareWaiting.run, 1000, id=f"{queue}-{n}", task_queue=queue
-            )
-        while model.calls < 3 * jobs:  # noqa: ASYNC110 - it counts
-            await asyncio.sleep(1)
-        before = (time.monotonic(), model.calls, time.process_time())
-        await asyncio.sleep(window)
-        after = (time.monotonic(), model.calls, time.process_time())
-    calls = after[1] - before[1]
-    return {
-        "bare_calls_a_second": calls / (after[0] - before[0]),
-        "bare_cpu_ms_a_step": 1000 * (after[2] - before[2]) / calls,
-    }
 
 
 async def _run_waiting_jobs(
@@ -159,7 +125,7 @@ async def _run_waiting_jobs(
             begun = time.monotonic()
             for n in range(jobs):
                 await temporal.start_workflow(
-                    "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
+                    "Job", benchmark_job_start(), id=f"{queue}-{n}", task_queue=queue
                 )
             started = time.monotonic() - begun
             while (calls := await count_latent_model_calls(endpoint)) < SETTLED * jobs:
@@ -176,7 +142,7 @@ async def _run_waiting_jobs(
                 await count_latent_model_calls(endpoint),
                 process_cpu_seconds(serving_jobs),
             )
-            memory = _process_megabytes(serving_jobs)
+            memory = process_megabytes(serving_jobs)
     seconds = after[0] - before[0]
     rate = (after[1] - before[1]) / seconds
     return {
@@ -214,7 +180,7 @@ async def _run_busy_jobs(
         await asyncio.gather(
             *(
                 temporal.execute_workflow(
-                    "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
+                    "Job", benchmark_job_start(), id=f"{queue}-{n}", task_queue=queue
                 )
                 for n in range(jobs)
             )
@@ -222,55 +188,6 @@ async def _run_busy_jobs(
         # The planning phase's model calls, each with a tool, are steps too.
         ours = len(model.cpu) / (time.monotonic() - begun)
     return {"bare_steps_a_second": engine, "steps_a_second": ours, "throughput": ours / engine}
-
-
-def scale_job_start() -> dict[str, Any]:
-    return {
-        "agent": "generalist",
-        "instructions": "Keep a log.",
-        "set": {"limits.phase.model_calls": 1050, "stuck.no_todo.then": 1100},
-    }
-
-
-@asynccontextmanager
-async def python_process(
-    arguments: list[str], environment: dict[str, str]
-) -> AsyncIterator[tuple[int, str]]:
-    """Start a Python process of this repository; yield its id and first line of output."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, cwd=REPOSITORY, env=os.environ | environment,
-        stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdout
-    try:
-        line = await process.stdout.readline()
-        if not line:
-            raise SystemExit(f"error: {arguments} ended before it was ready")
-        # Drain further output, or it would fill the pipe and block the process.
-        draining = asyncio.create_task(process.stdout.read())
-        yield process.pid, line.decode()
-        draining.cancel()
-    finally:
-        process.kill()
-        await process.wait()
-
-
-async def count_latent_model_calls(endpoint: str) -> int:
-    """Return the number of calls the model has received."""
-    async with httpx2.AsyncClient(timeout=60) as client:
-        return int((await client.get(endpoint)).text)
-
-
-def process_cpu_seconds(process: int) -> float:
-    """Return CPU seconds used so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def _process_megabytes(process: int) -> float:
-    """Return resident memory in megabytes."""
-    status = Path(f"/proc/{process}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def print_scale_table(figures: dict[str, Any]) -> None:
@@ -298,4 +215,4 @@ def print_scale_table(figures: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    benchmark_scale()

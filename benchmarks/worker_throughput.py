@@ -17,13 +17,15 @@ from pathlib import Path
 
 import httpx2
 
-from benchmarks.scale import (
-    SETTLED,
-    count_latent_model_calls,
+from benchmarks.benchmark_jobs import benchmark_job_start
+from benchmarks.latent_model import count_latent_model_calls
+from benchmarks.process_usage import (
+    child_process_ids,
     process_cpu_seconds,
+    process_name,
     python_process,
-    scale_job_start,
 )
+from benchmarks.scale import SETTLED
 from engine.development import development_server, free_port
 
 JOBS = 20
@@ -77,7 +79,7 @@ async def measure_process_rate(processes: int) -> ProcessRate:
                 await _wait_until_ready(health)
                 for n in range(JOBS):
                     await temporal.client.start_workflow(
-                        "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
+                        "Job", benchmark_job_start(), id=f"{queue}-{n}", task_queue=queue
                     )
                 while await count_latent_model_calls(endpoint) < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
                     await asyncio.sleep(0.5)
@@ -95,8 +97,8 @@ async def _wait_until_ready(health: str) -> None:
 
 
 async def _measure_window(endpoint: str, worker: int, model: int) -> ProcessRate:
-    workers = [worker, *_child_processes(worker)]
-    [server] = [pid for pid in _child_processes(os.getpid()) if _process_name(pid) == "temporal"]
+    workers = [worker, *child_process_ids(worker)]
+    [server] = [pid for pid in child_process_ids(os.getpid()) if process_name(pid) == "temporal"]
     measured = [*workers, server, model]
     begun, calls = time.monotonic(), await count_latent_model_calls(endpoint)
     before = [process_cpu_seconds(pid) for pid in measured]
@@ -107,16 +109,6 @@ async def _measure_window(endpoint: str, worker: int, model: int) -> ProcessRate
         for pid, earlier in zip(measured, before, strict=True)
     ]
     return ProcessRate(steps / seconds, costs[:-2], costs[-2], costs[-1])
-
-
-def _child_processes(parent: int) -> list[int]:
-    """Return the ids of a process's children, also of those that its threads started."""
-    threads = Path(f"/proc/{parent}/task").iterdir()
-    return [int(pid) for thread in threads for pid in (thread / "children").read_text().split()]
-
-
-def _process_name(process: int) -> str:
-    return Path(f"/proc/{process}/comm").read_text().strip()
 
 
 async def compare_worker_throughput() -> None:

@@ -58,7 +58,7 @@ def zero_cost_answer_events(model: ZeroCost, body: bytes) -> bytes:
         hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
         len(body),
     )
-    return b"".join(wire.reply_as_events(incoming, model(zero_cost_request_tail(body))))
+    return b"".join(wire.stream_wire_reply(incoming, model(zero_cost_request_tail(body))))
 
 
 def zero_cost_request_tail(body: bytes) -> dict[str, Any]:

@@ -61,7 +61,7 @@ from config.schema.agent import ConfigError
 from engine import logs
 from engine.errors import SetupError
 from engine.exit_codes import INTERRUPTED
-from protocol.payloads import EncryptedPayloadError
+from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line
 
 GONE = OK

@@ -1,9 +1,8 @@
 """Reads an agent's configuration from YAML and Markdown.
 
-An agent file is merged over the one it `extends` (another agent's name; without the key, the
-defaults). Mappings merge key by key; lists and plain values replace the earlier ones. The agent's
-own instructions replace those of the extended agent. Every error is a `ConfigError` that names the
-file and the key.
+An agent's file is merged over those that it extends (`config.agent_inheritance`). The agent's own
+instructions replace those of the extended agent. Every error is a `ConfigError` that names the file
+and the key.
 
 The shipped configuration is the base, with the folders of LONGHAUL_CONFIG above it
 (`config.layers`). A file replaces a weaker one of the same name, but `defaults.yaml` and the
@@ -13,21 +12,27 @@ graph's schema are merged, and an agent that extends its own name is merged over
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from config.agent_inheritance import (
+    MergedAgentFile,
+    agent_path,
+    layer_agents,
+    merge_agent,
+    unknown_agent_message,
+)
+from config.agent_overrides import parse_agent_override, set_agent_key
 from config.graph_files import extend_graph_schema, load_layered_graph_schema
 from config.guard_files import load_guards, locate_guards
-from config.layers import DEFAULTS, SHIPPED, Layers, configuration_layers
+from config.layers import SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
 from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_reply_wordings
 from config.templates import read_instructions_template, read_prompt_template
-from config.yaml_files import explain_yaml_error, read_yaml_mapping, read_yaml_model
+from config.yaml_files import explain_yaml_error, read_yaml_model
 from protocol.validation_errors import short_error_value, validation_error_key
 
 ENVIRONMENT = {
@@ -37,50 +42,14 @@ ENVIRONMENT = {
 """Keys that the worker's environment variables override."""
 
 
-@dataclass(frozen=True)
-class _MergedAgentFile:
-    """An agent's file merged over all files that it extends."""
-
-    content: dict[str, Any]
-    files: list[tuple[Path, dict[str, Any]]]
-    """The files with their own content, the agent's own first, the defaults last."""
-    agents: list[str]
-    """The agent and the agents that it extends, the nearest first."""
-
-    def find_file_with_key(self, place: tuple[str | int, ...]) -> Path:
-        """The file that sets a key; the agent's own file if none does."""
-        return next(
-            (path for path, content in self.files if _has_agent_key(content, place)),
-            self.files[0][0],
-        )
-
-
 def agent_names(folder: Path = SHIPPED) -> list[str]:
     """Sorted names of the agents that can be started."""
-    return _layer_agents(configuration_layers(folder))
-
-
-def _layer_agents(layers: Layers) -> list[str]:
-    return sorted(path.parent.name for path in layers.list_files("agents/*/agent.yaml"))
+    return layer_agents(configuration_layers(folder))
 
 
 def agent_file(name: str, folder: Path = SHIPPED) -> Path:
     """The file that an agent is read from."""
-    return configuration_layers(folder).find_file(_agent_path(name))
-
-
-def _agent_path(name: str) -> str:
-    return f"agents/{name}/agent.yaml"
-
-
-def extended_agents(name: str, folder: Path) -> list[str]:
-    """The agents that an agent extends, the nearest first; empty if it extends only the defaults.
-
-    Raises:
-        ConfigError: unknown agent, unreadable file, or a cycle.
-    """
-    merged = _merge_agent(name, configuration_layers(folder), [])
-    return [each for each in dict.fromkeys(merged.agents) if each != name]
+    return configuration_layers(folder).find_file(agent_path(name))
 
 
 def load_agent(
@@ -102,14 +71,14 @@ def load_agent(
         ConfigError: unknown agent, broken YAML, wrong key or value, missing or outdated template.
     """
     layers = configuration_layers(folder)
-    merged = _merge_agent(name, layers, [])
+    merged = merge_agent(name, layers, [])
     source = merged.files[0][0]
     settings = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
         if text := os.environ.get(variable):
             settings[key] = (
                 variable,
-                _parse_agent_override(text) if key.startswith("limits.") else text,
+                parse_agent_override(text) if key.startswith("limits.") else text,
             )
     checked = _validate_agent_file(merged, settings)
     if reviews:
@@ -117,7 +86,7 @@ def load_agent(
     if checked.review and checked.review.agent not in agent_names(folder):
         raise ConfigError(
             f"{source}: review.agent: "
-            f"{_unknown_agent_message(checked.review.agent, agent_names(folder))}"
+            f"{unknown_agent_message(checked.review.agent, agent_names(folder))}"
         )
     roles = checked.prompt_files
     return AgentConfig(
@@ -165,7 +134,7 @@ def _load_reviewer_agent(agent: AgentFile, folder: Path) -> AgentConfig | None:
     return load_agent(name, folder=folder, reviews=True) if name else None
 
 
-def _agent_guard_folders(merged: _MergedAgentFile, layers: Layers) -> list[Path]:
+def _agent_guard_folders(merged: MergedAgentFile, layers: Layers) -> list[Path]:
     """The folders to search for an agent's guards, the nearest first."""
     places = [*(f"agents/{agent}/guards" for agent in dict.fromkeys(merged.agents)), "guards"]
     return [layer / place for place in places for layer in layers.folders]
@@ -174,7 +143,7 @@ def _agent_guard_folders(merged: _MergedAgentFile, layers: Layers) -> list[Path]
 def agent_guard_files(name: str, folder: Path = SHIPPED) -> dict[str, Path]:
     """The file of each guard in an agent's configuration, by name. Raises ConfigError."""
     layers = configuration_layers(folder)
-    merged = _merge_agent(name, layers, [])
+    merged = merge_agent(name, layers, [])
     located = locate_guards(
         _validate_agent_file(merged, {}).guards, _agent_guard_folders(merged, layers)
     )
@@ -190,11 +159,6 @@ def _load_agent_guards(names: list[str], folders: list[Path], source: Path) -> l
         raise ConfigError(f"{where}{problem}") from None
 
 
-def _parse_agent_override(text: str) -> int | str:
-    """Parse an integer; return other text unchanged, for the schema to refuse."""
-    return int(text) if text.isdecimal() and len(text) < 20 else text
-
-
 def amend_agent_config(
     config: AgentConfig, overrides: dict[str, object], folder: Path = SHIPPED
 ) -> AgentConfig:
@@ -207,7 +171,7 @@ def amend_agent_config(
     settings = {key: ("set", value) for key, value in overrides.items()}
     pinned = config.model_dump(include=set(AgentFile.model_fields))
     checked = _validate_agent_file(
-        _MergedAgentFile(pinned, [(Path(config.name), {})], [config.name]), settings
+        MergedAgentFile(pinned, [(Path(config.name), {})], [config.name]), settings
     )
     if checked.guards != config.guards:
         # Learned guards among the pinned ones replace some of the configured ones.
@@ -235,22 +199,12 @@ def amend_agent_config(
     )
 
 
-def overridden_agent_value(overrides: dict[str, object], key: str) -> object:
-    """The overriding value of a dotted key, in nested or dotted form; None without one."""
-    content: Any = {}
-    for name, value in overrides.items():
-        _set_agent_key(content, name, value)
-    for part in key.split("."):
-        content = content.get(part) if isinstance(content, dict) else None
-    return content
-
-
 def _validate_agent_file(
-    merged: _MergedAgentFile, settings: dict[str, tuple[str, object]]
+    merged: MergedAgentFile, settings: dict[str, tuple[str, object]]
 ) -> AgentFile:
     """Validate the merged file with outside `settings`: (origin, value) by dotted key."""
     for key, (_, value) in settings.items():
-        _set_agent_key(merged.content, key, value)
+        set_agent_key(merged.content, key, value)
     renamed = settings.get("model.name", ("", None))[0] == "LONGHAUL_MODEL"
     _complete_agent_models(merged.content, renamed)
     try:
@@ -268,71 +222,8 @@ def _validate_agent_file(
         raise ConfigError(f"{where}: {explain_yaml_error(error, AgentFile)}") from None
 
 
-def _has_agent_key(content: Any, place: tuple[str | int, ...]) -> bool:
-    try:
-        for key in place:
-            content = content[key]
-    except (KeyError, IndexError, TypeError):
-        return False
-    return True
-
-
 def _is_parent_agent_key(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
-
-
-def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedAgentFile:
-    if name not in (known := _layer_agents(layers)):
-        raise ConfigError(
-            f"agent {short_error_value(name)} is not known; the agents are {', '.join(known)}"
-        )
-    path = layers.find_file(_agent_path(name))
-    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
-        raise ConfigError(
-            f"{path.parent}: cannot be the name of an agent; expected small letters, digits, _ "
-            "and - (at most 64, beginning with a letter): rename the folder"
-        )
-    if name in extending:
-        raise ConfigError(f"{path}: extends: circle {' -> '.join([*extending, name])}")
-    agent_content = read_yaml_mapping(path)
-    parent = agent_content.pop("extends", None)
-    if parent is None:
-        above = _merge_defaults(layers)
-    elif parent == name and name in _layer_agents(weaker := layers.below(path)):
-        # An agent that extends its own name extends the weaker one.
-        above = _merge_agent(name, weaker, extending)
-    elif parent in known:
-        above = _merge_agent(parent, layers, [*extending, name])
-    else:
-        raise ConfigError(f"{path}: extends: {_unknown_agent_message(parent, known)}")
-    content = _merge_mappings(above.content, agent_content)
-    return _MergedAgentFile(content, [(path, agent_content), *above.files], [name, *above.agents])
-
-
-def _merge_defaults(layers: Layers) -> _MergedAgentFile:
-    shipped = layers.folders[-1] / DEFAULTS
-    additions = [path for path in layers.list_all(DEFAULTS) if path != shipped]
-    files = [(path, read_yaml_mapping(path)) for path in (*additions, shipped)]
-    content: dict[str, Any] = {}
-    for _, more in reversed(files):
-        content = _merge_mappings(content, more)
-    return _MergedAgentFile(content, files, [])
-
-
-def _unknown_agent_message(value: object, known: list[str]) -> str:
-    return (
-        f"expected the name of an agent, found {short_error_value(value)}; the agents are "
-        f"{', '.join(known)}"
-    )
-
-
-def _merge_mappings(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    result = dict(base)
-    for key, value in over.items():
-        present = result.get(key)
-        both = isinstance(present, dict) and isinstance(value, dict)
-        result[key] = _merge_mappings(present, value) if both else value  # type: ignore[arg-type]
-    return result
 
 
 def _complete_agent_models(merged: dict[str, Any], renamed: bool) -> None:
@@ -355,15 +246,3 @@ def _complete_agent_models(merged: dict[str, Any], renamed: bool) -> None:
         merged["fallbacks"] = [complete_model(other) for other in fallbacks]
     if isinstance(judge := merged.get("judge"), dict):
         merged["judge"] = {**judge, "model": complete_model(judge.get("model") or {})}
-
-
-def _set_agent_key(merged: dict[str, Any], dotted: str, value: object) -> None:
-    *parents, last = dotted.split(".")
-    section = merged
-    for key in parents:
-        inner = section.get(key)
-        # A copy, since other agents share the mapping.
-        section[key] = dict(inner) if isinstance(inner, dict) else {}
-        section = section[key]
-    # As in files, a mapping is merged key by key.
-    section[last] = _merge_mappings(section, {last: value})[last]

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from config.schema.guards import Guard, GuardStage
 from config.yaml_files import read_yaml_model
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 
 class ReplayCounts(Data):

@@ -23,7 +23,7 @@ from temporalio.converter import DataConverter, PayloadCodec
 
 from engine.converter import DATA_CONVERTER, REASON, VARIABLE, EncryptedFailureConverter
 from engine.errors import SetupError
-from protocol.payloads import ENCRYPTED
+from protocol.payload_reading import ENCRYPTED
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -18,7 +18,7 @@ from activities.redaction.credentials import without_credentials
 from engine import logs
 from engine.codec import data_converter
 from engine.errors import SetupError
-from engine.otel import exports
+from engine.otel import export_settings
 from protocol.short_text import one_line
 
 DEFAULT_ADDRESS = "localhost:7233"
@@ -40,7 +40,10 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
             seconds, or a refused connection.
     """
     options = client_options()
-    options |= {"data_converter": data_converter(), "plugins": exports.export_client_plugins()}
+    options |= {
+        "data_converter": data_converter(),
+        "plugins": export_settings.export_client_plugins(),
+    }
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]

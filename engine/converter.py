@@ -25,8 +25,8 @@ from temporalio.converter import (
     PayloadConverter,
 )
 
-from protocol.job_state import Data
-from protocol.payloads import ENCRYPTED, UNDECODABLE, EncryptedPayloadError
+from protocol.data_model import Data
+from protocol.payload_reading import ENCRYPTED, UNDECODABLE, EncryptedPayloadError
 from protocol.short_text import one_line
 
 VARIABLE = "LONGHAUL_CODEC_KEYS"

@@ -16,7 +16,7 @@ from temporalio.worker import Worker
 
 from engine.errors import SetupError
 from engine.minimal_http import SECONDS, serve_http
-from engine.root import check_root_writable
+from engine.workspaces_root import check_root_writable
 
 VARIABLE = "LONGHAUL_HEALTH"
 Check = Callable[[], Awaitable[str]]

@@ -9,17 +9,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
-from temporalio.worker import (
-    FixedSizeSlotSupplier,
-    Worker,
-    WorkerDeploymentConfig,
-    WorkerTuner,
-)
+from temporalio.worker import FixedSizeSlotSupplier, Worker, WorkerDeploymentConfig, WorkerTuner
 
 from engine.connection import task_queue as default_task_queue
 from engine.deployment import unversioned_build_id
-from engine.sandbox import sandbox_runner
 from engine.slots import ResponsiveSlotSupplier
+from engine.workflow_sandbox import sandbox_runner
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root

@@ -36,7 +36,7 @@ LONGEST_DELAY = 15.0
 
 
 @dataclass
-class WorkerProcess:
+class SupervisedWorker:
     """One of the worker processes, across its restarts."""
 
     number: int
@@ -64,12 +64,12 @@ class Supervisor:
 
     command: list[str]
     count: int
-    workers: list[WorkerProcess] = field(init=False)
+    workers: list[SupervisedWorker] = field(init=False)
     metrics: MetricsSum = field(default_factory=MetricsSum)
     exit_code: int = 0
 
     def __post_init__(self) -> None:
-        self.workers = [WorkerProcess(number) for number in range(1, self.count + 1)]
+        self.workers = [SupervisedWorker(number) for number in range(1, self.count + 1)]
         self._stop = asyncio.Event()
 
     async def run(self) -> int:
@@ -120,7 +120,7 @@ class Supervisor:
         return self.metrics.render()
 
     async def _first_problem(self, path: str, if_not_running: str) -> str:
-        async def problem_of(worker: WorkerProcess) -> str:
+        async def problem_of(worker: SupervisedWorker) -> str:
             if not worker.is_running:
                 return if_not_running
             status, page = await fetch_http_text(worker.health_address, path)
@@ -136,7 +136,7 @@ class Supervisor:
             "",
         )
 
-    async def _keep_running(self, worker: WorkerProcess) -> None:
+    async def _keep_running(self, worker: SupervisedWorker) -> None:
         while not self._stop.is_set():
             began = time.monotonic()
             code = await self._run_once(worker)
@@ -159,7 +159,7 @@ class Supervisor:
             )
             await self._wait_or_stop(delay)
 
-    async def _run_once(self, worker: WorkerProcess) -> int:
+    async def _run_once(self, worker: SupervisedWorker) -> int:
         worker.health_address, worker.metrics_address = (
             _free_worker_address(),
             _free_worker_address(),
@@ -184,7 +184,7 @@ class Supervisor:
             worker.process.send_signal(signal.SIGTERM)
         return await worker.process.wait()
 
-    def _give_up(self, worker: WorkerProcess, code: int) -> None:
+    def _give_up(self, worker: SupervisedWorker, code: int) -> None:
         self.exit_code = CANNOT_START if code == CANNOT_START else FAILED
         _warn_of_supervised_worker(
             f"process {worker.number} ended with {describe_worker_exit(code)} "

@@ -10,7 +10,7 @@ from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from engine import logs
 from engine.errors import SetupError
-from engine.otel import exports
+from engine.otel import export_settings
 from protocol.short_text import one_line
 
 VARIABLE = "LONGHAUL_METRICS"
@@ -24,10 +24,10 @@ async def metrics_runtime() -> AsyncIterator[Runtime | None]:
         SetupError: LONGHAUL_METRICS is invalid, or OpenTelemetry is not installed.
     """
     prometheus = _prometheus_runtime()
-    if prometheus or not exports.exports_metrics():
+    if prometheus or not export_settings.exports_metrics():
         yield prometheus
         return
-    async with exports.load_export_pipeline().otlp_metrics_runtime() as runtime:
+    async with export_settings.load_export_pipeline().otlp_metrics_runtime() as runtime:
         yield runtime
 
 

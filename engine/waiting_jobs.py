@@ -17,8 +17,8 @@ from temporalio.client import Client
 from temporalio.common import MetricMeter, SearchAttributeKey
 from temporalio.service import RPCError
 
-from protocol.job_record import WaitReason
-from protocol.search_attributes import STATUS
+from protocol.search_attribute_names import STATUS
+from protocol.waiting import WaitReason
 
 SECONDS = 10.0
 MOST = 10_000
@@ -49,7 +49,7 @@ async def waiting_gauge(client: Client, meter: MetricMeter | None) -> AsyncItera
             await task
 
 
-async def count_waiting(client: Client) -> Counter[tuple[str, str]]:
+async def count_waiting_jobs(client: Client) -> Counter[tuple[str, str]]:
     """Count waiting workflows by type and reason. Raises RPCError.
 
     A project that waits only because one of its jobs waits is not counted in addition to the job.
@@ -71,7 +71,7 @@ async def _keep_counting_waiting_jobs(client: Client, meter: MetricMeter) -> Non
     failing = False
     while True:
         try:
-            counts = await count_waiting(client)
+            counts = await count_waiting_jobs(client)
         except RPCError as error:
             if not failing:
                 log.warning("the jobs that wait are not counted: %s", error.message)

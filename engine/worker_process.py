@@ -26,10 +26,10 @@ from engine.connection import connect_client, describe_model_connection, task_qu
 from engine.deployment import version_label, worker_deployment
 from engine.errors import SetupError
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
-from engine.otel import exports
-from engine.root import check_root_writable, open_workspaces_root, workspaces_root
+from engine.otel import export_settings
 from engine.service import build_worker
 from engine.supervisor import SUPERVISED
+from engine.workspaces_root import check_root_writable, open_workspaces_root, workspaces_root
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FILES = 8192
@@ -44,7 +44,7 @@ def exit_worker_process(code: int) -> NoReturn:
     The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300) and
     so turn success into a failure code; `os._exit` skips that.
     """
-    exports.flush_optional_exports()
+    export_settings.flush_optional_exports()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:

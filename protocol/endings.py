@@ -6,9 +6,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from protocol.job_state import Data, DoneWhen, JobState, Purpose
-from protocol.repository import BranchResult
-from protocol.requests import CheckpointReply, GuardOutcome, JobPosition, Reply, Usage
+from protocol.data_model import Data
+from protocol.job_state import JobState
+from protocol.phase import Purpose
+from protocol.publishing import BranchResult
+from protocol.requests import CheckpointReply, GuardOutcome, JobPosition, Reply
+from protocol.todo_list import DoneWhen
+from protocol.usage import Usage
 
 Outcome = Literal["completed", "cancelled", "failed"]
 GuardPoint = Literal["todo_complete", "phase_end", "job_complete", "subagent_end"]

@@ -1,41 +1,18 @@
-"""What one agent of a project hands to the next, and the typed files that agents answer with."""
+"""What one agent of a project hands to the next."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field
 
-from protocol.job_state import Data, DoneWhen
+from protocol.agent_reports import ReportKind
+from protocol.data_model import Data
 from protocol.proof import AcceptedRun, Check, Tests
+from protocol.routing import RoutingFrame
+from protocol.todo_list import DoneWhen
 
 OnFailure = Literal["retry", "block"]
-ReportKind = Literal["", "features", "groups", "verdict"]
-"""The typed file that a job writes besides its work."""
-REPORT_FILES: dict[ReportKind, str] = {
-    "features": "output/features.json",
-    "groups": "output/groups.json",
-    "verdict": "output/verdict.json",
-}
-MOST_FEATURES = 100
-MOST_GROUPS = 100
-SETUP, SCOPE = "setup", "scope"
-"""Pseudo-units of the planning jobs (initializer, manager); no real unit has these names."""
-
-
-def _check_handoff_id_is_free(name: str) -> str:
-    if name in (SETUP, SCOPE):
-        raise ValueError(f"{name} is kept for the system; choose another id")
-    return name
-
-
-UnitId = Annotated[
-    str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_check_handoff_id_is_free)
-]
-Line = Annotated[str, Field(min_length=1, max_length=300)]
-Paragraph = Annotated[str, Field(min_length=1, max_length=800)]
-Finding = Annotated[str, Field(min_length=1, max_length=4000)]
-"""A finding, passed on verbatim."""
 
 
 class HandoffInputs(Data):
@@ -53,23 +30,6 @@ class HandoffInputs(Data):
     """Project paths of the tests that a tester wrote to show the findings; they are run."""
     state: str = ""
     """Commit of the project's own files, such as its brief."""
-
-
-class RoutingFrame(Data):
-    """What a manager's division is checked against."""
-
-    required: list[str] = Field(default_factory=list)
-    """Ids of the items that must now be in a group or dropped with a reason."""
-    optional: list[str] = Field(default_factory=list)
-    """Ids of items of blocked groups; another group may take them."""
-    accepted: list[str] = Field(default_factory=list)
-    """Ids of items of accepted groups; they may be worked on again."""
-    groups: list[str] = Field(default_factory=list)
-    """Ids of all groups."""
-    live: list[str] = Field(default_factory=list)
-    """Ids of the groups that are neither completed nor blocked."""
-    room: int = 1_000_000
-    """Bytes that the project has left for further groups."""
 
 
 class Handoff(Data):
@@ -141,71 +101,3 @@ class ProjectLink(Data):
         if not number.isdecimal():
             return []
         return [f"{self.id}.{name}-{earlier}" for earlier in range(1, int(number))]
-
-
-class FeatureEntry(Data):
-    """A feature as the initializer described it."""
-
-    id: UnitId
-    description: Paragraph
-    checks: list[Check] = Field(min_length=1, max_length=4)
-    tests: Tests = Field(default_factory=dict)
-    """The command of each check, where the project's file does not fix it."""
-    coverage: float | None = Field(None, gt=0, le=100)
-    """Least percentage of the code that tests must cover."""
-    items: list[Line] = Field(default_factory=list, max_length=20)
-
-
-class FeatureReport(Data):
-    """`output/features.json`."""
-
-    features: list[FeatureEntry] = Field(min_length=1, max_length=MOST_FEATURES)
-
-    @model_validator(mode="after")
-    def _check_feature_ids_differ(self) -> Self:
-        ids = [feature.id for feature in self.features]
-        if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
-            raise ValueError(f"two features have the id {', '.join(twice)}")
-        return self
-
-
-class GroupEntry(Data):
-    """A group as the manager described it."""
-
-    id: UnitId
-    title: Line
-    task: Annotated[str, Field(max_length=800)] = ""
-    items: list[str] = Field(min_length=1, max_length=200)
-    after: list[str] = Field(default_factory=list, max_length=20)
-    """Groups that must be finished before this one begins."""
-
-
-class DroppedItem(Data):
-    id: str
-    reason: Line
-
-
-class Routing(Data):
-    """`output/groups.json`."""
-
-    groups: list[GroupEntry] = Field(default_factory=list, max_length=MOST_GROUPS)
-    drop: list[DroppedItem] = Field(default_factory=list, max_length=MOST_GROUPS)
-    complete: bool = False
-    """Whether every item is done, or blocked with a reason."""
-
-
-class CheckResult(Data):
-    check: Check
-    passed: bool
-    detail: Annotated[str, Field(max_length=4000)] = ""
-
-
-class TesterVerdict(Data):
-    """`output/verdict.json`."""
-
-    health: Paragraph
-    """Findings of the health check at the start of the test."""
-    checks: list[CheckResult] = Field(min_length=1, max_length=20)
-    coverage: float | None = Field(None, ge=0, le=100)
-    passed: bool
-    findings: list[Finding] = Field(default_factory=list, max_length=20)

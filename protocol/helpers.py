@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from protocol.job_state import Data
-from protocol.requests import JobPosition, Reply, Usage
+from protocol.data_model import Data
+from protocol.requests import JobPosition, Reply
+from protocol.usage import Usage
 
 DELEGATE = "delegate"
 MOST_HELPERS = 4

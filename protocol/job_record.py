@@ -2,82 +2,31 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from protocol.course import Course
+from protocol.course_window import Course
+from protocol.data_model import Data
 from protocol.endings import JobResult, Outcome
 from protocol.helpers import Helper
-from protocol.job_state import Data, JobState
-from protocol.limits import TrialShare
-from protocol.notifications import Notifying
-from protocol.repository import PinnedSource, Publish
-from protocol.requests import Call, Pending, Usage
-from protocol.start import JobLimits, PrepareReply
+from protocol.job_state import JobState
+from protocol.limits import JobLimits, TrialShare
+from protocol.notification_requests import Notifying
+from protocol.payloads import ReceivedSignal
+from protocol.prepare_requests import PrepareReply
+from protocol.publishing import Publish
+from protocol.repository_start import PinnedSource
+from protocol.requests import Call, Pending
 from protocol.tools import ToolRoute
-from protocol.traces import Trace
+from protocol.trace_requests import Trace
+from protocol.usage import Usage
+from protocol.waiting import WaitReason, WaitState, WaitTimer
 
 Status = Literal["running", "waiting"] | Outcome
-WaitReason = Literal[
-    "clarification",
-    "approval",
-    "review",
-    "stuck",
-    "rewinds",
-    "budget",
-    "share",
-    "credentials",
-    "endpoint",
-    "tool",
-    "storage",
-    "dependency",
-    "paused",
-]
 RECENT_CHECKPOINTS = 20
 MOST_BYTES = 1_900_000
 """Most bytes of a record that is carried over: the server takes 2 MB in one payload."""
-
-
-class WaitState(Data):
-    """Why a job waits, and what a person should do about it, in one sentence."""
-
-    reason: WaitReason
-    message: str
-    remedy: str
-    about: dict[str, str] = Field(default_factory=dict)
-    """Text of the agent that people must see verbatim."""
-    trying: bool = False
-    """Whether the job keeps retrying on its own meanwhile."""
-    needs: dict[str, float] = Field(default_factory=dict)
-    """For the reason `share`: how large the run's share has to be for its next call, by key."""
-
-
-class WaitTimer(Data):
-    """A running `wait`, in epoch seconds."""
-
-    started: float
-    ends: float
-
-    @property
-    def seconds(self) -> int:
-        """Its length in seconds, as reported to the model."""
-        return round(self.ends - self.started)
-
-
-class ReceivedSignal(Data):
-    """A signal as received; it is decoded when the job next processes its inbox."""
-
-    signal: str
-    payload: dict[str, Any] = Field(default_factory=dict)
-    at: int = 0
-    """Time of receipt, epoch seconds."""
-
-    @property
-    def by(self) -> str:
-        """The sender; empty when the payload names none."""
-        return str(self.payload.get("by") or "")
 
 
 class PersonAct(Data):
@@ -97,22 +46,6 @@ class PersonAct(Data):
     """The person's words, or the subject of the act."""
     refused: str = ""
     """Why the job refused it; empty when accepted."""
-
-    @property
-    def line(self) -> str:
-        """`ada@host told the agent at 2026-11-25 11:20:03 UTC: Use metric units.`"""
-        when = datetime.fromtimestamp(self.at, UTC)
-        id_ = f" ({self.id})" if self.id else ""
-        return self._sentence(f"{id_} at {when:%Y-%m-%d %H:%M:%S} UTC")
-
-    @property
-    def timeless_line(self) -> str:
-        """`line` without the time, for checkpoint files: these must not depend on a clock."""
-        return self._sentence("")
-
-    def _sentence(self, when: str) -> str:
-        detail = f": {self.detail}" if self.detail else ""
-        return f"{self.by or 'A person'} {self.did}{when}{detail}"
 
 
 class Question(Data):
@@ -330,6 +263,15 @@ class JobRecord(Data):
             phases={prepared.state.phase.number: prepared.commit},
             clock=now,
         )
+
+    @property
+    def question_id(self) -> str:
+        """The id of a question about the current call.
+
+        It contains the checkpoint, so that after a reset an old answer, which Temporal delivers
+        again, fits only the question that it was given to.
+        """
+        return self.commit[:8]
 
     @property
     def status(self) -> Status:

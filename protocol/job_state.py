@@ -8,164 +8,22 @@ and tokens are not here, because a rewind does not return them (see `protocol.jo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
+from protocol.data_model import Data
+from protocol.phase import Phase
+from protocol.scope_ledger import (
+    MAX_ITEMS,
+    MAX_SCOPE_BYTES,
+    SHORT_REASON,
+    TEXT_CHARACTERS,
+    ScopeItem,
+    scope_bytes,
+)
 from protocol.short_text import one_line
-
-PhaseKind = Literal["strategic", "tactical"]
-Purpose = Literal["bootstrap", "work", "transition", "rewind", "fork", "final"]
-"""Purpose of a phase. All except `work` are strategic and have a predefined todo list."""
-
-MAX_ITEMS = 2000
-TEXT_CHARACTERS = 500
-MAX_SCOPE_BYTES = 1_000_000
-"""Most bytes of the texts and reasons of all items: the ledger must fit into one payload."""
-SHORT_REASON = 40
-"""Most characters of a reason once the ledger has reached that size."""
-
-
-class Data(BaseModel):
-    """Base of stored, sent and configured data; an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Match(Data):
-    """A pattern that a file must contain."""
-
-    path: str = Field(min_length=1, max_length=300)
-    pattern: str = Field(min_length=1, max_length=500, description="RE2 syntax.")
-
-
-class ValidFile(Data):
-    """A file that must conform to a schema."""
-
-    # `schema` is a method of every Pydantic model.
-    model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
-
-    path: str = Field(min_length=1, max_length=300, description="A JSON or YAML file.")
-    schema_: dict[str, Any] = Field(alias="schema", description="JSON Schema, 2020-12.")
-
-
-class DoneWhen(Data):
-    """Conditions under which a todo counts as done; the system checks them itself."""
-
-    file_exists: str | None = Field(
-        None, min_length=1, max_length=300, description="A path, or a pattern like output/*.md."
-    )
-    matches: Match | None = None
-    valid: ValidFile | None = None
-    command: str | None = Field(
-        None, min_length=1, max_length=2000, description="A shell command that exits with 0."
-    )
-
-    @model_validator(mode="after")
-    def _check_one_condition(self) -> Self:
-        conditions = (self.file_exists, self.matches, self.valid, self.command)
-        if sum(each is not None for each in conditions) != 1:
-            raise ValueError(
-                "give one of file_exists, matches: {path, pattern}, valid: {path, schema} and "
-                "command"
-            )
-        if self.command and "\0" in self.command:
-            raise ValueError("command holds a NUL character, which no shell takes")
-        return self
-
-    @property
-    def line(self) -> str:
-        """`output/a.md exists`."""
-        if self.matches:
-            return f"{self.matches.path} has a match for {self.matches.pattern}"
-        if self.valid:
-            return f"{self.valid.path} fits its schema"
-        if self.command:
-            return f"this command succeeds: {self.command}"
-        return f"{self.file_exists} exists"
-
-
-class Todo(Data):
-    """One step of a phase."""
-
-    id: int
-    content: str
-    done: bool = False
-    needed: bool = True
-    """False when the job ended without this todo and did not need it."""
-    updates: str = ""
-    """The file that this todo updates; a change to it in the phase counts as completion."""
-    items: list[str] = Field(default_factory=list)
-    """Ids of the scope items that this todo covers."""
-    done_when: DoneWhen | None = None
-    """Stored in checkpoints, not in workflow memory."""
-    notes: str = ""
-    """The agent's notes at completion. Stored in checkpoints, not in workflow memory."""
-
-
-class Phase(Data):
-    """A stretch of work with one todo list and one conversation."""
-
-    number: int
-    kind: PhaseKind
-    purpose: Purpose
-    name: str
-    description: str = ""
-    since: int = 0
-    """The job's model calls before the phase began."""
-    plan_position: int = 0
-    """Index of the first open phase of `plan.md`, from 1; 0 without a plan."""
-    plan_total: int = 0
-    todos: list[Todo]
-
-    @property
-    def current(self) -> Todo | None:
-        """The first open todo; None when all are closed."""
-        return next(iter(self.open_todos), None)
-
-    @property
-    def open_todos(self) -> list[Todo]:
-        """Todos that are neither done nor closed by the end of the job."""
-        return [todo for todo in self.todos if not todo.done and todo.needed]
-
-    @property
-    def open_count(self) -> int:
-        return len(self.open_todos)
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """Counts of done todos and of all needed todos."""
-        return sum(todo.done for todo in self.todos), sum(
-            todo.done or todo.needed for todo in self.todos
-        )
-
-    def close(self, completed: Sequence[int]) -> None:
-        """Close the list when the job ends: `completed` are done, other open todos not needed."""
-        for todo in self.open_todos:
-            todo.done = todo.id in completed
-            todo.needed = todo.done
-
-
-class ScopeItem(Data):
-    """One item that the job must cover."""
-
-    id: str
-    text: str
-    status: Literal["open", "completed", "dropped"] = "open"
-    source: Literal["given", "plan", "added"] = "given"
-    """From the start input or instructions, from the first plan's boxes, or added later."""
-    reason: str = ""
-    """Why it was dropped."""
-
-    @property
-    def original(self) -> bool:
-        """Whether the item is original rather than added later; the original set never changes."""
-        return self.source != "added"
-
-    @property
-    def line(self) -> str:
-        """`S2 (open): Cover water`."""
-        return f"{self.id} ({self.status}): {self.text}"
+from protocol.todo_list import Todo
 
 
 class Remark(Data):
@@ -343,22 +201,3 @@ class JobState(Data):
         slim.issue = ""
         slim.deferred_writes = []
         return slim
-
-
-def fewest_todos(purpose: Purpose, plan_phases: int, least: int) -> int:
-    """The least number of todos in the next list.
-
-    One todo is enough after a rewind, in a fork, before the end and for a plan of one phase, so
-    that corrections need no padding.
-
-    Args:
-        purpose: Purpose of the phase that hands over the list.
-        plan_phases: Number of phases in `plan.md`.
-        least: The agent's configured minimum, for every other list.
-    """
-    return 1 if purpose in ("rewind", "fork", "final") or plan_phases <= 1 else least
-
-
-def scope_bytes(items: Sequence[ScopeItem]) -> int:
-    """Bytes of the texts and reasons of a ledger."""
-    return sum(len((item.text + item.reason).encode()) for item in items)

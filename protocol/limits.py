@@ -1,4 +1,4 @@
-"""Limits on what a job may use, and prices of model calls."""
+"""Limits on what a job may use, and the figures that workflow code enforces."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from protocol.job_state import Data
+from protocol.call_price import Price
+from protocol.data_model import Data
+from protocol.phase import PhaseKind
+from protocol.stuck_thresholds import StuckThresholds
 
 Count = Annotated[int, Field(strict=True, gt=0, le=10**12)]
 Amount = Annotated[float, Field(strict=True, gt=0, le=10**12, allow_inf_nan=False)]
-Rate = Annotated[float, Field(strict=True, ge=0, le=10**9, allow_inf_nan=False)]
 
 
 class Budget(Data):
@@ -35,45 +37,51 @@ class TrialShare(Data):
     limits: Budget = Field(default_factory=Budget)
 
 
-class Price(Data):
-    """Price of a million tokens. All prices must share one currency."""
+class ReviewLimits(Data):
+    """Limits of the review of a completion."""
 
-    prompt: Rate = Field(description="A million tokens sent.")
-    cached: Rate | None = Field(
-        None, description="A million tokens sent that the endpoint had cached; null: as `prompt`."
-    )
-    written: Rate | None = Field(
-        None,
-        description="A million tokens sent that the endpoint put into its cache; null: as "
-        "`prompt`.",
-    )
-    completion: Rate = Field(description="A million tokens received.")
+    attempts: int
+    """Rejections before the job waits for a person."""
+    calls: int
+    """Most replies of one review."""
 
-    def cost(self, prompt: int, cached: int, completion: int, written: int = 0) -> float:
-        """Cost of a call.
 
-        Args:
-            prompt: Tokens sent, cached ones included.
-            cached: Tokens of the prompt that were read from the endpoint's cache.
-            completion: Tokens received.
-            written: Tokens of the prompt that were written to the cache.
-        """
-        cached = min(cached, prompt)
-        written = min(written, prompt - cached)
-        read_rate = self.prompt if self.cached is None else self.cached
-        write_rate = self.prompt if self.written is None else self.written
-        total = (
-            (prompt - cached - written) * self.prompt
-            + cached * read_rate
-            + written * write_rate
-            + completion * self.completion
-        )
-        return round(total / 1_000_000, 9)
+class JudgeLimits(Data):
+    """Limits of the judge that decides whether a phase may end."""
 
-    def max_cost(self, prompt: int, completion: int) -> float:
-        """Highest cost of such a call, whatever the endpoint's cache does."""
-        return max(
-            self.cost(prompt, 0, completion),
-            self.cost(prompt, prompt, completion),
-            self.cost(prompt, 0, completion, prompt),
-        )
+    attempts: int
+    """Refusals in a phase before the job waits for a person."""
+    phases: list[PhaseKind]
+
+
+class JobLimits(Data):
+    """Figures of the agent's configuration that workflow code enforces."""
+
+    min_todos: int = 5
+    max_todos: int = 20
+    summary_calls: int = 8
+    """Up to this many model calls, a tactical phase's archive page is made from notes alone."""
+    single_list: bool = False
+    """Whether the agent brings a single todo list, after which comes the final phase."""
+    rewinds: int = 5
+    clarifications: int = 1
+    clarification_hours: float = 24
+    approve_hours: float | None = None
+    history_events: int = 1000
+    helper_calls: int = 20
+    tool_attempts: int = 4
+    model_seconds: int = 600
+    context_tokens: dict[PhaseKind, int] = Field(default_factory=dict)
+    """Tokens of a request at which the conversation is compacted, by kind of phase."""
+    workspace_tokens: int = 4000
+    job: Budget = Field(default_factory=Budget)
+    phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
+    output_tokens: int = 8000
+    """Most tokens of one reply."""
+    reflection: bool = False
+    """Whether the agent reflects on failed attempts."""
+    review: ReviewLimits | None = None
+    judge: JudgeLimits | None = None
+    price: Price | None = None
+    """The model's price; None when unknown, and then cost has no limit."""
+    stuck: StuckThresholds = Field(default_factory=StuckThresholds)

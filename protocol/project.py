@@ -1,4 +1,4 @@
-"""What workflow code remembers of a project. The start input is in `project_start`."""
+"""The units of a project, the jobs that work on them, and its result."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from protocol.data_model import Data
 from protocol.handoffs import Handoff
-from protocol.job_record import MOST_BYTES, ReceivedSignal, WaitReason, WaitState
-from protocol.job_state import Data, Remark, ScopeItem
-from protocol.limits import Budget
-from protocol.notifications import Notifying
-from protocol.project_start import ProjectStart
 from protocol.proof import AcceptedRun, Check, Proof, Tests
-from protocol.repository import BranchResult, PinnedSource
-from protocol.requests import Usage
-from protocol.traces import Trace
+from protocol.publishing import BranchResult
+from protocol.usage import Usage
+from protocol.waiting import WaitReason
 
 UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]
 ProjectOutcome = Literal["completed", "failed", "cancelled"]
@@ -206,94 +202,3 @@ class ProjectResult(Data):
     commit: str = ""
     branch: BranchResult | None = None
     """The project's branch; None when none was to be pushed."""
-
-
-class ProjectRecord(Data):
-    """Everything a project remembers; carried over when it continues as new."""
-
-    start: ProjectStart
-    id: str
-    title: str
-    root: str
-    remote: str = ""
-    """Address of the remote that its repository is pushed to; empty without one."""
-    repository: str
-    """Path of the git repository on the worker, for people."""
-    origin: PinnedSource | None = None
-    """The repository or folder that it began from."""
-    head: str
-    """Commit of the newest accepted work."""
-    state: str = ""
-    """Newest commit of the project's own files."""
-    features: list[Feature] = Field(default_factory=list)
-    groups: list[Group] = Field(default_factory=list)
-    stages: list[Stage] = Field(default_factory=list)
-    scope: list[ScopeItem] = Field(default_factory=list)
-    wave: int = 0
-    planning_attempts: int = 0
-    """Attempts of the planning job (initializer or manager) since it last succeeded."""
-    planned: bool = False
-    """Whether the current wave is planned, so that its groups work and no manager is due."""
-    finished: bool = False
-    """Whether a manager's claim of completion was accepted."""
-    findings: list[str] = Field(default_factory=list)
-    """Problems of the last plan."""
-    begun_jobs: dict[str, int] = Field(default_factory=dict)
-    """Number of jobs begun, by unit and role."""
-    remarks: list[Remark] = Field(default_factory=list)
-    """People's remarks to the project; every new job gets them."""
-    results: list[str] = Field(default_factory=list)
-    """Newest summaries of accepted work, for later jobs."""
-    left_open: dict[str, list[str]] = Field(default_factory=dict)
-    """Unresolved entries of accepted work, by unit and role; those of the newest job only."""
-    running: dict[str, RunningJob] = Field(default_factory=dict)
-    """Running jobs by id."""
-    ended_jobs: list[EndedJob] = Field(default_factory=list)
-    job_summaries: list[JobSummary] = Field(default_factory=list)
-    waits: list[PersonWait] = Field(default_factory=list)
-    trace_count: int = 0
-    """Number of traces so far."""
-    traces: list[Trace] = Field(default_factory=list)
-    """Traces that are not in the store yet, oldest first."""
-    started_at: str = ""
-    """Start time of its first run, in ISO 8601."""
-    jobs: int = 0
-    limits: Budget = Field(default_factory=Budget)
-    usage: Usage = Field(default_factory=Usage)
-    seconds: float = 0.0
-    clock: float = 0.0
-    search_attributes: list[str] = Field(default_factory=list)
-    notifying: Notifying | None = None
-    """Whom it notifies, also for its jobs."""
-    waiting: WaitState | None = None
-    publish_decision: Literal["", "approved", "denied"] = ""
-    """A person's decision on pushing its branch; empty before it, or when none is required."""
-    refusals: int = 0
-    notices: list[str] = Field(default_factory=list)
-    inbox: list[ReceivedSignal] = Field(default_factory=list)
-    result: ProjectResult | None = None
-
-    @property
-    def units(self) -> list[Unit]:
-        """The features, groups or stages, depending on the form."""
-        return [*self.features, *self.groups, *self.stages]
-
-    @property
-    def size(self) -> int:
-        """Bytes of the record for a new run, which begins while no job is running."""
-        resting = self.model_copy(update={"running": {}, "ended_jobs": []})
-        return len(resting.model_dump_json(exclude_defaults=True).encode())
-
-    @property
-    def fits(self) -> bool:
-        """Whether a new run can take the record, with unread signals and notes."""
-        return self.size <= MOST_BYTES
-
-    def find_unit(self, unit_id: str) -> Unit | None:
-        return next((unit for unit in self.units if unit.id == unit_id), None)
-
-    def count_time(self, now: float, *, still: bool) -> None:
-        """Add the time since the last count, unless the project stood still."""
-        if not still:
-            self.seconds = round(self.seconds + max(0.0, now - self.clock), 3)
-        self.clock = now

@@ -6,15 +6,19 @@ from typing import Any
 
 from pydantic import Field
 
-from protocol.handoffs import FeatureReport, Handoff, Routing, TesterVerdict
-from protocol.job_state import Data, DoneWhen, ScopeItem
-from protocol.notifications import Notifying
+from protocol.agent_reports import FeatureReport, Routing, TesterVerdict
+from protocol.data_model import Data
+from protocol.handoffs import Handoff
+from protocol.notification_requests import Notifying
 from protocol.project import ProjectResult
 from protocol.project_forms import FormName
 from protocol.project_start import ProjectStart
 from protocol.proof import Proof
-from protocol.repository import PinnedSource
-from protocol.requests import Usage
+from protocol.publishing import Publish
+from protocol.repository_start import PinnedSource
+from protocol.scope_ledger import ScopeItem
+from protocol.todo_list import DoneWhen
+from protocol.usage import Usage
 
 
 class ProjectPrepareRequest(Data):
@@ -117,3 +121,8 @@ class CloseProjectRequest(ProjectRequest):
     state: str
     result: ProjectResult
     request_cancel: bool = False
+
+
+class PublishProjectRequest(ProjectRequest):
+    head: str
+    publish: Publish

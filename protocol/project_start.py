@@ -6,12 +6,15 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from protocol.handoffs import Line, OnFailure, UnitId
-from protocol.job_state import Data, DoneWhen
+from protocol.agent_reports import Line, UnitId
+from protocol.data_model import Data
+from protocol.handoffs import OnFailure
 from protocol.limits import Budget
 from protocol.project_forms import FORM_SPECS, FormName
 from protocol.proof import Check, Tests
-from protocol.repository import Publish, RepositoryStart
+from protocol.publishing import Publish
+from protocol.repository_start import RepositoryStart
+from protocol.todo_list import DoneWhen
 
 DEFAULT_AGENTS = {"worker": "generalist"}
 MOST_SECONDS = 10**12

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 Check = Literal["unit", "api", "browser", "db"]
 """How a feature is tested; `browser` is a test through a user interface."""

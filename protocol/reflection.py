@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from protocol.requests import CheckpointReply, JobPosition, Usage
+from protocol.requests import CheckpointReply, JobPosition
+from protocol.usage import Usage
 
 
 class ReflectRequest(JobPosition):

@@ -10,7 +10,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from protocol.job_state import Data, JobState, Remark, ScopeItem
+from protocol.data_model import Data
+from protocol.job_state import JobState, Remark
+from protocol.scope_ledger import ScopeItem
+from protocol.usage import Usage
 
 ReplyVerdict = Literal["", "asks", "claims", "reports"]
 """Class of a reply without a tool call: it asks a person, claims that work is complete, or only
@@ -23,44 +26,6 @@ LOST_WORKERS = 8
 A killed or frozen worker also costs an attempt. A frozen one costs several, since its open polls
 receive further tasks before the server notices.
 """
-
-
-class Usage(Data):
-    """Tokens and money of model calls; cost in the price table's currency."""
-
-    model_calls: int = 0
-    sent_calls: int = 0
-    """Tool calls in the model's replies, as the endpoint sent them."""
-    tool_calls: int = 0
-    """Calls that were run, successful or not; limits count these. Calls after the one that ends a
-    phase are neither run nor refused."""
-    refused_calls: int = 0
-    """Calls that a gate, a guard, a person or a rule of the phase refused."""
-    failed_calls: int = 0
-    """Calls that were run and ended in an error."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    """Prompt tokens that the endpoint read from its cache."""
-    written_tokens: int = 0
-    """Prompt tokens that the endpoint wrote to its cache."""
-    estimated_tokens: int = 0
-    """Prompt tokens by our own count, to compare with the endpoint's count."""
-    cost: float = 0.0
-
-    @property
-    def call_details(self) -> str:
-        """`34 sent, 4 refused, 2 failed`; empty where all that were sent were run and succeeded."""
-        if self.sent_calls == self.tool_calls and not self.failed_calls:
-            return ""
-        counts = (self.sent_calls, "sent"), (self.refused_calls, "refused")
-        parts = [*counts, (self.failed_calls, "failed")]
-        return ", ".join(f"{count:,} {word}" for count, word in parts if count)
-
-    def add(self, other: Usage) -> None:
-        for name in Usage.model_fields:
-            # Rounded, since sums of money in binary fractions drift.
-            setattr(self, name, round(getattr(self, name) + getattr(other, name), 9))
 
 
 class JobPosition(Data):

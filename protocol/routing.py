@@ -9,10 +9,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from protocol.handoffs import Routing, RoutingFrame
+from pydantic import Field
+
+from protocol.agent_reports import Routing
+from protocol.data_model import Data
 from protocol.short_text import first_few
 
 MOST_NAMED = 10
+
+
+class RoutingFrame(Data):
+    """What a manager's division is checked against."""
+
+    required: list[str] = Field(default_factory=list)
+    """Ids of the items that must now be in a group or dropped with a reason."""
+    optional: list[str] = Field(default_factory=list)
+    """Ids of items of blocked groups; another group may take them."""
+    accepted: list[str] = Field(default_factory=list)
+    """Ids of items of accepted groups; they may be worked on again."""
+    groups: list[str] = Field(default_factory=list)
+    """Ids of all groups."""
+    live: list[str] = Field(default_factory=list)
+    """Ids of the groups that are neither completed nor blocked."""
+    room: int = 1_000_000
+    """Bytes that the project has left for further groups."""
 
 
 def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-SUBJECT = 72
-"""Most characters of a commit's first line."""
+from collections.abc import Sequence
 
 
 def one_line(text: str, limit: int) -> str:
@@ -54,23 +51,6 @@ def shorten_to_both_ends(text: str, most: int) -> str:
         return text
     half = (most - 2) // 2
     return f"{shorten_to_start(text, half)}\n{shorten_to_end(text, half)}"
-
-
-def commit_message(story: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
-    """A commit message: the first sentence as subject, the full text, and trailers."""
-    text = story.strip()
-    first = text.partition("\n")[0].partition(". ")[0].strip().removesuffix(".")
-    subject = first if len(first) <= SUBJECT else shorten_to_start(first, SUBJECT)
-    parts = [subject]
-    if text.removesuffix(".") != subject:
-        parts.append(text)
-    lines = [
-        f"{name}: {one_line(value, 300)}"
-        for name, values in trailers.items()
-        for value in ([values] if isinstance(values, str) else values)
-        if value
-    ]
-    return "\n\n".join([*parts, *(["\n".join(lines)] if lines else [])]) + "\n"
 
 
 def count_noun(number: int, noun: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.job_state import Data, PhaseKind
+from protocol.data_model import Data
+from protocol.phase import PhaseKind
 
 READ_LINES = 500
 """Number of lines that `read_file` shows by default."""

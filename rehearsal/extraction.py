@@ -6,7 +6,6 @@ import re
 from collections.abc import Generator
 
 from protocol.short_text import count_noun
-from rehearsal.plans import Plan, PlanPhase
 from rehearsal.procedure_replay import (
     Call,
     Steps,
@@ -15,6 +14,7 @@ from rehearsal.procedure_replay import (
     close_procedure_todo,
     interleave_procedures,
 )
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase
 from rehearsal.request_view import RequestView
 from rehearsal.requirement_validation import is_validation_job
 from rehearsal.tool_answers import (
@@ -39,18 +39,15 @@ AGAIN = " (again: what was decided stays)"
 """Suffix of the todos of a repeated phase."""
 NOT_RELEVANT = "not relevant"
 LATER = "The batches of candidates follow when they have been counted"
-BATCH = 24
-"""Candidates of one todo: each is one call of a reply, and their lines fit into one result."""
 _TYPE = re.compile(r"([a-z]+) (\d[\d,]*\b)")
 _COVERED = re.compile(r"(?:Not c|C)overed: ")
 _HEADING = re.compile(rf"^{re.escape(LIST)}:(\d+): (###? .*)$", re.MULTILINE)
 Section = tuple[str, int, int]
 """A document, with the first and last line of its candidates in the list."""
-BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
-def plan_extraction_job(documents: list[str]) -> Plan:
+def plan_extraction_job(documents: list[str]) -> RehearsalPlan:
     """Plan to identify, formulate and output; formulating is divided when candidates are known."""
     groups = [
         documents[start : start + DOCUMENTS_PER_PHASE]
@@ -69,12 +66,16 @@ def plan_extraction_job(documents: list[str]) -> Plan:
                 "Note in `notes/identification.md` how the candidates were found",
             ]
         name = "Identify candidates" + (f" ({number})" if len(groups) > 1 else "")
-        phases.append(PlanPhase(name, "Every passage that may bind somebody is listed.", steps))
+        phases.append(
+            RehearsalPlanPhase(name, "Every passage that may bind somebody is listed.", steps)
+        )
     phases.append(
-        PlanPhase("Formulate requirements", "Each candidate is cited and decided.", [LATER])
+        RehearsalPlanPhase(
+            "Formulate requirements", "Each candidate is cited and decided.", [LATER]
+        )
     )
     phases.append(
-        PlanPhase(
+        RehearsalPlanPhase(
             "Output",
             "The requirements are in one file, with a summary.",
             [
@@ -93,44 +94,12 @@ def plan_extraction_job(documents: list[str]) -> Plan:
         "Two approaches were weighed: document by document to the end, and stage by stage over all "
         "documents.\nThe second is chosen: what is found twice shows before it is formulated twice."
     )
-    return Plan(head, phases)
+    return RehearsalPlan(head, phases)
 
 
-def may_extraction_grow(plan: Plan) -> bool:
+def may_extraction_grow(plan: RehearsalPlan) -> bool:
     """Return whether the formulating phase is next and not divided yet."""
     return plan.open_phase is not None and plan.open_phase.steps == [LATER]
-
-
-def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
-    """Divide the formulating phase into batches of the identified candidates."""
-    sections = yield from read_sections_for_extraction()
-    place = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
-    steps = formulation_todos(sections)
-    count = -(-len(steps) // BATCHES_PER_PHASE)
-    share = -(-len(steps) // count) if count else 0
-    plan.phases[place : place + 1] = [
-        PlanPhase(
-            f"Formulate requirements ({number + 1} of {count})" if count > 1 else
-            "Formulate requirements",
-            "Each candidate is cited and becomes a requirement, or is left out with a reason.",
-            [
-                *steps[number * share : (number + 1) * share],
-                f"Note in `notes/formulation_{number + 1}.md` what was decided",
-            ],
-        )
-        for number in range(count)
-    ]  # fmt: skip
-    return True
-
-
-def formulation_todos(sections: list[Section]) -> list[str]:
-    """Return one todo per `BATCH` candidates of a document, by their lines in the list."""
-    return [
-        f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
-        f"from `{document}`"
-        for document, first, last in sections
-        for start in range(first, last + 1, BATCH)
-    ]
 
 
 def write_extraction_report() -> Steps:

@@ -11,18 +11,33 @@ from rehearsal.collection import check_collected_results, collect_rehearsed_resu
 from rehearsal.extraction import (
     AGAIN,
     COLLECT,
+    LATER,
     LEFT_OUT,
     LIST,
     NOT_RELEVANT,
     RESULT,
     UNCOVERED,
+    Section,
+    read_sections_for_extraction,
     write_extraction_report,
 )
-from rehearsal.procedure_replay import Call, Steps, call_tool_with_retry, close_procedure_todo
+from rehearsal.procedure_replay import (
+    Call,
+    Steps,
+    call_tool_with_retry,
+    close_procedure_todo,
+)
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase
 from rehearsal.request_view import is_error_result
 from rehearsal.tool_answers import read_file_from_tool_answers, read_page_from_tool_answer
 
-_BATCH = re.compile(r"^Formulate the candidates in lines (\d+)-(\d+) of `[^`]+` from `([^`]+)`")
+BATCH = 24
+"""Candidates of one todo: each is one call of a reply, and their lines fit into one result."""
+BATCHES_PER_PHASE = 16
+
+_BATCH_TODO = re.compile(
+    r"^Formulate the candidates in lines (\d+)-(\d+) of `[^`]+` from `([^`]+)`"
+)
 _NAMED = re.compile(r"`([^`]+)`")
 DOUBTFUL = 0.6
 WEAK = "weak wording, which mostly asks for nothing"
@@ -33,7 +48,7 @@ LINES = 60
 def choose_formulation_procedure(text: str) -> Steps | None:
     """Return the procedure for a tactical todo; None if it is not about requirements."""
     named = _NAMED.findall(text)
-    if batch := _BATCH.match(text):
+    if batch := _BATCH_TODO.match(text):
         return formulate_candidates(
             batch[3], int(batch[1]), int(batch[2]), again=text.endswith(AGAIN)
         )
@@ -203,3 +218,35 @@ def _candidates_to_formulate(
 def _formulation_quote_lines(result: str, count: int) -> list[str]:
     lines = [line.strip() for line in result.splitlines() if line.strip()]
     return [f"> {line[:200]}" for line in lines[:count]]
+
+
+def divide_formulation(plan: RehearsalPlan) -> Generator[list[Call], list[str], bool]:
+    """Divide the formulating phase into batches of the identified candidates."""
+    sections = yield from read_sections_for_extraction()
+    place = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
+    steps = formulation_todos(sections)
+    count = -(-len(steps) // BATCHES_PER_PHASE)
+    share = -(-len(steps) // count) if count else 0
+    plan.phases[place : place + 1] = [
+        RehearsalPlanPhase(
+            f"Formulate requirements ({number + 1} of {count})" if count > 1 else
+            "Formulate requirements",
+            "Each candidate is cited and becomes a requirement, or is left out with a reason.",
+            [
+                *steps[number * share : (number + 1) * share],
+                f"Note in `notes/formulation_{number + 1}.md` what was decided",
+            ],
+        )
+        for number in range(count)
+    ]  # fmt: skip
+    return True
+
+
+def formulation_todos(sections: list[Section]) -> list[str]:
+    """Return one todo per `BATCH` candidates of a document, by their lines in the list."""
+    return [
+        f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
+        f"from `{document}`"
+        for document, first, last in sections
+        for start in range(first, last + 1, BATCH)
+    ]

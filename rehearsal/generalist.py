@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 
 from protocol.short_text import count_noun
-from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import (
     Steps,
     call_procedure_tool,
@@ -15,6 +14,7 @@ from rehearsal.procedure_replay import (
     close_procedure_todo,
     interleave_procedures,
 )
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView, is_error_result
 from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
 
@@ -60,7 +60,9 @@ def steps_in_instructions(instructions: str, others: Sequence[str] = ()) -> list
     return steps or ["Do what the instructions ask"]
 
 
-def plan_general_job(instructions: str, documents: dict[str, str], items: dict[str, str]) -> Plan:
+def plan_general_job(
+    instructions: str, documents: dict[str, str], items: dict[str, str]
+) -> RehearsalPlan:
     """Plan to gather, produce and review, with one todo per step of the instructions in each phase.
 
     Scope items that the instructions do not mention are steps as well.
@@ -86,12 +88,14 @@ def plan_general_job(instructions: str, documents: dict[str, str], items: dict[s
         + "\n\nTwo approaches were weighed: to write each result at once, and to gather first "
         "what is known.\nThe second is chosen: each result can be checked against its notes."
     )
-    return Plan(
+    return RehearsalPlan(
         head,
         [
-            PlanPhase("Gather", "What is known about each step is in notes/.", reads + gather),
-            PlanPhase("Produce", "Each step has its result in output/.", produce),
-            PlanPhase("Review", "Each result was read against the instructions.", review),
+            RehearsalPlanPhase(
+                "Gather", "What is known about each step is in notes/.", reads + gather
+            ),
+            RehearsalPlanPhase("Produce", "Each step has its result in output/.", produce),
+            RehearsalPlanPhase("Review", "Each result was read against the instructions.", review),
         ],
     )
 

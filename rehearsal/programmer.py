@@ -51,7 +51,7 @@ def feature_module_source(description: str) -> str:
     )
 
 
-def feature_tests(feature: str, description: str) -> str:
+def feature_test_source(feature: str, description: str) -> str:
     """Return the source of a feature's tests, one for each example."""
     module, examples = feature_module_path(feature), parse_programmer_examples(description)
     lines = [f'"""Tests of {feature}."""', "", "import unittest", "", f"import {module}", "", ""]

@@ -100,7 +100,7 @@ class _BrokenRehearsalStream(httpx2.AsyncByteStream):
 
 def _rehearsal_response_content(incoming: wire.WireRequest, reply: wire.Reply) -> bytes:
     if incoming.streams:
-        return b"".join(wire.reply_as_events(incoming, reply))
+        return b"".join(wire.stream_wire_reply(incoming, reply))
     return wire.encode_wire_reply(incoming, reply)
 
 

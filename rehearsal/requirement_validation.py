@@ -11,7 +11,6 @@ from typing import Any
 
 from protocol.short_text import count_noun
 from rehearsal.collection import check_collected_results, collect_rehearsed_results
-from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import (
     CLEARED,
     Call,
@@ -20,11 +19,9 @@ from rehearsal.procedure_replay import (
     call_tool_with_retry,
     close_procedure_todo,
 )
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView, is_error_result
-from rehearsal.tool_answers import (
-    list_paths_from_tool_answer,
-    read_file_from_tool_answers,
-)
+from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
 
 RESULT = "output/decisions.json"
 COLLECT = "collect_decisions"
@@ -93,7 +90,7 @@ def parse_requirement_to_validate(result: str) -> RequirementToValidate | None:
     )  # fmt: skip
 
 
-def plan_validation() -> Plan:
+def plan_validation() -> RehearsalPlan:
     head = (
         "# Plan\n\nTake the drafts of the store one by one, and decide on each.\n\n"
         "Two approaches were weighed: to judge all and then integrate, and to finish each before "
@@ -106,12 +103,16 @@ def plan_validation() -> Plan:
         "Note in `notes/method.md` by which rules was decided",
         f"Write the report `{REPORT}`",
     ]
-    return Plan(
-        head, [_validation_rounds_phase(1), PlanPhase("Output", "The decisions are told.", output)]
+    return RehearsalPlan(
+        head,
+        [
+            _validation_rounds_phase(1),
+            RehearsalPlanPhase("Output", "The decisions are told.", output),
+        ],
     )
 
 
-def add_validation_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
+def add_validation_rounds(plan: RehearsalPlan) -> Generator[list[Call], list[str], bool]:
     """Add a phase of rounds if the finished one left drafts in the store."""
     done = [phase for phase in plan.phases if phase.done]
     if not done or not done[-1].name.startswith("Validate"):
@@ -124,10 +125,12 @@ def add_validation_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
     return True
 
 
-def _validation_rounds_phase(number: int) -> PlanPhase:
+def _validation_rounds_phase(number: int) -> RehearsalPlanPhase:
     first = (number - 1) * ROUNDS + 1
     steps = [f"Validate the next requirements (round {first + n})" for n in range(ROUNDS)]
-    return PlanPhase(f"Validate ({number})", "Each draft that was taken is decided.", steps)
+    return RehearsalPlanPhase(
+        f"Validate ({number})", "Each draft that was taken is decided.", steps
+    )
 
 
 def choose_validation_procedure(text: str) -> Steps | None:
@@ -194,10 +197,10 @@ def _judge_requirement(
         if status == "accepted" or other < requirement.ref:
             reasons = f"{other} says the same, likeness {likeness}."
             return Decision("duplicate", reasons, other)
-    return (yield from _integrate_requirement(requirement, _shorten_decision_reason(relevance)))
+    return (yield from _rehearse_integration(requirement, _shorten_decision_reason(relevance)))
 
 
-def _integrate_requirement(
+def _rehearse_integration(
     requirement: RequirementToValidate, why: str
 ) -> Generator[list[Call], list[str], Decision]:
     entities = yield from call_procedure_tool(

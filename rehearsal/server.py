@@ -134,7 +134,7 @@ class _ModelServerHandler(BaseHTTPRequestHandler):
         pieces = (
             [wire.encode_wire_reply(incoming, reply)]
             if is_single
-            else wire.reply_as_events(incoming, reply)
+            else wire.stream_wire_reply(incoming, reply)
         )
         if isinstance(answer, wire.Reply):
             self._send_chunks(pieces, end=True)
@@ -169,7 +169,7 @@ class _ModelServerHandler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-def main() -> None:
+def serve_rehearsal_model() -> None:
     parser = argparse.ArgumentParser(description="Serve the rehearsal model.")
     parser.add_argument("--port", type=int, default=0, help="port; 0 takes a free one")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
@@ -183,4 +183,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve_rehearsal_model()

@@ -11,7 +11,14 @@ import re
 from typing import Any
 
 from protocol.short_text import count_noun
-from rehearsal import extraction, generalist, plans, requirement_validation, team
+from rehearsal import (
+    extraction,
+    formulation,
+    generalist,
+    rehearsal_plan,
+    requirement_validation,
+    team,
+)
 from rehearsal.extraction import is_extraction_job
 from rehearsal.procedure_replay import (
     Steps,
@@ -43,7 +50,7 @@ def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
     """Return the procedure for a strategic todo."""
     lowered = text.lower()
     if "todo_write" in lowered:
-        return hand_over_phase(view)
+        return rehearse_handover(view)
     if "job_complete" in lowered:
         return (
             team.finish_team_role(view)
@@ -143,7 +150,7 @@ def write_strategic_plan(view: RequestView) -> Steps:
 
 
 def check_strategic_plan() -> Steps:
-    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
+    plan = rehearsal_plan.parse_rehearsal_plan((yield from read_file_from_tool_answers("plan.md")))
     steps = ", ".join(str(len(phase.steps)) for phase in plan.phases)
     return (
         f"The plan has {count_noun(len(plan.phases), 'phase')} with {steps or 'no'} "
@@ -152,7 +159,7 @@ def check_strategic_plan() -> Steps:
 
 
 def mark_strategic_progress(view: RequestView) -> Steps:
-    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
+    plan = rehearsal_plan.parse_rehearsal_plan((yield from read_file_from_tool_answers("plan.md")))
     finished = plan.open_phase
     if finished is None:
         return "The plan has no open phase."
@@ -163,7 +170,7 @@ def mark_strategic_progress(view: RequestView) -> Steps:
     finished.done = not ticked
     grown = False
     if extraction.may_extraction_grow(plan):
-        grown = yield from extraction.divide_formulation(plan)
+        grown = yield from formulation.divide_formulation(plan)
         for item, text in view.open_items.items():
             if text == extraction.LATER:
                 reason = "The candidates are counted; the batches take the place of this step."
@@ -187,7 +194,7 @@ def revise_strategic_plan(view: RequestView) -> Steps:
     lines, instruction_lines = yield from interleave_procedures(
         read_file_from_tool_answers("plan.md"), read_file_from_tool_answers("instructions.md")
     )
-    plan, instructions = plans.parse_plan(lines), "\n".join(instruction_lines)
+    plan, instructions = rehearsal_plan.parse_rehearsal_plan(lines), "\n".join(instruction_lines)
     if (
         "## Amended" in instructions
         and plan.open_phase is None
@@ -199,23 +206,25 @@ def revise_strategic_plan(view: RequestView) -> Steps:
     return (yield from close_procedure_todo(note, "write_file", path="plan.md", content=plan.text))
 
 
-def hand_over_phase(view: RequestView) -> Steps:
+def rehearse_handover(view: RequestView) -> Steps:
     if "workspace.md" in view.refusal:
         yield from _shorten_workspace_page(view)
-    plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
+    plan = rehearsal_plan.parse_rehearsal_plan((yield from read_file_from_tool_answers("plan.md")))
     if not plan.phases and view.refusal:
         yield from write_strategic_plan(view)
-        plan = plans.parse_plan((yield from read_file_from_tool_answers("plan.md")))
+        plan = rehearsal_plan.parse_rehearsal_plan(
+            (yield from read_file_from_tool_answers("plan.md"))
+        )
     phase = plan.open_phase
     if phase is None:
         return "The plan has no open phase; there is nothing to hand over."
     fewest, most = view.todo_limits
-    steps = plans.fit_steps_to_todo_limits(phase.steps, fewest, most, phase.name)
+    steps = rehearsal_plan.fit_steps_to_todo_limits(phase.steps, fewest, most, phase.name)
     again = extraction.AGAIN if view.issue else ""
     todos: list[dict[str, Any]] = [
         {"id": n, "content": step[:450] + again} for n, step in enumerate(steps, 1)
     ]
-    plans.assign_rehearsed_plan_items(
+    rehearsal_plan.assign_rehearsed_plan_items(
         todos, view.open_items, last=sum(not other.done for other in plan.phases) == 1
     )
     yield from call_tool_with_retry(

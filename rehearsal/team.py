@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Generator
 from typing import Any
 
-from protocol.handoffs import REPORT_FILES
+from protocol.agent_reports import REPORT_FILES
 from rehearsal import generalist, programmer
-from rehearsal.plans import Plan, PlanPhase, rehearsed_plan_slug
 from rehearsal.procedure_replay import Call, Steps, call_procedure_tool, close_procedure_todo
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView
 from rehearsal.tool_answers import read_file_from_tool_answers
 
@@ -31,7 +31,7 @@ _TODO = re.compile(r"(Write|Run) `([\w-]+/[^`]+)`(?:: (.*))?")
 _PYTHON = re.compile(r"(\w+)/(?:(tests/test_)|tests/)?(\w+)\.py")
 
 
-def plan_team_job(instructions: str) -> Plan | None:
+def plan_team_job(instructions: str) -> RehearsalPlan | None:
     """Return the plan of a project's job; None for any other job."""
     task = instructions.partition("## Amended")[2] or instructions
     if answer := _ANSWER.search(task):
@@ -55,7 +55,9 @@ def plan_team_job(instructions: str) -> Plan | None:
     else:
         return None
     head = "# Plan\n\nThe task is small: it is done at once, without a way to choose among others."
-    return Plan(head, [PlanPhase("Do the task", "What was handed over is done.", steps)])
+    return RehearsalPlan(
+        head, [RehearsalPlanPhase("Do the task", "What was handed over is done.", steps)]
+    )
 
 
 def team_role_procedure(view: RequestView, text: str) -> Steps | None:
@@ -129,7 +131,7 @@ def _make_feature(task: str) -> Steps:
         "content": programmer.feature_module_source(description),
     }
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
-    tests = programmer.feature_tests(module, description)
+    tests = programmer.feature_test_source(module, description)
     return (
         yield from close_procedure_todo(
             note, "write_file", ("write_file", source), path=path, content=tests
@@ -163,7 +165,7 @@ def choose_team_procedure(text: str) -> Steps | None:
             return _write_team_file(path, "")
         return _write_team_file(
             path,
-            programmer.feature_tests(module, description)
+            programmer.feature_test_source(module, description)
             if of_tests
             else programmer.feature_module_source(description),
         )

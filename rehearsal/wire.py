@@ -170,7 +170,7 @@ def encode_wire_reply(incoming: WireRequest, reply: Reply) -> bytes:
     return json.dumps(completion).encode()
 
 
-def reply_as_events(incoming: WireRequest, reply: Reply) -> list[bytes]:
+def stream_wire_reply(incoming: WireRequest, reply: Reply) -> list[bytes]:
     """Yield the answer as server-sent events."""
     model = json.dumps(incoming.request.get("model", "rehearsal"))
     head = (

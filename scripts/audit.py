@@ -20,7 +20,7 @@ AT_ONCE = 500
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
-def pinned_versions(*files: Path) -> list[tuple[str, str]]:
+def versions_to_audit(*files: Path) -> list[tuple[str, str]]:
     """Return names and versions from requirements files, sorted."""
     pins = {pin for file in files for pin in _PIN.findall(file.read_text(encoding="utf-8"))}
     return sorted(pins)
@@ -56,9 +56,9 @@ def _query_advisories(address: str, question: dict[str, Any]) -> dict[str, Any]:
     return answer_data
 
 
-def main(files: list[str], address: str = ADDRESS) -> int:
+def audit_pinned_versions(files: list[str], address: str = ADDRESS) -> int:
     """Print the known vulnerabilities and return the exit code."""
-    pins = pinned_versions(*map(Path, files))
+    pins = versions_to_audit(*map(Path, files))
     try:
         advisories = known_advisories(pins, address)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -71,4 +71,4 @@ def main(files: list[str], address: str = ADDRESS) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or ["requirements.txt", "requirements-dev.txt"]))
+    sys.exit(audit_pinned_versions(sys.argv[1:] or ["requirements.txt", "requirements-dev.txt"]))

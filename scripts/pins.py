@@ -22,7 +22,7 @@ FILES = {
 HEADER = "# Pinned from pyproject.toml by `make pins`.\n"
 
 
-def main() -> None:
+def write_pinned_requirements() -> None:
     if shutil.which("uv") is None:
         sys.exit("uv, which resolves the versions, is not on PATH; pip install uv brings it")
     for name, options in FILES.items():
@@ -36,4 +36,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write_pinned_requirements()

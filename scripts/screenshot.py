@@ -34,10 +34,10 @@ from cli.report.report_builder import gather_report
 from cli.start.job_input import job_input
 from cli.start.job_start import start_workflow
 from engine.development import development_server
-from engine.root import open_workspaces_root
 from engine.service import build_worker
 from engine.web_ui import job_web_ui_link
 from engine.worker_process import exit_worker_process
+from engine.workspaces_root import open_workspaces_root
 from rehearsal import RehearsalTransport, rehearse
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
@@ -54,7 +54,7 @@ TERMINAL_PAGE = """<meta charset="utf-8"><body style="margin: 0">
 padding: 16px; font: 15px/1.17 'DejaVu Sans Mono', monospace">{code}</pre></body>"""
 
 
-async def main() -> None:
+async def take_pictures() -> None:
     """Start everything, wait until there is something to see, take the pictures."""
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
@@ -168,5 +168,5 @@ async def _take_screenshots(browser: str, job: str, report: Path, terminal: Path
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(take_pictures())
     exit_worker_process(0)

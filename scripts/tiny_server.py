@@ -68,7 +68,7 @@ def write_tiny_model(path: Path) -> None:
     out.close()
 
 
-def main() -> None:
+def serve_tiny_model() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "tiny.gguf"
         write_tiny_model(model)
@@ -83,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve_tiny_model()

@@ -9,20 +9,15 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import (
-    ActivityError,
-    FailureError,
-    RetryState,
-    is_cancelled_exception,
-)
+from temporalio.exceptions import ActivityError, FailureError, RetryState, is_cancelled_exception
 from temporalio.workflow import ActivityCancellationType
 
+from protocol.data_model import Data
 from protocol.errors import Interruption
 from protocol.job_record import JobRecord
-from protocol.job_state import Data
+from protocol.prepare_requests import CancelStartRequest
 from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
-from protocol.start import CancelStartRequest
-from workflows.activity_failures import StepFailed
+from workflows.activity_failures import StepFailed, is_called_workflow_gone
 from workflows.activity_table import CANCEL_START, Activity, R
 
 HEARTBEAT = timedelta(seconds=5)
@@ -173,11 +168,6 @@ class ActivityCalls:
         """A step that was given up must not continue: it might go on to end the job."""
         if self._given_up is not None and asyncio.current_task() is self._given_up:
             raise asyncio.CancelledError
-
-
-def is_called_workflow_gone(error: FailureError) -> bool:
-    """Whether the target of a signal is a closed workflow."""
-    return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
 
 
 def checkpoint_request_fields(job: JobRecord) -> dict[str, str]:

@@ -7,8 +7,8 @@ from datetime import timedelta
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
-from protocol.job_record import WaitReason, WaitState
 from protocol.short_text import one_line
+from protocol.waiting import WaitReason, WaitState
 
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (
@@ -171,9 +171,14 @@ def start_failure_wait(failed: StepFailed) -> WaitState:
     return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
 
 
-def endpoint_failure_wait(failed: StepFailed) -> WaitState:
+def temporary_failure_wait(failed: StepFailed) -> WaitState:
     """Return how the job waits for an unavailable endpoint or store while it keeps trying."""
     reason, remedy = REMEDIES[failed.kind]
     mend = remedy.partition(",")[0]
     remedy = f"{mend}; the job goes on trying by itself, resume tries at once."
     return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
+
+
+def is_called_workflow_gone(error: FailureError) -> bool:
+    """Whether the target of a signal is a closed workflow."""
+    return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from protocol.data_model import Data
 from protocol.endings import (
     CloseReply,
     EndingVerdict,
@@ -18,11 +19,11 @@ from protocol.endings import (
 )
 from protocol.helpers import HelperReply
 from protocol.job_record import JobRecord
-from protocol.job_state import Data
-from protocol.notifications import Sent
+from protocol.notification_requests import Sent
+from protocol.prepare_requests import CancelStartRequest, PrepareReply, SetModelReply
 from protocol.project_requests import ChildWork, MergeReply, ProjectPrepareReply
+from protocol.publishing import BranchResult
 from protocol.reflection import ReflectReply
-from protocol.repository import BranchResult
 from protocol.requests import (
     CheckpointReply,
     CompactReply,
@@ -34,9 +35,8 @@ from protocol.requests import (
     RemarksReply,
     ShowCallReply,
 )
-from protocol.start import CancelStartRequest, PrepareReply, SetModelReply
-from protocol.traces import StoreTracesReply
-from protocol.trial import WatchTrialReply
+from protocol.trace_requests import StoreTracesReply
+from protocol.trial_status import WatchTrialReply
 
 R = TypeVar("R", bound=Data)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-from protocol.job_record import JobRecord, PersonAct, ReceivedSignal
+from protocol.job_record import JobRecord, PersonAct
+from protocol.payloads import ReceivedSignal
 from protocol.short_text import first_few, one_line
 
 MOST_ACTS = 100
@@ -54,6 +56,18 @@ def describe_act(received: ReceivedSignal, phase: int, detail: str = "") -> Pers
     )
 
 
+def act_line(act: PersonAct) -> str:
+    """Return `ada@host told the agent at 2026-11-25 11:20:03 UTC: Use metric units.`"""
+    when = datetime.fromtimestamp(act.at, UTC)
+    id_ = f" ({act.id})" if act.id else ""
+    return _act_sentence(act, f"{id_} at {when:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def _act_sentence(act: PersonAct, when: str = "") -> str:
+    detail = f": {act.detail}" if act.detail else ""
+    return f"{act.by or 'A person'} {act.did}{when}{detail}"
+
+
 def keep_act(job: JobRecord, act: PersonAct) -> None:
     """Remember an act; only the newest are kept."""
     job.acts = [*job.acts, act][-MOST_ACTS:]
@@ -68,7 +82,7 @@ def acts_in_phase(job: JobRecord) -> list[str]:
     """
     number = job.state.phase.number
     return [
-        act.timeless_line
+        _act_sentence(act)
         for act in job.acts
         if act.phase == number and not act.refused and _is_act_shown_in_work(act)
     ]

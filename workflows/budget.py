@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from protocol.call_price import Price
 from protocol.endings import MAX_LOOK_UPS
 from protocol.helpers import MAX_HELPER_CALLS, Helper
-from protocol.job_record import JobRecord, WaitState
-from protocol.limits import Budget, Price
-from protocol.requests import Usage
+from protocol.job_record import JobRecord
+from protocol.limits import Budget, JobLimits
 from protocol.short_text import shell_quoted
-from protocol.start import JobLimits
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 
 LimitScope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)

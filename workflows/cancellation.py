@@ -13,7 +13,7 @@ from temporalio.exceptions import is_cancelled_exception
 
 from protocol.errors import Interruption
 from protocol.job_record import JobRecord
-from protocol.project import ProjectRecord
+from protocol.project_record import ProjectRecord
 from workflows import activity_failures
 from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox

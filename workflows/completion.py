@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from protocol.endings import GuardPoint
 from protocol.job_record import Review
-from protocol.requests import Call, Usage
-from protocol.start import ReviewLimits
+from protocol.limits import ReviewLimits
+from protocol.requests import Call
 from protocol.tools import ToolRoute
-from workflows import activity_failures, budget, course, gates, guards
+from protocol.usage import Usage
+from workflows import activity_failures, budget, course, gates, guard_outcomes
 from workflows.learning_notes import note_failure_reflection, store_learning_traces
 from workflows.tool_calls import ToolCalls
 
@@ -44,7 +45,7 @@ class Completion:
             used = {name: why for name, why in before.items() if name not in job.bypasses}
             job.review = Review(bypasses=used)
         else:
-            with guards.restoring_guard_bypasses(job, before):
+            with guard_outcomes.restoring_guard_bypasses(job, before):
                 if await self._has_stored_traces():
                     await self._close_job()
 

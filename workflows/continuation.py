@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from temporalio import workflow
 
 from protocol.job_record import JobRecord
-from protocol.payloads import check_payload_is_decrypted
-from protocol.project import ProjectRecord
+from protocol.payload_reading import check_payload_is_decrypted
+from protocol.project_record import ProjectRecord
 from workflows.inbox import Inbox
 
 Record = TypeVar("Record", JobRecord, ProjectRecord)

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol.course import CallRecord, Course, StuckThresholds
+from protocol.course_window import CallRecord, Course
 from protocol.requests import MAX_CALLS, Call, ToolReply
+from protocol.stuck_thresholds import StuckThresholds
 
 WAIT = "wait"
 READERS = ("read_file", "extract_document_text")

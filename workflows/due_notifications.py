@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from protocol.job_record import JobRecord, WaitState
-from protocol.notifications import MOST_CONTENT, Notification, Notifying, Occasion
-from protocol.project import ProjectRecord
+from protocol.job_record import JobRecord
+from protocol.notification_requests import MOST_CONTENT, Notification, Notifying, Occasion
 from protocol.project_forms import FORM_SPECS
+from protocol.project_record import ProjectRecord
 from protocol.short_text import shell_quoted, shorten_to_start
-from workflows import budget, project_budget_shares, project_status
+from protocol.waiting import WaitState
+from workflows import budget, project_budget_shares, project_status, project_waits
 
 NOT_CALLED_FOR = ("paused", "share")
 """A person paused it, or its trial decides: nobody needs to be notified."""
@@ -62,7 +63,7 @@ def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notifi
     for run in project.running.values() if project.waiting is None else ():
         stands = None
         if run.last_report.waiting and run.person_wait:
-            stands = project_status.person_wait_status(project, run)
+            stands = project_waits.wait_of_project_job(project, run)
         since = str(run.person_wait.since) if run.person_wait else ""
         notifications += _waiting_notification(
             draft, stands, run.job, title=project.title, since=since

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.job_record import JobRecord, WaitState
+from protocol.job_record import JobRecord
+from protocol.waiting import WaitState
 
 COMMAND = "`starter.py resume JOB --set {setting}`"
 UNKNOWN = ("not supported", "unknown", "unrecognized", "extra", "not permitted")

@@ -11,8 +11,9 @@ end         none is pending                  every feature is tested or blocked
 
 from __future__ import annotations
 
-from protocol.handoffs import SETUP, FeatureEntry
-from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
+from protocol.agent_reports import SETUP, FeatureEntry
+from protocol.project import PROOF, EndedJob, Feature, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.proof import AcceptedRun, Proof, proof_command_without_cd
 from protocol.short_text import one_line
@@ -63,7 +64,7 @@ MOST_LINES = 40
 """Most other features that a coder is shown, the newest."""
 
 
-def next_moves(project: ProjectRecord) -> list[Move]:
+def next_feature_moves(project: ProjectRecord) -> list[Move]:
     """Return the next moves for this state."""
     if project.running:
         return [WaitForJobs()]
@@ -82,7 +83,7 @@ def next_moves(project: ProjectRecord) -> list[Move]:
     ]
 
 
-def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_feature_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Record that a job begins."""
     feature = _find_feature(project, move.unit)
     if feature is None:
@@ -94,7 +95,7 @@ def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
         feature.untested_attempts = 0
 
 
-def settle_job(
+def settle_feature_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
     """Apply a job's outcome; return the commit to merge, or None."""
@@ -126,7 +127,9 @@ def settle_job(
     return ""
 
 
-def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
+def mark_feature_merged(
+    project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
+) -> None:
     """Apply the outcome of merging it."""
     feature = _find_feature(project, run.unit)
     if feature is None:

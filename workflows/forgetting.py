@@ -9,8 +9,8 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
-from protocol.forgetting import ForgetRequest, ForgetResult
-from protocol.payloads import InvalidPayload, read_payload_object
+from protocol.forget_request import ForgetRequest, ForgetResult
+from protocol.payload_reading import InvalidPayload, read_payload_object
 from protocol.requests import LOST_WORKERS
 from workflows.activity_calls import HEARTBEAT
 

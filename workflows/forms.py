@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from protocol.project import EndedJob, ProjectRecord, RunningJob
+from protocol.project import EndedJob, RunningJob
 from protocol.project_forms import FormName
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from workflows import features, groups, pipeline
 from workflows.project_moves import AssignJob, Move
 
 
-class ProjectForm(Protocol):
-    """The functions that each of the three modules has."""
+@dataclass(frozen=True)
+class ProjectForm:
+    """The functions that decide for one form."""
 
-    def next_moves(self, project: ProjectRecord) -> list[Move]:
-        """Return the next moves for this state."""
-
-    def mark_begun(self, project: ProjectRecord, move: AssignJob) -> None:
-        """Record that a job begins."""
-
-    def settle_job(
-        self, project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
-    ) -> str:
-        """Apply a job's outcome; return the commit to merge, or None."""
-
-    def mark_merged(
-        self, project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
-    ) -> None:
-        """Apply the outcome of merging it."""
+    next_moves: Callable[[ProjectRecord], list[Move]]
+    """Returns the next moves for this state."""
+    mark_begun: Callable[[ProjectRecord, AssignJob], None]
+    """Records that a job begins."""
+    settle_job: Callable[[ProjectRecord, RunningJob, EndedJob, ChildWork | None], str]
+    """Applies a job's outcome; returns the commit to merge, or an empty text."""
+    mark_merged: Callable[[ProjectRecord, RunningJob, list[str], str], None]
+    """Applies the outcome of merging it: the conflicts and the commit."""
 
 
 FORM_FIELDS = (
@@ -38,4 +34,23 @@ FORM_FIELDS = (
 """Fields of the record that `settle_job` and `mark_merged` may change. Meanwhile, reports of
 children and signals of people may change the others.
 """
-FORMS: dict[FormName, ProjectForm] = {"features": features, "groups": groups, "pipeline": pipeline}
+FORMS: dict[FormName, ProjectForm] = {
+    "features": ProjectForm(
+        features.next_feature_moves,
+        features.mark_feature_begun,
+        features.settle_feature_job,
+        features.mark_feature_merged,
+    ),
+    "groups": ProjectForm(
+        groups.next_group_moves,
+        groups.mark_group_begun,
+        groups.settle_group_job,
+        groups.mark_group_merged,
+    ),
+    "pipeline": ProjectForm(
+        pipeline.next_stage_moves,
+        pipeline.mark_stage_begun,
+        pipeline.settle_stage_job,
+        pipeline.mark_stage_merged,
+    ),
+}

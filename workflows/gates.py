@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.endings import GateFacts
-from protocol.job_state import JobState, Purpose, ScopeItem, Todo, fewest_todos
-from protocol.scope import MAX_STEPS
+from protocol.job_state import JobState
+from protocol.limits import JobLimits
+from protocol.phase import Purpose, fewest_todos_after_phase
+from protocol.scope_ledger import MAX_STEPS, ScopeItem
 from protocol.short_text import first_few, one_line
-from protocol.start import JobLimits
+from protocol.todo_list import Todo
 
 MOST_NAMED = 30
 MOST_OPEN = 10
@@ -142,7 +144,7 @@ def _handover_refusal_or_purpose(
                 "of. Make the steps larger; the todos of a phase divide them."
             )
         known |= {f"P{number}" for number in range(1, facts.plan_steps + 1)}
-    least = fewest_todos(phase.purpose, facts.plan_phases, limits.min_todos)
+    least = fewest_todos_after_phase(phase.purpose, facts.plan_phases, limits.min_todos)
     if facts.todos_file == "missing" and phase.purpose != "bootstrap":
         return _refuse_handover_without_list(facts, least, limits.max_todos) or "final"
     return _check_handover_todos(facts, least, limits.max_todos, known) or "work"

@@ -7,10 +7,12 @@ completion counts only if the scope is complete (`protocol.routing`).
 
 from __future__ import annotations
 
-from protocol.handoffs import SCOPE, GroupEntry, Routing, RoutingFrame
-from protocol.job_state import ScopeItem
-from protocol.project import EndedJob, Group, ProjectRecord, RunningJob
+from protocol.agent_reports import SCOPE, GroupEntry, Routing
+from protocol.project import EndedJob, Group, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
+from protocol.routing import RoutingFrame
+from protocol.scope_ledger import ScopeItem
 from workflows.project_moves import (
     AssignJob,
     EndProject,
@@ -57,7 +59,7 @@ It covers these items, all of them:
 Other agents work on other groups at the same time: change only what these items need."""
 
 
-def next_moves(project: ProjectRecord) -> list[Move]:
+def next_group_moves(project: ProjectRecord) -> list[Move]:
     """Return the next moves for this state."""
     if project.finished:
         return [EndProject("completed")]
@@ -74,7 +76,7 @@ def next_moves(project: ProjectRecord) -> list[Move]:
     return moves or [WaitForJobs()]
 
 
-def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_group_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Record that a job begins."""
     group = _find_group(project, move.unit)
     if group is None:
@@ -84,7 +86,7 @@ def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
     group.attempts += 1
 
 
-def settle_job(
+def settle_group_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
     """Apply a job's outcome; return the commit to merge, or None."""
@@ -109,7 +111,9 @@ def settle_job(
     return work.commit
 
 
-def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
+def mark_group_merged(
+    project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
+) -> None:
     """Apply the outcome of merging it."""
     group = _find_group(project, run.unit)
     if group is None:
@@ -216,7 +220,7 @@ def _assign_group_worker(project: ProjectRecord, group: Group) -> AssignJob:
         folder=project.start.product,
         title=group.title,
         task=group.task,
-        items=_list_group_items([item.text[:200] for item in of_group]),
+        items=_group_item_lines([item.text[:200] for item in of_group]),
     )
     return assign_project_job(
         project,
@@ -241,7 +245,7 @@ def _group_items(project: ProjectRecord, group: Group) -> list[ScopeItem]:
 
 
 def _group_items_text(items: list[ScopeItem]) -> str:
-    return _list_group_items(
+    return _group_item_lines(
         [
             f"{item.id}: {item.text[:200]}" + (f" ({item.reason[:200]})" if item.reason else "")
             for item in items
@@ -249,7 +253,7 @@ def _group_items_text(items: list[ScopeItem]) -> str:
     )
 
 
-def _list_group_items(items: list[str]) -> str:
+def _group_item_lines(items: list[str]) -> str:
     lines = [f"- {item[:450]}" for item in items[:MAX_LISTED]]
     if (more := len(items) - MAX_LISTED) > 0:
         lines.append(f"- and {more} more, in documents/groups.json")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from protocol.job_record import ReceivedSignal
-from protocol.payloads import InvalidPayload, read_signal_payload
+from protocol.payload_reading import InvalidPayload, read_signal_payload
+from protocol.payloads import ReceivedSignal
 from protocol.short_text import one_line
 
 MAX_NOTICES = 20

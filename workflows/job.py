@@ -46,13 +46,15 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.endings import TransitionRequest
 from protocol.helpers import DELEGATE
-from protocol.job_record import JobRecord, WaitState
-from protocol.job_state import Phase, Purpose
+from protocol.job_record import JobRecord
 from protocol.limits import Budget
-from protocol.payloads import InvalidPayload, read_job_start_payload, read_payload_object
-from protocol.requests import Call, Usage
-from protocol.start import PrepareRequest
+from protocol.payload_reading import InvalidPayload, read_job_start_payload, read_payload_object
+from protocol.phase import Phase, Purpose
+from protocol.prepare_requests import PrepareRequest
+from protocol.requests import Call
 from protocol.tools import ToolRoute
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from workflows import (
     activity_failures,
     acts,
@@ -60,13 +62,13 @@ from workflows import (
     course,
     endpoint_remedies,
     gates,
-    guards,
+    guard_outcomes,
     job_status,
     questions,
     stuck,
     text_replies,
     tool_rules,
-    traces,
+    trace_notes,
 )
 from workflows.activity_calls import StepInterrupted, position_request_fields
 from workflows.activity_failures import StepFailed
@@ -208,7 +210,7 @@ class Job(SignalReceiver):
                 await self._steps.run_interruptible(
                     self._signals.show_folder(), self.inbox.has_cancel
                 )
-        if traces.is_trace_flush_due(job):
+        if trace_notes.is_trace_flush_due(job):
             storing = store_learning_traces(job, self._steps, self.inbox.notice)
             with suppress(StepInterrupted):
                 await self._steps.run_interruptible(storing, self._has_urgent_signal)
@@ -366,18 +368,20 @@ class JobLoop:
             job.refusals += 1
             happened = f"a reply called no tool ({reply.verdict or 'reports'})"
             correct = job.correction or ""
-            traces.note_trace(job, "violation", "gate", "reply", happened, what_was_correct=correct)
+            trace_notes.note_trace(
+                job, "violation", "gate", "reply", happened, what_was_correct=correct
+            )
         refusal = ""
         if reply.guard in job.bypasses:
-            self._inbox.notice(guards.use_guard_bypass(job, reply.guard, "a reply"))
+            self._inbox.notice(guard_outcomes.use_guard_bypass(job, reply.guard, "a reply"))
         elif reply.guard:
             job.correction = reply.refusal
-            refusal = guards.REPLY.format(refusal=reply.refusal)
+            refusal = guard_outcomes.REPLY.format(refusal=reply.refusal)
             self._inbox.notice(
-                guards.record_guard_refusal(job, reply.guard, "a reply", reply.refusal)
+                guard_outcomes.record_guard_refusal(job, reply.guard, "a reply", reply.refusal)
             )
         job.settle_reply(refusal)
-        guards.record_guard_trials(job, reply.trials, "a reply")
+        guard_outcomes.record_guard_trials(job, reply.trials, "a reply")
         self._calls.record_course(course.course_after_reply(job.course, reply.calls))
 
     async def _compact_context(self, *, hard: bool = False) -> None:
@@ -442,7 +446,7 @@ class JobLoop:
         before = job.bypasses
         if await self._calls.refused_by_guards(call, route, ["todo_complete", "phase_end"]):
             return
-        with guards.restoring_guard_bypasses(job, before):
+        with guard_outcomes.restoring_guard_bypasses(job, before):
             if await self._judge.refuses_end(call, route):
                 return
             if current := job.state.phase.current:
@@ -473,7 +477,7 @@ class JobLoop:
         elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
             job.add_correction(text_replies.BY_CALL)
         elif not await self._refused_by_phase_guards(before):
-            with guards.restoring_guard_bypasses(job, before):
+            with guard_outcomes.restoring_guard_bypasses(job, before):
                 await self.change_phase(outcome.purpose, completes=list(outcome.completes))
             return
         job.end_tried_step = job.step
@@ -494,9 +498,11 @@ class JobLoop:
             job.bypasses = before
             job.add_correction(text_replies.BY_CALL)
             return True
-        for line in guards.apply_guard_outcome(job, ending, "the end of the phase", ending.refusal):
+        for line in guard_outcomes.apply_guard_outcome(
+            job, ending, "the end of the phase", ending.refusal
+        ):
             self._inbox.notice(line)
-        waiting = guards.count_undecided_votes(job, ending, "todo_complete", ending.refusal)
+        waiting = guard_outcomes.count_undecided_votes(job, ending, "todo_complete", ending.refusal)
         if waiting:
             await self._calls.wait_for_person(waiting)
         if ending.refusal:
@@ -519,7 +525,7 @@ class JobLoop:
         before = job.bypasses
         if await self._calls.refused_by_guards(call, route, []):
             return
-        with guards.restoring_guard_bypasses(job, before):
+        with guard_outcomes.restoring_guard_bypasses(job, before):
             await note_failure_reflection(job, self._steps, self._inbox.notice, "", job.next_call)
             await self.change_phase("rewind", outcome="rewound", call=job.next_call)
 
@@ -584,8 +590,8 @@ class JobLoop:
         if request.outcome == "rewound":
             job.last_failure = request.issue or issue
             happened = f"phase {ended.number} ({ended.name}) was rewound"
-            traces.note_trace(job, "outcome", "gate", "rewind", happened, why=job.last_failure)
+            trace_notes.note_trace(job, "outcome", "gate", "rewind", happened, why=job.last_failure)
         elif job.last_failure and ended.kind == "tactical":
             happened = f"phase {ended.number} ({ended.name}) was completed after a failure"
-            traces.note_trace(job, "outcome", "gate", "phase", happened, why=job.last_failure)
+            trace_notes.note_trace(job, "outcome", "gate", "phase", happened, why=job.last_failure)
             job.last_failure = ""

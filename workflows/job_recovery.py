@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from temporalio import workflow
 
-from protocol.course import Course
+from protocol.course_window import Course
 from protocol.job_record import JobRecord
 from protocol.job_state import Remark
 from workflows import activity_failures, endpoint_remedies, questions, text_replies
@@ -104,7 +104,7 @@ class JobRecovery:
     async def _pause_before_retry(self, failed: StepFailed) -> None:
         """Show that an endpoint or a store is unavailable, and wait before retrying."""
         waiting = endpoint_remedies.wait_with_remedy(
-            activity_failures.endpoint_failure_wait(failed), self._job
+            activity_failures.temporary_failure_wait(failed), self._job
         )
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting, failed)

@@ -1,4 +1,4 @@
-"""What people's signals do to a job: one handler for each row of `protocol.payloads.SIGNALS`."""
+"""What people's signals do to a job: one handler for each row of the table `SIGNALS`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from typing import Any, Protocol
 
 from temporalio import workflow
 
-from protocol.course import Course
-from protocol.job_record import JobRecord, ReceivedSignal, WaitState
-from protocol.job_state import Purpose, Remark
-from workflows import activity_failures, acts, budget, guards, questions, traces
+from protocol.course_window import Course
+from protocol.job_record import JobRecord
+from protocol.job_state import Remark
+from protocol.payloads import ReceivedSignal
+from protocol.phase import Purpose
+from protocol.waiting import WaitState
+from workflows import (
+    activity_failures,
+    acts,
+    approvals,
+    budget,
+    guard_outcomes,
+    questions,
+    trace_notes,
+)
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
@@ -88,9 +99,9 @@ class JobSignals:
         else:
             if received.signal in ("approve", "deny"):
                 decided = self._job.approvals[-1]
-                act.did, act.detail = questions.approval_decision_words(decided)
+                act.did, act.detail = approvals.approval_decision_words(decided)
                 act.id = decided.id
-            self._inbox.notice(act.line)
+            self._inbox.notice(acts.act_line(act))
         acts.keep_act(self._job, act)
 
     async def pause_job(self, received: ReceivedSignal) -> None:
@@ -138,7 +149,7 @@ class JobSignals:
     async def _cancel(self, received: ReceivedSignal) -> str:
         act = acts.describe_act(received, self._job.state.phase.number)
         acts.keep_act(self._job, act)
-        self._inbox.notice(act.line)
+        self._inbox.notice(acts.act_line(act))
         raise CancelRequested(received.payload.get("reason") or "cancelled by a person")
 
     async def _rewind(self, received: ReceivedSignal) -> str:
@@ -158,7 +169,7 @@ class JobSignals:
                 # The edits are undone as well.
                 job.person_edits = ""
         happened = f"{who or 'A person'} took phase {job.state.phase.number} back"
-        traces.note_trace(
+        trace_notes.note_trace(
             job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
         )
         await self._phases.change_phase("rewind", **details)
@@ -231,7 +242,7 @@ class JobSignals:
         return ""
 
     async def _grant_bypass(self, received: ReceivedSignal) -> str:
-        if refusal := guards.grant_guard_bypass(self._job, received.payload):
+        if refusal := guard_outcomes.grant_guard_bypass(self._job, received.payload):
             self._refuse(received, refusal)
         return ""
 
@@ -257,7 +268,7 @@ class JobSignals:
         # The remark may change the deliverables.
         job.drop_review()
         happened = f"{remark.by or 'A person'} told the agent something"
-        traces.note_trace(
+        trace_notes.note_trace(
             job, "correction", "person", "tell", happened, what_was_correct=remark.text
         )
         return ""
@@ -280,7 +291,7 @@ class JobSignals:
         job.tools = reply.tools or job.tools
         changes = "; ".join(reply.changes) or "as it was"
         self._inbox.notice(f"the model is set: {changes}")
-        traces.note_trace(
+        trace_notes.note_trace(
             job, "correction", "person", "resume", f"A person set the model: {changes}"
         )
         return True

@@ -25,11 +25,11 @@ from protocol.endings import (
     TransitionRequest,
 )
 from protocol.helpers import DELEGATE, Helper, HelperReply, HelperRequest
-from protocol.job_record import JobRecord, WaitState, WaitTimer
+from protocol.job_record import JobRecord
 from protocol.job_state import Remark
-from protocol.publishing import PublishRequest
+from protocol.prepare_requests import PrepareReply, PrepareRequest, SetModelReply, SetModelRequest
+from protocol.publishing import BranchResult, PublishRequest
 from protocol.reflection import ReflectReply, ReflectRequest
-from protocol.repository import BranchResult
 from protocol.requests import (
     Call,
     CompactReply,
@@ -50,9 +50,9 @@ from protocol.requests import (
     ToolRequest,
     WriteErrorRequest,
 )
-from protocol.start import PrepareReply, PrepareRequest, SetModelReply, SetModelRequest
 from protocol.tools import ToolRoute
-from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
+from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
+from protocol.waiting import WaitState, WaitTimer
 from workflows import activity_table as table
 from workflows import acts, budget, text_replies
 from workflows.activity_calls import (

@@ -8,7 +8,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 
-from protocol.learning import LearningResult
+from protocol.learning_result import LearningResult
 from workflows.activity_calls import HEARTBEAT
 
 ATTEMPTS = 8

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocol.job_record import JobRecord
-from protocol.project import ProjectRecord
+from protocol.project_record import ProjectRecord
 from protocol.reflection import ReflectReply
-from protocol.traces import MOST_AT_A_TIME
-from workflows import activity_failures, budget, traces
+from protocol.trace_requests import MOST_AT_A_TIME
+from workflows import activity_failures, budget, trace_notes
 from workflows.activity_failures import StepFailed
 from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
@@ -29,7 +29,7 @@ async def store_learning_traces(
             if not job.deferred_traces:
                 notice(f"traces are kept for later: {failed.message}")
             job.deferred_traces = len(job.traces)
-            if traces.is_trace_record_full(job) and job.waiting is None:
+            if trace_notes.is_trace_record_full(job) and job.waiting is None:
                 job.waiting = activity_failures.STORE
             return False
         job.traces = job.traces[len(handed) :]
@@ -79,7 +79,7 @@ async def note_failure_reflection(
     job.context = reflection.context
     job.reflected_step = job.step + 1
     by = "generic reflection" if reflection.generic else "reflection"
-    traces.note_trace(
+    trace_notes.note_trace(
         job,
         "outcome",
         "agent",

@@ -13,7 +13,7 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, FailureError, WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
-from protocol.notifications import (
+from protocol.notification_requests import (
     Destination,
     Notification,
     Notifying,
@@ -21,7 +21,7 @@ from protocol.notifications import (
     Sending,
     Sent,
 )
-from protocol.payloads import InvalidPayload, read_payload_object
+from protocol.payload_reading import InvalidPayload, read_payload_object
 from workflows import activity_table as table
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed

@@ -6,8 +6,9 @@ the agent's; or it runs a task, and a durable timer runs until the next poll.
 
 from __future__ import annotations
 
-from protocol.job_record import JobRecord, Question, WaitState, WaitTimer
+from protocol.job_record import JobRecord, Question
 from protocol.requests import Pending
+from protocol.waiting import WaitState, WaitTimer
 from workflows import questions
 
 
@@ -20,7 +21,7 @@ def note_pending_progress(job: JobRecord, latest: Pending, now: float) -> None:
         return
     if before and latest.question and latest.turn == before.turn:
         # Another question of the same turn, or an unanswered one: the deadline stays.
-        question.id = f"{questions.question_id(job)}-{job.clarification.used}.{len(latest.answers)}"
+        question.id = f"{job.question_id}-{job.clarification.used}.{len(latest.answers)}"
         question.question, question.default = latest.question, latest.default
         question.answer = None if now < question.until else ""
     else:
@@ -34,7 +35,7 @@ def clear_pending_call(job: JobRecord) -> None:
         _resolve_pending_call(job)
 
 
-def pending_answer_wait(job: JobRecord, job_id: str, now: float) -> WaitState | None:
+def pending_call_wait(job: JobRecord, job_id: str, now: float) -> WaitState | None:
     """Return the wait for a person's answer to the server; None when the call can continue.
 
     When the job may ask no more questions, the server gets an empty answer at once.
@@ -45,7 +46,7 @@ def pending_answer_wait(job: JobRecord, job_id: str, now: float) -> WaitState | 
     if clarification.pending is None and clarification.used < job.limits.clarifications:
         clarification.used += 1
         clarification.pending = Question(
-            id=f"{questions.question_id(job)}-{clarification.used}",
+            id=f"{job.question_id}-{clarification.used}",
             question=pending.question,
             default=pending.default,
             until=int(now + job.limits.clarification_hours * 3600 + 0.5),

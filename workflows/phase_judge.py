@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.job_record import Judgement
 from protocol.requests import Call
 from protocol.tools import ToolRoute
-from workflows import activity_failures, budget, guards
+from workflows import activity_failures, budget, guard_outcomes
 from workflows.tool_calls import ToolCalls
 
 NAME = "judge"
@@ -52,8 +52,8 @@ class PhaseJudge:
         job.add_usage(judged.usage)
         refusal = judged.refusal
         if refusal and NAME in job.bypasses:
-            self._notice(guards.use_guard_bypass(job, NAME, WHAT))
+            self._notice(guard_outcomes.use_guard_bypass(job, NAME, WHAT))
             refusal = ""
         elif refusal:
-            self._notice(guards.record_guard_refusal(job, NAME, WHAT, refusal))
+            self._notice(guard_outcomes.record_guard_refusal(job, NAME, WHAT, refusal))
         return Judgement(commit=job.commit, decided=True, refusal=refusal)

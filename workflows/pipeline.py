@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.project import EndedJob, ProjectRecord, RunningJob, Stage
+from protocol.project import EndedJob, RunningJob, Stage
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.short_text import one_line
@@ -28,7 +29,7 @@ def pipeline_stages(start: ProjectStart) -> list[Stage]:
     ]
 
 
-def next_moves(project: ProjectRecord) -> list[Move]:
+def next_stage_moves(project: ProjectRecord) -> list[Move]:
     """Return the next moves for the current state."""
     if project.running:
         return [WaitForJobs()]
@@ -40,14 +41,14 @@ def next_moves(project: ProjectRecord) -> list[Move]:
     return [_assign_stage(project, stage)]
 
 
-def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_stage_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Mark the stage of a new job as in progress and count the attempt."""
     stage = _find_stage(project, move.unit)
     stage.status = "in_progress"
     stage.attempts += 1
 
 
-def settle_job(
+def settle_stage_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
     """Record the outcome of a job. Return the commit to merge, or an empty string."""
@@ -61,7 +62,9 @@ def settle_job(
     return work.commit
 
 
-def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
+def mark_stage_merged(
+    project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
+) -> None:
     """Record the outcome of merging the job's work."""
     stage = _find_stage(project, run.unit)
     if conflicts:

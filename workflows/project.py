@@ -15,8 +15,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from protocol.job_record import WaitState
-from protocol.payloads import (
+from protocol.payload_reading import (
     InvalidPayload,
     read_payload_object,
     read_project_signal_payload,
@@ -25,20 +24,27 @@ from protocol.payloads import (
 from protocol.project import (
     BRIEF,
     MAX_JOB_SUMMARIES,
-    MOST_WAITS,
     ChildReport,
     EndedJob,
     JobSummary,
-    PersonWait,
     ProjectOutcome,
-    ProjectRecord,
     RunningJob,
 )
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork, ProjectPrepareRequest
 from protocol.project_start import ProjectStart
-from protocol.repository import BranchResult
+from protocol.publishing import BranchResult
 from protocol.short_text import one_line, shorten_to_start
-from workflows import activity_failures, pipeline, project_budget_shares, project_status, traces
+from protocol.waiting import WaitState
+from workflows import (
+    activity_failures,
+    pipeline,
+    project_budget_shares,
+    project_result,
+    project_status,
+    project_waits,
+    trace_notes,
+)
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import (
     Cancellation,
@@ -68,6 +74,7 @@ from workflows.project_units import (
     unit_merge_message,
     unit_work_problems,
 )
+from workflows.project_waits import note_project_job_wait
 from workflows.signal_receiver import SignalReceiver
 from workflows.start_procedure import StartProcedure
 
@@ -207,7 +214,7 @@ class Project(SignalReceiver):
             )
             self._children.has_news = False
             project.clock = workflow.now().timestamp()
-            if project_status.is_project_paused(project):
+            if project_waits.is_project_paused(project):
                 for run in project.running.values():
                     run.since += workflow.time() - started
 
@@ -224,7 +231,7 @@ class Project(SignalReceiver):
         await self._signals.distribute_shares()
 
     def _count_time(self, project: ProjectRecord) -> None:
-        project_status.count_project_time(project, workflow.now().timestamp())
+        project_waits.count_project_time(project, workflow.now().timestamp())
 
     def _park_project(self, project: ProjectRecord, waiting: WaitState) -> None:
         """Make the project wait; count the time until now."""
@@ -249,7 +256,7 @@ class Project(SignalReceiver):
         """Make the moves that the state calls for; return whether there was any."""
         if self._history_is_long(project):
             return not project.running
-        if traces.is_trace_record_full(project):
+        if trace_notes.is_trace_record_full(project):
             # The store is unavailable. Nothing new begins, and once no job is running the project
             # waits.
             if not project.running:
@@ -344,7 +351,7 @@ class Project(SignalReceiver):
         add_project_job_summary(
             project, run, status, ended.reason or (work.summary if work else "")
         )
-        traces.note_handoff_trace(project, run, ended, why, workflow.info().run_id)
+        trace_notes.note_handoff_trace(project, run, ended, why, workflow.info().run_id)
 
     # Ends
 
@@ -356,7 +363,7 @@ class Project(SignalReceiver):
         if project.origin and project.head == project.origin.commit:
             return True  # there is nothing to push
         if not project.publish_decision:
-            waiting = project_status.waiting_for_publish(project, publish)
+            waiting = project_waits.waiting_for_publish(project, publish)
             self._park_project(project, waiting)
         return bool(project.publish_decision)
 
@@ -375,7 +382,7 @@ class Project(SignalReceiver):
         cancel: bool = False,
     ) -> None:
         branch = await self._publish_branch(project) if status == "completed" else None
-        result = project_status.project_result(project, status, reason)
+        result = project_result.project_result(project, status, reason)
         result.branch = branch
         reply = await run_despite_cancellation(
             self._steps.close_project(project, result, cancel=cancel)
@@ -410,22 +417,6 @@ class Project(SignalReceiver):
         if not stored:
             self._park_project(project, activity_failures.STORE)
         return stored
-
-
-def note_project_job_wait(
-    project: ProjectRecord, run: RunningJob, report: ChildReport | None
-) -> None:
-    """Record what a job waited for and how long, once it continues or has ended."""
-    reason = report.waiting if report else None
-    if run.person_wait and run.person_wait.reason != reason:
-        run.person_wait.seconds = round(workflow.time() - run.person_wait.since)
-        project.waits = [*project.waits, run.person_wait][-MOST_WAITS:]
-        run.person_wait = None
-    if report and reason and not run.person_wait:
-        message = one_line(report.message, 300)
-        run.person_wait = PersonWait(
-            job=run.job, reason=reason, message=message, since=round(workflow.time())
-        )
 
 
 def add_project_job_summary(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from protocol.job_record import WaitState
-from protocol.project import EndedJob, ProjectRecord, RunningJob
+from protocol.project import EndedJob, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.short_text import shell_quoted
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from workflows.budget import KEYS, LOW, BudgetUse, Consumption, format_budget_amount
 
 LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
@@ -22,7 +24,7 @@ def spent_by_ended(project: ProjectRecord) -> Consumption:
     return Consumption(project.usage, project.seconds)
 
 
-def free_share(project: ProjectRecord, key: str) -> float | None:
+def free_project_share(project: ProjectRecord, key: str) -> float | None:
     """Return what is neither spent nor reserved; None if there is no limit."""
     limit = getattr(project.limits, key)
     if limit is None:
@@ -38,7 +40,7 @@ def divide_shares(project: ProjectRecord, among: int) -> dict[str, float] | Wait
     """Return each of `among` children's share by key, or a wait if a share would be too small."""
     shares: dict[str, float] = {}
     for key in KEYS:
-        available = free_share(project, key)
+        available = free_project_share(project, key)
         if available is None:
             continue
         part = available if key == "seconds" else available / among
@@ -55,7 +57,7 @@ def remaining_share_after(
     """Return what an ended child leaves of the limits on model calls, tokens and cost, by key."""
     amounts: dict[str, float] = {}
     for key in ("model_calls", "tokens", "cost"):
-        if (available := free_share(project, key)) is not None:
+        if (available := free_project_share(project, key)) is not None:
             amounts[key] = (
                 available + run.share.get(key, 0) - Consumption(ended.usage, 0).amount(key)
             )
@@ -74,7 +76,7 @@ def additional_shares(project: ProjectRecord) -> dict[str, dict[str, float]]:
     }
     shares: dict[str, dict[str, float]] = {}
     for key in KEYS:
-        available = free_share(project, key)
+        available = free_project_share(project, key)
         if available is None:
             continue
         for job, run in asking.items():
@@ -91,14 +93,16 @@ def additional_shares(project: ProjectRecord) -> dict[str, dict[str, float]]:
     return shares
 
 
-def lowered_shares(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dict[str, float]]:
+def lowered_project_shares(
+    project: ProjectRecord, keys: Iterable[str]
+) -> dict[str, dict[str, float]]:
     """Return the smaller shares that lowered limits leave to running children, by job id and key.
 
     Only shares that exceed the new limits change; children ask for any surplus themselves.
     """
     shares: dict[str, dict[str, float]] = {}
     for key in keys:
-        available = free_share(project, key)
+        available = free_project_share(project, key)
         if available is None:
             continue
         held_shares = [run.share.get(key, 0) for run in project.running.values()]
@@ -117,7 +121,7 @@ def lowered_shares(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dic
     return shares
 
 
-def share_settings(part: dict[str, float]) -> dict[str, object]:
+def project_share_settings(part: dict[str, float]) -> dict[str, object]:
     """Return a share as configuration of the child, with keys such as `limits.job.cost`."""
     return {f"limits.job.{key}": value for key, value in part.items()}
 
@@ -170,3 +174,11 @@ def nearly_used_project_limits(project: ProjectRecord) -> list[BudgetUse]:
         for key, each in project_limits_with_usage(project).items()
         if each["spent"] >= each["limit"] * (1 - LOW)
     ]
+
+
+def total_project_usage(project: ProjectRecord) -> Usage:
+    """Return the usage of all children, by their last reports."""
+    usage = project.usage.model_copy()
+    for run in project.running.values():
+        usage.add(run.last_report.usage)
+    return usage

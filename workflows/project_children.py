@@ -7,8 +7,9 @@ from contextlib import suppress
 
 from temporalio import workflow
 
-from protocol.project import ChildReport, EndedJob, ProjectRecord, RunningJob
-from workflows import project_budget_shares, project_status
+from protocol.project import ChildReport, EndedJob, RunningJob
+from protocol.project_record import ProjectRecord
+from workflows import project_budget_shares, project_waits
 from workflows.project_moves import AssignJob
 from workflows.project_steps import Child, ProjectSteps, await_project_child
 
@@ -44,7 +45,7 @@ class ProjectChildren:
         )
         project.running[move.job] = run
         child = await self._steps.start_child(
-            project, move, project_budget_shares.share_settings(part)
+            project, move, project_budget_shares.project_share_settings(part)
         )
         if isinstance(child, str):
             project.ended_jobs.append(EndedJob(job=move.job, status="failed", reason=child))
@@ -75,7 +76,7 @@ class ProjectChildren:
             ended.status, ended.reason = "late", "the deadline passed"
             # A retry must not fork from a late job.
             ended.checkpoint, ended.phases = "", 0
-        project_status.count_project_time(self._project, workflow.now().timestamp())
+        project_waits.count_project_time(self._project, workflow.now().timestamp())
         self._project.ended_jobs.append(ended)
         self.has_news = True
 
@@ -93,7 +94,7 @@ class ProjectChildren:
             if child.done():
                 break
             await workflow.wait_condition(
-                lambda: child.done() or not project_status.is_project_paused(self._project)
+                lambda: child.done() or not project_waits.is_project_paused(self._project)
             )
             if run.since + seconds <= workflow.time():
                 break

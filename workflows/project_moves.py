@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from protocol.handoffs import Handoff, HandoffInputs
 from protocol.payloads import Fork
-from protocol.project import ProjectRecord, Unit
+from protocol.project import Unit
+from protocol.project_record import ProjectRecord
 
 MOST_TASK = 20_000
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from protocol.job_record import ReceivedSignal
 from protocol.job_state import Remark
-from protocol.project import ProjectRecord
+from protocol.payloads import ReceivedSignal
+from protocol.project_record import ProjectRecord
 from workflows import activity_failures, acts, project_budget_shares
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
-from workflows.project_status import unended_project_runs
 from workflows.project_steps import ProjectSteps
 
 REASON_BY_SIGNAL = {"answer": "clarification", "approve": "approval", "deny": "approval"}
@@ -45,13 +44,13 @@ class ProjectSignals:
         act.did = act.did.replace("the job", "the project")
         for_project = "job" not in received.payload
         if received.signal == "cancel" and for_project:
-            self._inbox.notice(act.line)
+            self._inbox.notice(acts.act_line(act))
         try:
             await self._dispatch(received)
         finally:
             self._inbox.sender = ""
         if for_project and received.signal in self._handlers and self._inbox.refused == refused:
-            self._inbox.notice(act.line)
+            self._inbox.notice(acts.act_line(act))
 
     async def _dispatch(self, received: ReceivedSignal) -> None:
         """Handle a signal, or forward it to the job that it is for."""
@@ -92,7 +91,7 @@ class ProjectSignals:
         project.limits = project.limits.model_copy(update=limits)
         if project.waiting and project.waiting.reason == "budget":
             project.waiting = None
-        if fewer := project_budget_shares.lowered_shares(project, limits):
+        if fewer := project_budget_shares.lowered_project_shares(project, limits):
             await self._lower_shares(fewer)
         await self.distribute_shares()
 
@@ -114,7 +113,7 @@ class ProjectSignals:
         paused = project.waiting is not None and project.waiting.reason == "paused"
         stuck = [
             run.job
-            for run in unended_project_runs(project)
+            for run in project.unended_runs
             if paused or run.last_report.waiting not in (None, "clarification", "approval")
         ]
         if payload.get("set") and not stuck:
@@ -150,11 +149,11 @@ class ProjectSignals:
 
     @property
     def _jobs_at_work(self) -> list[str]:
-        return [run.job for run in unended_project_runs(self._project)]
+        return [run.job for run in self._project.unended_runs]
 
     async def _lower_shares(self, parts: dict[str, dict[str, float]]) -> None:
         """Reduce running children's shares to what a person's limit leaves."""
-        for run in unended_project_runs(self._project):
+        for run in self._project.unended_runs:
             if (part := parts.get(run.job)) and await self._forward_signal(
                 [run.job], "limit", part
             ):

@@ -26,11 +26,11 @@ from protocol.project import (
     OTHERS_TOKENS,
     SUMMARY_TOKENS,
     EndedJob,
-    ProjectRecord,
     ProjectResult,
     RunningJob,
 )
 from protocol.project_forms import FORM_SPECS
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import (
     ChildWork,
     CloseProjectRequest,
@@ -38,17 +38,18 @@ from protocol.project_requests import (
     MergeRequest,
     ProjectPrepareReply,
     ProjectPrepareRequest,
+    PublishProjectRequest,
     TakeWorkRequest,
     WriteStateRequest,
 )
-from protocol.publishing import PublishProjectRequest
-from protocol.repository import BranchResult, Publish
+from protocol.publishing import BranchResult, Publish
 from protocol.requests import CheckpointReply
 from protocol.short_text import one_line
-from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
+from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import activity_table as table
 from workflows import project_budget_shares, project_status
-from workflows.activity_calls import ActivityCalls, is_called_workflow_gone
+from workflows.activity_calls import ActivityCalls
+from workflows.activity_failures import is_called_workflow_gone
 from workflows.project_moves import AssignJob
 
 SUMMARY_CHARACTERS = 95

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.project import Attempt, EndedJob, Feature, ProjectRecord, RunningJob, Unit
+from protocol.commit_message import commit_message
+from protocol.project import Attempt, EndedJob, Feature, RunningJob, Unit
 from protocol.project_forms import FORM_SPECS
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
-from protocol.short_text import (
-    commit_message,
-    shorten_to_both_ends,
-    shorten_to_end,
-    shorten_to_start,
-)
+from protocol.short_text import shorten_to_both_ends, shorten_to_end, shorten_to_start
 
 MOST_REASON = 600
 """Most characters kept of one reason of a settled unit."""

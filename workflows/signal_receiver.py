@@ -13,7 +13,7 @@ from workflows.inbox import Inbox, PayloadReader, read_inbox_payload
 
 
 class SignalReceiver:
-    """A workflow with an inbox; `protocol.payloads.SIGNALS` adds a handler for each signal."""
+    """A workflow with an inbox; it has a handler for each row of `SIGNALS`."""
 
     def __init__(self, read: PayloadReader = read_inbox_payload) -> None:
         self.inbox = Inbox(read)

@@ -9,10 +9,11 @@ from typing import Any, NoReturn, TypeVar
 
 from temporalio import workflow
 
-from protocol.job_record import ReceivedSignal, WaitState
-from protocol.payloads import InvalidPayload
-from protocol.start import NEVER_BEGAN
-from workflows import activity_failures, job_status
+from protocol.payload_reading import InvalidPayload
+from protocol.payloads import ReceivedSignal
+from protocol.prepare_requests import NEVER_BEGAN
+from protocol.waiting import WaitState
+from workflows import activity_failures, job_display, job_status
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import is_cancelled, run_despite_cancellation
@@ -55,9 +56,7 @@ class StartProcedure:
             except StepFailed as failed:
                 if not _is_start_failure_fixable(failed):
                     # Without the reason, which is in the failure: a list shows all of it.
-                    workflow.upsert_memo(
-                        job_status.preparing_job_status_memo(self._memo, "failed", "")
-                    )
+                    workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "failed", ""))
                     raise
                 self.waiting = activity_failures.start_failure_wait(failed)
                 self._show_waiting()
@@ -127,7 +126,7 @@ class StartProcedure:
         self.waiting = None
         self._inbox.notice(message)
         workflow.set_current_details(message)
-        workflow.upsert_memo(job_status.preparing_job_status_memo(self._memo, "cancelled", message))
+        workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "cancelled", message))
         try:
             await self._steps.cancel_start(reason or who)
         except StepFailed:
@@ -147,12 +146,10 @@ class StartProcedure:
     def _show_waiting(self) -> None:
         assert self.waiting
         workflow.set_current_details(
-            job_status.preparing_job_markdown(self.waiting, self._inbox.notices)
+            job_display.preparing_job_markdown(self.waiting, self._inbox.notices)
         )
         word = f"waiting: {self.waiting.reason}"
-        workflow.upsert_memo(
-            job_status.preparing_job_status_memo(self._memo, word, self.waiting.message)
-        )
+        workflow.upsert_memo(job_display.preparing_job_memo(self._memo, word, self.waiting.message))
 
 
 def _is_start_failure_fixable(failed: StepFailed) -> bool:

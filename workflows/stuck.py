@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from protocol.course import CallRecord, Course, PatternThresholds, StuckThresholds
-from protocol.job_record import WaitState
+from protocol.course_window import CallRecord, Course
+from protocol.stuck_thresholds import PatternThresholds, StuckThresholds
+from protocol.waiting import WaitState
 from workflows.course import LONGEST_CYCLE
 
 ACCEPTED = ("todo_rewind", "todo_complete")

@@ -7,13 +7,25 @@ from __future__ import annotations
 
 from temporalio import workflow
 
-from protocol.course import Course
+from protocol.course_window import Course
 from protocol.endings import GuardPoint
-from protocol.job_record import JobRecord, WaitState
-from protocol.job_state import Todo
-from protocol.requests import Call, ToolReply, Usage
+from protocol.job_record import JobRecord
+from protocol.requests import Call, ToolReply
+from protocol.todo_list import Todo
 from protocol.tools import ToolRoute
-from workflows import budget, course, guards, pending_calls, questions, stuck, text_replies, traces
+from protocol.usage import Usage
+from protocol.waiting import WaitState
+from workflows import (
+    approvals,
+    budget,
+    course,
+    guard_outcomes,
+    pending_calls,
+    questions,
+    stuck,
+    text_replies,
+    trace_notes,
+)
 from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps
 
@@ -65,18 +77,18 @@ class ToolCalls:
             instead: Rewritten arguments with which the call would run.
         """
         job = self.job
-        approval = questions.current_approval(job)
+        approval = approvals.current_approval(job)
         if approval is None:
             shown = await self.steps.show_call(job)
             shown.arguments |= instead or {}
-            questions.open_approval_question(
+            approvals.open_approval_question(
                 job, call.tool, shown, question, guard, workflow.time()
             )
-            approval = questions.current_approval(job)
+            approval = approvals.current_approval(job)
         if approval and approval.approved is None:
-            job.waiting = questions.waiting_for_approval_answer(approval, self.job_id)
+            job.waiting = approvals.waiting_for_approval_answer(approval, self.job_id)
         elif approval and approval.approved is False:
-            await self.run_call(call, route, questions.approval_denial_text(approval))
+            await self.run_call(call, route, approvals.approval_denial_text(approval))
         return bool(approval and approval.approved)
 
     async def answer_clarification(self, call: Call, route: ToolRoute) -> None:
@@ -121,13 +133,15 @@ class ToolCalls:
             job, call, route, refusal, answer, approved=self._is_approved
         )
         if reply.asks:
-            if questions.current_approval(job) is None:
-                guards.record_guard_trials(job, reply.trials, call.tool, call.path)
+            if approvals.current_approval(job) is None:
+                guard_outcomes.record_guard_trials(job, reply.trials, call.tool, call.path)
             await self.ask_person(
                 call, route, reply.asks, guard=reply.guard, instead=reply.rewritten_arguments
             )
             return False
-        for line in guards.apply_guard_outcome(job, reply, call.tool, reply.error or "", call.path):
+        for line in guard_outcomes.apply_guard_outcome(
+            job, reply, call.tool, reply.error or "", call.path
+        ):
             self.notice(line)
         if reply.pending:
             pending_calls.note_pending_progress(job, reply.pending, workflow.time())
@@ -162,7 +176,9 @@ class ToolCalls:
     async def _wait_if_undecided(self, call: Call, reply: ToolReply) -> None:
         """Park the job once guards have failed to decide on too many calls."""
         job = self.job
-        if waiting := guards.count_undecided_votes(job, reply, call.tool, reply.error or ""):
+        if waiting := guard_outcomes.count_undecided_votes(
+            job, reply, call.tool, reply.error or ""
+        ):
             # Recorded as refused: the model makes it again, and patterns count from zero.
             job.course = job.course.in_new_phase
             await self.wait_for_person(waiting)
@@ -177,7 +193,7 @@ class ToolCalls:
         passed.
         """
         job = self.job
-        if waiting := pending_calls.pending_answer_wait(job, self.job_id, workflow.time()):
+        if waiting := pending_calls.pending_call_wait(job, self.job_id, workflow.time()):
             job.waiting = waiting
             return
         if job.timer:
@@ -222,7 +238,9 @@ class ToolCalls:
         if covered and not todo.items:
             message = f"todo {todo.id} names no scope item; it counts for {covered[0]}"
             self.notice(message)
-            traces.note_trace(self.job, "decision", "gate", "scope", message, tool="todo_complete")
+            trace_notes.note_trace(
+                self.job, "decision", "gate", "scope", message, tool="todo_complete"
+            )
 
     async def refuse_call(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
         """Record that a gate refused the current call."""
@@ -232,7 +250,7 @@ class ToolCalls:
     def _note_refusal(self, call: Call, gate: str, why: str) -> None:
         tool = call.tool[:60]
         happened = f"{tool} was refused"
-        traces.note_trace(
+        trace_notes.note_trace(
             self.job, "violation", "gate", gate, happened, why=why, tool=tool, path=call.path
         )
 
@@ -288,7 +306,7 @@ class ToolCalls:
             return
         for verdict in verdicts:
             self.notice(f"stuck: step {job.step}, {verdict.word}. {verdict.issue}")
-            traces.note_trace(
+            trace_notes.note_trace(
                 job,
                 "violation",
                 "detector",
@@ -320,15 +338,17 @@ class ToolCalls:
             return False
         ending = await self.steps.judge_ending(job, route, points, approved=self._is_approved)
         if ending.asks:
-            if questions.current_approval(job) is None:
-                guards.record_guard_trials(job, ending.trials, call.tool, call.path)
+            if approvals.current_approval(job) is None:
+                guard_outcomes.record_guard_trials(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
-        for line in guards.apply_guard_outcome(job, ending, call.tool, ending.refusal, call.path):
+        for line in guard_outcomes.apply_guard_outcome(
+            job, ending, call.tool, ending.refusal, call.path
+        ):
             self.notice(line)
         if "job_complete" in points:
             stopped = job.stop_hook_active or ending.stopped
             job.stop_hook_active = bool(ending.refusal) and stopped
-        waiting = guards.count_undecided_votes(job, ending, call.tool, ending.refusal)
+        waiting = guard_outcomes.count_undecided_votes(job, ending, call.tool, ending.refusal)
         if ending.refusal:
             if waiting:
                 # The job stays at this call until the failing guard is repaired.
@@ -340,5 +360,5 @@ class ToolCalls:
     @property
     def _is_approved(self) -> bool:
         """Whether a person has approved the current call."""
-        approval = questions.current_approval(self.job)
+        approval = approvals.current_approval(self.job)
         return bool(approval and approval.approved)

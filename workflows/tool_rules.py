@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 from protocol.short_text import first_few
 from protocol.tools import ToolRoute
 

@@ -4,46 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any, Literal
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
 from temporalio.exceptions import (
     ApplicationError,
     FailureError,
     WorkflowAlreadyStartedError,
     is_cancelled_exception,
 )
-from temporalio.workflow import ActivityCancellationType
 
-from protocol.job_record import WaitState
-from protocol.payloads import (
-    CancelSignal,
-    InvalidPayload,
-    read_signal_payload,
-    read_start_payload,
-)
-from protocol.requests import Usage
+from protocol.payload_reading import InvalidPayload, read_signal_payload, read_start_payload
+from protocol.payloads import CancelSignal
 from protocol.short_text import one_line
-from protocol.trial import (
-    TrialLimits,
-    TrialRun,
-    TrialStart,
-    TrialStatus,
-    WatchTrialReply,
-    WatchTrialRequest,
-    trial_progress_line,
-)
+from protocol.trial_start import TrialLimits, TrialStart
+from protocol.trial_status import TrialRun, TrialStatus, WatchTrialRequest, trial_progress_line
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from workflows import trial_shares
-from workflows.activity_calls import HEARTBEAT
 from workflows.activity_failures import paused_activity_wait
-from workflows.activity_table import WATCH_TRIAL
 from workflows.cancellation import is_cancelled
 from workflows.project_steps import Child
 from workflows.trial_clock import TrialClock
 from workflows.trial_runs import (
+    await_trial_news,
     cancel_trial_job,
+    late_trial_run_reason,
     note_trial_ending,
     share_payload,
     signal_trial_job,
@@ -58,7 +44,7 @@ MAX_NOTICES = 20
 
 @workflow.defn(name="Trial")
 class Trial:
-    """Compares configurations. Input: see `protocol.trial.TrialStart`."""
+    """Compares configurations. Input: see `protocol.trial_status.TrialStart`."""
 
     def __init__(self) -> None:
         self._runs: list[TrialRun] = []
@@ -185,7 +171,7 @@ class Trial:
         self._set_limits(self._limits.model_copy(update=limits))
         named = ", ".join(f"{key.replace('_', ' ')} {value:,.10g}" for key, value in limits.items())
         self._notice(f"{signal.get('by') or 'a person'} set limits of the trial: {named}")
-        lowered = trial_shares.lowered_shares(self._limits, self._runs)
+        lowered = trial_shares.lowered_trial_shares(self._limits, self._runs)
         for run in self._running:
             if (share := lowered.get(run.job)) is not None:
                 await self._send_share(run, share)
@@ -301,7 +287,7 @@ class Trial:
         elif overdue == "cut":
             run.status, run.reason = "cut", self._cut[run.job]
         elif overdue == "late":
-            run.status, run.reason = "late", _late_trial_run_reason(start, run, self._limits.wait)
+            run.status, run.reason = "late", late_trial_run_reason(start, run, self._limits.wait)
 
     async def _wait_for_end(
         self, start: TrialStart, run: TrialRun, child: Child, began: float
@@ -343,7 +329,7 @@ class Trial:
         """Learn which runs wait for a person or a share, and what ended runs have used."""
         while True:
             try:
-                reply = await _await_trial_news(WatchTrialRequest(lost=sorted(self._lost)))
+                reply = await await_trial_news(WatchTrialRequest(lost=sorted(self._lost)))
             except FailureError as error:
                 if is_cancelled_exception(error):
                     return  # the trial is over
@@ -354,7 +340,7 @@ class Trial:
                     waiting = reply.waiting.get(run.job, "")
                     if run.waiting != waiting:
                         run.waiting, self._waits[run.job] = waiting, self._clock.seconds
-                    run.needs = trial_shares.unmet_needs(run, reply.needs.get(run.job, {}))
+                    run.needs = trial_shares.unmet_run_needs(run, reply.needs.get(run.job, {}))
                 elif run.usage is None:
                     run.usage = reply.usages.get(run.job)
             self._has_news = True
@@ -391,7 +377,7 @@ class Trial:
             return
         if not running and self._may_begin():
             return
-        key = trial_shares.scarce_key(self._limits, self._runs)
+        key = trial_shares.scarce_trial_limit(self._limits, self._runs)
         limit = getattr(self._limits, key)
         self._reached = f"the trial's limit of {limit:,.10g} {key.replace('_', ' ')} was reached"
         if running:
@@ -447,31 +433,7 @@ class Trial:
             await signal_trial_job(job, signal, payload)
 
 
-async def _await_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
-    reply: WatchTrialReply = await workflow.execute_activity(
-        WATCH_TRIAL.name,
-        request,
-        result_type=WATCH_TRIAL.reply,
-        start_to_close_timeout=timedelta(seconds=WATCH_TRIAL.seconds),
-        heartbeat_timeout=HEARTBEAT,
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=10)
-        ),
-        # Its end is of no interest once the trial is over.
-        cancellation_type=ActivityCancellationType.TRY_CANCEL,
-        summary="watch the runs",
-    )
-    return reply
-
-
 def trial_cancellation_text(reason: str, by: str) -> str:
     """Return `the trial was cancelled by ada@host: it takes too long`."""
     who = f" by {by}" if by else ""
     return f"{CANCELLED}{who}" + (f": {one_line(reason, 500)}" if reason else "")
-
-
-def _late_trial_run_reason(start: TrialStart, run: TrialRun, wait: int | None) -> str:
-    if run.waiting and wait and run.seconds < start.seconds:
-        return f"it waited {wait} s for a person ({run.waiting})"
-    waited = f" and waited for a person ({run.waiting})" if run.waiting else ""
-    return f"it had not ended after {start.seconds} s{waited}"

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import (
-    CancelledError,
-    ChildWorkflowError,
-    FailureError,
-    TerminatedError,
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import CancelledError, ChildWorkflowError, FailureError, TerminatedError
+from temporalio.workflow import (
+    ActivityCancellationType,
+    ChildWorkflowCancellationType,
+    ParentClosePolicy,
 )
-from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from protocol.endings import JobResult
-from protocol.trial import TrialRun, TrialStart
-from workflows.activity_calls import is_called_workflow_gone
+from protocol.trial_start import TrialStart
+from protocol.trial_status import TrialRun, WatchTrialReply, WatchTrialRequest
+from workflows.activity_calls import HEARTBEAT
+from workflows.activity_failures import is_called_workflow_gone
+from workflows.activity_table import WATCH_TRIAL
 from workflows.project_steps import Child
 
 
@@ -75,3 +79,27 @@ async def note_trial_ending(run: TrialRun, child: Child) -> None:
     run.status = result.status
     run.reason = "" if result.status == "completed" else result.summary[:500]
     run.phases, run.rewinds, run.usage = result.phases, result.rewinds, result.usage
+
+
+async def await_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
+    reply: WatchTrialReply = await workflow.execute_activity(
+        WATCH_TRIAL.name,
+        request,
+        result_type=WATCH_TRIAL.reply,
+        start_to_close_timeout=timedelta(seconds=WATCH_TRIAL.seconds),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=10)
+        ),
+        # Its end is of no interest once the trial is over.
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        summary="watch the runs",
+    )
+    return reply
+
+
+def late_trial_run_reason(start: TrialStart, run: TrialRun, wait: int | None) -> str:
+    if run.waiting and wait and run.seconds < start.seconds:
+        return f"it waited {wait} s for a person ({run.waiting})"
+    waited = f" and waited for a person ({run.waiting})" if run.waiting else ""
+    return f"it had not ended after {start.seconds} s{waited}"

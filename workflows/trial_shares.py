@@ -7,8 +7,9 @@ cut at the same point.
 
 from __future__ import annotations
 
-from protocol.requests import Usage
-from protocol.trial import TrialLimits, TrialRun
+from protocol.trial_start import TrialLimits
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 from workflows.budget import Consumption
 from workflows.project_budget_shares import LEAST
 
@@ -29,7 +30,7 @@ def charged_amount(run: TrialRun, key: str) -> float:
     return max(used, share) if run.interrupted else used
 
 
-def free_amount(limits: TrialLimits, runs: list[TrialRun], key: str) -> float | None:
+def free_trial_amount(limits: TrialLimits, runs: list[TrialRun], key: str) -> float | None:
     """Return what is neither used nor reserved; None without a limit."""
     limit = getattr(limits, key)
     if limit is None:
@@ -44,7 +45,7 @@ def even_part(limits: TrialLimits, runs: list[TrialRun], key: str) -> float:
     return max(_round_share(key, (getattr(limits, key) - ended) / count), float(LEAST[key]))
 
 
-def unmet_needs(run: TrialRun, needs: dict[str, float]) -> dict[str, float]:
+def unmet_run_needs(run: TrialRun, needs: dict[str, float]) -> dict[str, float]:
     """Return the needs of a run that its share does not cover: it may have grown meanwhile."""
     return {key: needed for key, needed in needs.items() if needed > run.share.get(key, needed)}
 
@@ -53,7 +54,7 @@ def first_share(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, float] |
     """Return the share of a run that is to start; None while too little is free for it."""
     share = {}
     for key in SHARED_KEYS:
-        free = free_amount(limits, runs, key)
+        free = free_trial_amount(limits, runs, key)
         if free is None:
             continue
         if free < LEAST[key]:
@@ -75,7 +76,7 @@ def larger_share(
     is_oldest = able[:1] == [run.job]
     share = dict(run.share)
     for key, needed in run.needs.items():
-        free = free_amount(limits, runs, key)
+        free = free_trial_amount(limits, runs, key)
         if free is None:
             share.pop(key, None)
             continue
@@ -88,7 +89,7 @@ def larger_share(
     return share
 
 
-def lowered_shares(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, dict[str, float]]:
+def lowered_trial_shares(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, dict[str, float]]:
     """Return the shares, by job, that changed limits leave to the runs at work.
 
     Only those that have to change: limits that were lowered, lifted or added.
@@ -96,7 +97,7 @@ def lowered_shares(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, dict[
     running = [run for run in runs if run.status == "running"]
     shares: dict[str, dict[str, float]] = {}
     for key in SHARED_KEYS:
-        free = free_amount(limits, runs, key)
+        free = free_trial_amount(limits, runs, key)
         for run in running:
             share = shares.get(run.job, dict(run.share))
             if free is None:
@@ -110,11 +111,11 @@ def lowered_shares(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, dict[
     return shares
 
 
-def scarce_key(limits: TrialLimits, runs: list[TrialRun]) -> str:
+def scarce_trial_limit(limits: TrialLimits, runs: list[TrialRun]) -> str:
     """Return the key of the limit that keeps the oldest waiting run, or the next one, from work."""
     waiting = next((run for run in runs if run.status == "running" and run.needs), None)
     for key in SHARED_KEYS:
-        free = free_amount(limits, runs, key)
+        free = free_trial_amount(limits, runs, key)
         if free is None:
             continue
         needed = waiting.needs.get(key, 0) - waiting.share.get(key, 0) if waiting else LEAST[key]
@@ -123,7 +124,7 @@ def scarce_key(limits: TrialLimits, runs: list[TrialRun]) -> str:
     return next(key for key in SHARED_KEYS if getattr(limits, key) is not None)
 
 
-def known_usage(runs: list[TrialRun]) -> Usage:
+def total_trial_usage(runs: list[TrialRun]) -> Usage:
     """Return what the ended runs have used, as far as the trial knows."""
     total = Usage()
     for run in runs:

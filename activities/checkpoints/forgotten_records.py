@@ -9,7 +9,7 @@ from pathlib import Path
 
 from activities.checkpoints import Root, job_folder_name
 from activities.checkpoints.fsync import fsync_path
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 
 class ForgottenJob(Data):

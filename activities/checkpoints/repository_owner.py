@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from activities.checkpoints.checkpoint_errors import path_in_errors
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 OWNER_FILE = "job.json"
 

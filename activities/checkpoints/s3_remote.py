@@ -30,7 +30,7 @@ from activities.checkpoints.bucket import Bucket
 from activities.checkpoints.checkpoint_errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
 from config.s3_address import S3Address
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 MAX_PACKS = 50
 """Each push adds a pack; above this number, small ones are merged."""

@@ -15,7 +15,7 @@ from activities.redaction.secrets import is_secret
 from activities.text.safe_text import split_lines
 from config.regexes import compile_cached_pattern, regexes_that_may_match
 from config.schema.guards import Guard, GuardPoint, Match
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 from protocol.tools import READ_LINES
 
 PATHS = {"move_file": ("old", "new")}

@@ -14,7 +14,8 @@ from typing import Any
 from activities.job.compaction_plan import SUMMARY_TOKENS
 from activities.text.safe_text import cut_middle, replace_surrogates
 from activities.text.tokens import clip_to_tokens, count_tokens
-from protocol.job_state import Phase, Todo
+from protocol.phase import Phase
+from protocol.todo_list import Todo
 
 TEXT_CHARACTERS = 2_000
 """Most characters of one message, or one call's arguments, in the transcript to summarise."""

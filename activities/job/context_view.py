@@ -30,7 +30,7 @@ from activities.job.conversation import (
 from activities.job.message_encoding import MessageEncoding, MessageWeights
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 OPENING = 2
 SHORT_RESULT = 200

@@ -17,7 +17,7 @@ from activities.text.json_schema import list_json_schema_violations, schema_prob
 from activities.text.safe_text import replace_surrogates
 from config.regexes import compile_cached_pattern, pattern_error
 from config.yaml_files import YAML
-from protocol.job_state import DoneWhen, ValidFile
+from protocol.todo_list import DoneWhen, ValidFile
 from protocol.validation_errors import all_validation_errors
 
 if TYPE_CHECKING:

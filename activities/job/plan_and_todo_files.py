@@ -15,9 +15,9 @@ from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.done_when import read_done_when
 from activities.text.safe_text import replace_surrogates
 from protocol.endings import TodoEntry
-from protocol.job_state import DoneWhen, ScopeItem
-from protocol.scope import STEP_CHARACTERS, Box, scope_id_of_box
+from protocol.scope_ledger import STEP_CHARACTERS, Box, ScopeItem, scope_id_of_box
 from protocol.short_text import one_line
+from protocol.todo_list import DoneWhen
 
 _HEADING = re.compile(r"^##\s\W*Phase\s+(\d{1,6})(?!\w)(.*)$", re.IGNORECASE)
 # Text allowed between a phase's number and its name: `2/4 (done) [begun] **:`.

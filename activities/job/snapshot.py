@@ -19,7 +19,7 @@ and, if present,
     images/         images shown to the model in this phase, by hash
     helpers/        the conversations of `delegate`'s helpers, by step and call
     project.json    what a project handed over to this job (`protocol.handoffs.ProjectLink`)
-    repository.json the job's repository (`protocol.repository.RepositoryLink`)
+    repository.json the job's repository (`protocol.repository_link.RepositoryLink`)
 
 Opening and saving cost what changed: untouched parts keep their ids.
 """
@@ -55,7 +55,7 @@ from activities.redaction.credentials import register_credential_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.job_state import JobState, ShownImage
-from protocol.repository import RepositoryLink
+from protocol.repository_link import RepositoryLink
 
 _configs: dict[bytes, AgentConfig] = {}
 

@@ -13,7 +13,7 @@ from activities.job.done_when import (
 from activities.job.snapshot import Snapshot
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.endings import TypedResult
-from protocol.job_state import ValidFile
+from protocol.todo_list import ValidFile
 
 SCHEMA_FILE = "tools/result_schema.json"
 """Path of the schema in the agent's workspace."""

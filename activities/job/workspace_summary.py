@@ -11,9 +11,9 @@ from activities.checkpoints.sharded_tree import FILE, FOLDER
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.snapshot import Snapshot
 from activities.text.safe_text import replace_surrogates
-from protocol import scope
+from protocol import scope_ledger
 from protocol.job_state import JobState
-from protocol.repository import RepositoryLink
+from protocol.repository_link import RepositoryLink
 from protocol.short_text import as_sentence, one_line
 
 ACCOMPLISHED = "Accomplished in this phase"
@@ -81,7 +81,7 @@ def workspace_summary(
         lines += [f"- {todo.content}" for todo in phase.open_todos]
     if state.scope:
         lines += ["", "## Scope", ""]
-        lines += [f"{scope.scope_ledger_line(state.scope)}."]
+        lines += [f"{scope_ledger.scope_ledger_line(state.scope)}."]
         lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
     return replace_surrogates("\n".join(lines) + "\n")
 

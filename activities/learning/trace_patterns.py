@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from activities.learning.guard_precision import normalise_trace_path
 from activities.search.text_likeness import compute_text_likeness
-from protocol.traces import QUESTION_PREFIX
+from protocol.trace_requests import QUESTION_PREFIX
 
 MIN_LIKENESS = 0.45
 """Likeness by letters from which two situations count as the same."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from activities.model.endpoint import REHEARSAL
 from activities.model.reply_stream import StreamedReply
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.limits import Price
-from protocol.requests import Usage
+from protocol.call_price import Price
+from protocol.usage import Usage
 
 FREE = Price(prompt=0, completion=0)
 

@@ -22,8 +22,9 @@ from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
 from activities.toolkit.tool_schemas import allows_strict
 from config.schema.agent_sections import ModelConfig
-from protocol import scope
-from protocol.job_state import JobState, Phase, PhaseKind
+from protocol import scope_ledger
+from protocol.job_state import JobState
+from protocol.phase import Phase, PhaseKind
 from protocol.short_text import first_few, one_line
 
 RULE = "═" * 8
@@ -147,7 +148,8 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
         f"Progress: {len(phase.todos) - phase.open_count}/{len(phase.todos)}",
     ]
     if items := snapshot.state.scope:
-        lines.append(f"Scope: {scope.scope_ledger_line(items)}{_open_prompt_items(snapshot.state)}")
+        ledger_line = scope_ledger.scope_ledger_line(items)
+        lines.append(f"Scope: {ledger_line}{_open_prompt_items(snapshot.state)}")
     if todo := phase.current:
         # The gate accepts nothing else for the last todo of a job.
         is_last = phase.purpose == "final" and phase.open_count == 1

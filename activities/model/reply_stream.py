@@ -23,8 +23,9 @@ from activities.model.responses import ResponseEvents, response_event_failure
 from activities.model.streamed_call import Piece
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from config.schema.agent_sections import ModelConfig
-from protocol.job_state import Data
-from protocol.requests import MAX_CALLS, Usage
+from protocol.data_model import Data
+from protocol.requests import MAX_CALLS
+from protocol.usage import Usage
 
 MAX_TEXT = 50_000
 """Most characters kept of a reply's text."""

@@ -24,7 +24,7 @@ from activities.projects.project_repository import project_repository_path
 from activities.redaction.credentials import hide_credentials, register_credential_variables
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failure
-from protocol.notifications import Destination, Notification, Sending
+from protocol.notification_requests import Destination, Notification, Sending
 from protocol.short_text import one_line
 
 SECONDS = 30

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.notifications import Notify, notification_address_fault
-from protocol.notifications import Destination, Notifying
+from protocol.notification_requests import Destination, Notifying
 from protocol.validation_errors import first_validation_errors
 
 

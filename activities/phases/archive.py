@@ -14,7 +14,8 @@ from activities.job.context_summary import summary_transcript_line
 from activities.job.snapshot import Snapshot
 from activities.text.safe_text import cut_middle, replace_surrogates
 from activities.text.tokens import count_tokens
-from protocol.job_state import Phase, Todo
+from protocol.phase import Phase
+from protocol.todo_list import Todo
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000

@@ -14,10 +14,11 @@ from activities.text.tokens import clip_to_tokens
 from activities.toolkit.tool_offer import ToolOffer, offer_tools, offered_names
 from config.schema.agent import AgentConfig
 from config.templates import render_template
-from protocol.job_state import JobState, Phase, PhaseKind, fewest_todos
-from protocol.repository import RepositoryLink
+from protocol.job_state import JobState
+from protocol.phase import Phase, PhaseKind, fewest_todos_after_phase
+from protocol.repository_link import RepositoryLink
 from protocol.requests import MAX_CALLS
-from protocol.scope import STEP_CHARACTERS
+from protocol.scope_ledger import STEP_CHARACTERS
 from protocol.short_text import first_few, one_line
 
 PART_TOKENS = 3000
@@ -67,7 +68,7 @@ def orientation_messages(
         description=config.description,
         number=phase.number,
         # Before the first plan exists, assume that it has more than one phase.
-        min_todos=fewest_todos(phase.purpose, phase.plan_total or 2, limits.min_todos),
+        min_todos=fewest_todos_after_phase(phase.purpose, phase.plan_total or 2, limits.min_todos),
         max_todos=limits.max_todos,
         workspace_tokens=limits.workspace_tokens,
         most_calls=MAX_CALLS,

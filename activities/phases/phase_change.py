@@ -29,8 +29,10 @@ from activities.phases.predefined_todos import (
 from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionRequest
-from protocol.job_state import JobState, Phase, Todo
-from protocol.scope import complete_ticked_scope_items, scope_from_plan
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.scope_ledger import complete_ticked_scope_items, scope_from_plan
+from protocol.todo_list import Todo
 
 
 def build_next_phase(snapshot: Snapshot, request: TransitionRequest) -> Phase:

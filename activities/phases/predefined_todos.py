@@ -10,9 +10,11 @@ from activities.job.plan_and_todo_files import PlanPhase, list_under_heading
 from activities.job.snapshot import Snapshot
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import PredefinedTodo
-from protocol.job_state import JobState, Phase, Purpose, Todo
-from protocol.scope import scope_from_plan
+from protocol.job_state import JobState
+from protocol.phase import Phase, Purpose
+from protocol.scope_ledger import scope_from_plan
 from protocol.short_text import shorten_to_start
+from protocol.todo_list import Todo
 
 STRATEGIC_NAMES: dict[Purpose, str] = {
     "bootstrap": "Understand and plan",

@@ -29,19 +29,12 @@ from activities.projects.stand_ins import find_stand_ins, is_test_file
 from activities.projects.tool_evidence import read_evidence, verdict_evidence_problems
 from activities.text.safe_text import replace_surrogates
 from config.schema.agent import ConfigError
-from protocol.handoffs import (
-    REPORT_FILES,
-    FeatureReport,
-    Handoff,
-    ProjectLink,
-    ReportKind,
-    Routing,
-    TesterVerdict,
-)
+from protocol.agent_reports import REPORT_FILES, FeatureReport, ReportKind, Routing, TesterVerdict
+from protocol.handoffs import Handoff, ProjectLink
 from protocol.project import BRIEF, RESULT
 from protocol.project_forms import FORM_SPECS
 from protocol.proof import proof_command_without_cd
-from protocol.repository import RepositoryLink
+from protocol.repository_link import RepositoryLink
 from protocol.routing import routing_problems
 from protocol.short_text import first_few, indent_list_entry, shorten_to_end, shorten_to_start
 from protocol.tools import ToolRoute

@@ -34,7 +34,7 @@ from activities.checkpoints.sharded_tree import (
     encode_tree_shard,
     list_tree_entries,
 )
-from protocol.repository import RepositoryOrigin
+from protocol.repository_link import RepositoryOrigin
 
 MAIN = "main"
 EMAIL = "longhaul@localhost"

@@ -38,8 +38,8 @@ from activities.projects.stand_ins import (
 from activities.redaction.secrets import redact
 from activities.text.safe_text import replace_surrogates
 from config.schema.shell import ShellConfig
+from protocol.data_model import Data
 from protocol.handoffs import Handoff
-from protocol.job_state import Data
 from protocol.proof import AcceptedRun, Check, CheckCommand, Proof
 from protocol.short_text import shorten_to_end
 

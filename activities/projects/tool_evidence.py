@@ -16,7 +16,8 @@ from activities.checkpoints import Files, diff_files
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
-from protocol.handoffs import Handoff, TesterVerdict
+from protocol.agent_reports import TesterVerdict
+from protocol.handoffs import Handoff
 from protocol.proof import Check, Proof
 from protocol.short_text import one_line
 

@@ -25,10 +25,11 @@ from activities.projects.work_summary import (
     read_completion_report,
     summarize_work,
 )
-from protocol.handoffs import FeatureReport, Routing, TesterVerdict
+from protocol.agent_reports import FeatureReport, Routing, TesterVerdict
+from protocol.commit_message import commit_message
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from protocol.proof import Proof
-from protocol.short_text import commit_message, shorten_to_both_ends
+from protocol.short_text import shorten_to_both_ends
 
 MAX_CHANGED = 50
 MAX_PROBLEMS = 20

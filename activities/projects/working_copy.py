@@ -18,7 +18,7 @@ import pygit2
 from activities.checkpoints import Root
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
 from protocol.handoffs import ProjectLink
-from protocol.repository import RepositoryLink
+from protocol.repository_link import RepositoryLink
 
 SHOWN_GIT, OBJECTS = "/git", "/git-objects"
 """Paths in the sandbox of the git folder and of the project's objects."""

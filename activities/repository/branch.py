@@ -26,8 +26,11 @@ from activities.repository.bounds import RepositoryBounds
 from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.toolkit.registry import REGISTRY
 from config.schema.agent import ConfigError
-from protocol.repository import STAGED, BranchResult, RepositoryLink
-from protocol.short_text import as_sentence, commit_message, one_line
+from protocol.commit_message import commit_message
+from protocol.publishing import BranchResult
+from protocol.repository_link import RepositoryLink
+from protocol.repository_start import STAGED
+from protocol.short_text import as_sentence, one_line
 
 PATCH, BUNDLE = "output/changes.patch", "output/branch.bundle"
 PLAIN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}

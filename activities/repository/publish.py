@@ -9,7 +9,7 @@ from activities.projects.project_repository import ProjectRepository
 from activities.repository.remotes import run_remote_git
 from activities.runtime.failures import may_retry_activity, typed_failure
 from protocol.git_address import git_address_without_user
-from protocol.repository import Publish
+from protocol.publishing import Publish
 from protocol.short_text import as_sentence
 
 LOOK_SECONDS = 60

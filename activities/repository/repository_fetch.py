@@ -34,7 +34,8 @@ from activities.repository.survey import survey_tree
 from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
 from protocol.git_address import git_address_without_user
-from protocol.repository import STAGED, RepositoryOrigin, RepositoryStart
+from protocol.repository_link import RepositoryOrigin
+from protocol.repository_start import STAGED, RepositoryStart
 from protocol.short_text import as_sentence, first_few
 
 START = "refs/longhaul/start"

@@ -37,7 +37,7 @@ from activities.checkpoints.sharded_tree import (
 from activities.projects.project_repository import EMAIL, MAIN, ProjectRepository
 from activities.repository.bounds import RepositoryBounds
 from config.schema.agent import ConfigError
-from protocol.repository import STAGED
+from protocol.repository_start import STAGED
 
 WHO = f"longhaul <{EMAIL}>"
 

@@ -12,7 +12,8 @@ from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.repository_owner import OWNER_FILE
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from protocol.repository import FOLDER, Publish, RepositoryLink, RepositoryOrigin
+from protocol.publishing import Publish
+from protocol.repository_link import FOLDER, RepositoryLink, RepositoryOrigin
 
 _LEFT = shutil.ignore_patterns(
     "incoming-*", "pushing-*", "*.lock", OWNER_FILE, "replies", "notified", "draft-*"

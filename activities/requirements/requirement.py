@@ -9,7 +9,7 @@ from pydantic import Field
 
 from activities.requirements.text.candidate_sentences import Force
 from activities.text.safe_text import as_readable_json
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 RequirementKind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
 RequirementStatus = Literal["draft", "accepted", "rejected", "duplicate"]

@@ -10,7 +10,7 @@ from activities.checkpoints import Files
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.text.candidate_sentences import Candidate
 from activities.text.safe_text import as_readable_json
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 PATH = "requirements/set_aside.json"
 _PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 MICRO = 1_000_000
 

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

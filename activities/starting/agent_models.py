@@ -12,7 +12,7 @@ from activities.redaction.credentials import without_credentials
 from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.agent_sections import ModelConfig
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 from protocol.short_text import one_line
 
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")

@@ -17,7 +17,7 @@ from activities.toolkit.registry import Tool, select_registered_tools
 from activities.toolkit.tool_offer import offerable_tools
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.start import JobLimits, JudgeLimits, ReviewLimits
+from protocol.limits import JobLimits, JudgeLimits, ReviewLimits
 from protocol.tools import ToolRoute
 
 REQUIRED_TOOLS = ("todo_complete", "todo_write", "job_complete")

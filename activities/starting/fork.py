@@ -79,17 +79,18 @@ from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.endings import Outcome
-from protocol.job_state import JobState, Phase, Purpose
+from protocol.job_state import JobState
 from protocol.payloads import Fork
-from protocol.repository import Publish, RepositoryLink
-from protocol.scope import scope_from_texts, scope_size_fault
-from protocol.start import PrepareRequest
+from protocol.phase import Phase, Purpose
+from protocol.prepare_requests import PrepareRequest
+from protocol.publishing import Publish
+from protocol.repository_link import RepositoryLink
+from protocol.scope_ledger import scope_from_texts, scope_size_fault
 
 OF_ITS_OWN = (
     "This job works by itself: it is a fork of a job of project {project}, which takes nothing "
     "over from it."
 )
-
 
 MAX_NAMED = 10
 RESULT = "output/completion.json"

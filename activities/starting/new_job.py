@@ -57,10 +57,11 @@ from activities.starting.repository_ownership import (
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
-from protocol.job_state import JobState, Phase
-from protocol.repository import RepositoryStart
-from protocol.scope import scope_from_texts, scope_size_fault
-from protocol.start import PrepareRequest
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.prepare_requests import PrepareRequest
+from protocol.repository_start import RepositoryStart
+from protocol.scope_ledger import scope_from_texts, scope_size_fault
 
 
 def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:

@@ -38,8 +38,8 @@ from activities.starting.repository_ownership import (
 )
 from activities.toolkit.registry import Tool
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.notifications import Notifying
-from protocol.start import PrepareRequest
+from protocol.notification_requests import Notifying
+from protocol.prepare_requests import PrepareRequest
 
 
 @dataclass(frozen=True)

@@ -31,16 +31,17 @@ from activities.text.safe_text import text_title_line
 from activities.toolkit.path_ownership import owned_path_refusal
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.job_state import DoneWhen, ScopeItem
+from protocol.commit_message import SUBJECT
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
 from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import (
     ProjectPrepareReply,
 )
 from protocol.project_start import ProjectStart
-from protocol.repository import RepositoryOrigin
-from protocol.scope import scope_from_texts, scope_size_fault
-from protocol.short_text import SUBJECT, one_line
+from protocol.repository_link import RepositoryOrigin
+from protocol.scope_ledger import ScopeItem, scope_from_texts, scope_size_fault
+from protocol.short_text import one_line
+from protocol.todo_list import DoneWhen
 
 MAX_ID = 150
 OF_EVERY_JOB = ("notes", "output")

@@ -15,7 +15,7 @@ from activities.job.activity_context import activity_job_id
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.git_address import git_address_without_user
-from protocol.start import PrepareRequest
+from protocol.prepare_requests import PrepareRequest
 
 
 def claim_repository_ownership(

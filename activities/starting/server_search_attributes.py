@@ -7,7 +7,7 @@ from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from protocol.search_attributes import NAMES
+from protocol.search_attribute_names import NAMES
 
 
 async def registered_search_attributes(client: Client) -> list[str]:

@@ -40,7 +40,7 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_task, is_delegated_tool
 from protocol.helpers import MAX_HELPER_CALLS, HelperReply, HelperRequest
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 FILES = "files"
 SHARE = 0.75

@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.job.activity_context import activity_job_id
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from protocol.start import CancelStartRequest
+from protocol.prepare_requests import CancelStartRequest
 
 
 async def cancel_own_run() -> None:

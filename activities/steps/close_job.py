@@ -37,7 +37,7 @@ from activities.steps.cancel_start import cancel_own_run
 from activities.tool_catalogue import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.endings import CloseReply, CloseRequest, JobResult
-from protocol.repository import BranchResult
+from protocol.publishing import BranchResult
 from protocol.short_text import as_sentence
 
 MAX_LISTED = 200

@@ -26,7 +26,8 @@ from activities.model.reply_stream import StreamedReply
 from activities.runtime.failures import ATTEMPTS, is_failure_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text.tokens import count_tokens, token_encoding_name
-from protocol.requests import CompactReply, CompactRequest, Usage
+from protocol.requests import CompactReply, CompactRequest
+from protocol.usage import Usage
 
 SUMMARIES = 2
 """Number of summaries requested before the system itself adds what they omit."""

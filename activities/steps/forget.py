@@ -20,7 +20,7 @@ from activities.stores import stored_traces
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
 from config.schema.agent import ConfigError
-from protocol.forgetting import ForgetRequest, ForgetResult
+from protocol.forget_request import ForgetRequest, ForgetResult
 
 MAX_LINES = 100
 

@@ -35,7 +35,7 @@ from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
-from protocol.scope import is_scope_only_unticked
+from protocol.scope_ledger import is_scope_only_unticked
 from protocol.short_text import one_line
 
 MAX_NAMED = 30

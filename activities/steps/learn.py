@@ -11,7 +11,7 @@ from activities.learning.learning_pass import LearningPass
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
 from activities.stores.store_errors import StoreUnavailableError
-from protocol.learning import LearningResult
+from protocol.learning_result import LearningResult
 
 MAX_LINES = 100
 

@@ -15,7 +15,7 @@ from activities.notifications.delivery import (
 )
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import check_attempt_by_heartbeat, heartbeats
-from protocol.notifications import Sending, Sent
+from protocol.notification_requests import Sending, Sent
 
 SendNotification = Callable[[Sending], Coroutine[Any, Any, Sent]]
 

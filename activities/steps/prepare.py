@@ -46,8 +46,8 @@ from activities.starting.server_search_attributes import registered_search_attri
 from activities.text.safe_text import text_title_line
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
-from config.agent_files import overridden_agent_value
-from protocol.start import PrepareReply, PrepareRequest
+from config.agent_overrides import overridden_agent_value
+from protocol.prepare_requests import PrepareReply, PrepareRequest
 
 
 class PrepareActivity:

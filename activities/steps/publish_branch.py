@@ -24,8 +24,8 @@ from activities.repository.publish import push_branch
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from config.schema.agent import ConfigError
-from protocol.publishing import PublishProjectRequest, PublishRequest
-from protocol.repository import BranchResult
+from protocol.project_requests import PublishProjectRequest
+from protocol.publishing import BranchResult, PublishRequest
 
 
 def publish_activities(root: Root) -> list[Callable[..., Any]]:

@@ -52,7 +52,7 @@ from protocol.requests import (
     TakeFolderRequest,
     WriteErrorRequest,
 )
-from protocol.scope import complete_ticked_scope_items
+from protocol.scope_ledger import complete_ticked_scope_items
 
 NAMED_PATHS = 8
 """Number of edited paths that the log and the notices name."""

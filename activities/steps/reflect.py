@@ -30,8 +30,8 @@ from activities.runtime.failures import is_failure_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.agent_tools import agent_tools_by_name
 from protocol.reflection import ReflectReply, ReflectRequest
-from protocol.requests import Usage
 from protocol.short_text import indent_list_entry, shorten_to_start
+from protocol.usage import Usage
 
 ReflectionPart = Literal["assumption", "prevention"]
 PATH = "experiences.md"

@@ -38,7 +38,7 @@ from activities.toolkit.tool_errors import ToolError
 from activities.tools.verdict import read_verdict
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
-from protocol import scope
+from protocol import scope_ledger
 from protocol.endings import MAX_LOOK_UPS, ReviewReply, ReviewRequest
 
 PART_TOKENS = 6000
@@ -174,7 +174,7 @@ def review_task(snapshot: Snapshot, call: int) -> str:
     ledger = snapshot.state.scope
     parts = {
         "Instructions (instructions.md)": snapshot.read_text("instructions.md"),
-        f"Scope ({scope.scope_ledger_line(ledger)})": _review_bullet_list(
+        f"Scope ({scope_ledger.scope_ledger_line(ledger)})": _review_bullet_list(
             [f"{item.line} {item.reason}".strip() for item in ledger]
         ),
         "Deliverables": _review_bullet_list(claim["deliverables"]),

@@ -21,7 +21,7 @@ from activities.starting.agent_resolution import (
     resolve_tool_routes,
 )
 from config.schema.agent import AgentConfig
-from protocol.start import SetModelReply, SetModelRequest
+from protocol.prepare_requests import SetModelReply, SetModelRequest
 from protocol.tools import ToolRoute
 
 

@@ -17,7 +17,7 @@ from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
 from activities.traces.trace_text import redact_trace_text
 from config.schema.agent import ConfigError
-from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
+from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 
 
 def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesReply]:

@@ -31,7 +31,7 @@ from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text import tokens
 from protocol.project_requests import ChildWork, TakeWorkRequest
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 MAX_PROMPT_CHARACTERS = 100_000
 """Maximum length of a summary in the prompt that shortens it."""

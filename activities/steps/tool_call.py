@@ -51,7 +51,7 @@ from activities.toolkit.tool_offer import deferred_tool_refusal
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
 from protocol.errors import Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest
-from protocol.scope import complete_ticked_scope_items
+from protocol.scope_ledger import complete_ticked_scope_items
 
 
 def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:

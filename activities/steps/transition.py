@@ -45,8 +45,8 @@ from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
 from protocol.endings import TransitionReply, TransitionRequest
-from protocol.requests import Usage
 from protocol.short_text import one_line, shorten_to_start
+from protocol.usage import Usage
 
 ISSUE_CHARACTERS = 500
 """Maximum length of an issue in Temporal's history."""

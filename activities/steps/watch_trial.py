@@ -15,8 +15,8 @@ from temporalio.service import RPCError
 from activities.job.activity_context import activity_job_id
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
-from protocol.requests import Usage
-from protocol.trial import TrialRun, WatchTrialReply, WatchTrialRequest
+from protocol.trial_status import TrialRun, WatchTrialReply, WatchTrialRequest
+from protocol.usage import Usage
 
 LOOK_SECONDS = 0.5
 """Between two looks, at least."""

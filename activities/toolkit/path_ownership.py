@@ -16,7 +16,7 @@ from activities.job.snapshot import Snapshot
 from activities.runtime.heartbeats import throttled_heartbeat
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.tool_errors import ToolError
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 
 SYSTEM = (
     "archive/",

@@ -21,7 +21,7 @@ from activities.toolkit.arguments import Arguments, InvalidArguments, ModelArgum
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from config.schema.agent import ConfigError
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 from protocol.tools import ToolRoute
 
 Effect = Literal["reads", "writes", "outside"]

@@ -12,7 +12,7 @@ from activities.job.conversation import Conversation
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.job_state import JobState
-from protocol.repository import RepositoryLink
+from protocol.repository_link import RepositoryLink
 from protocol.requests import Pending
 
 

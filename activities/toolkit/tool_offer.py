@@ -15,7 +15,7 @@ from activities.checkpoints import Files
 from activities.toolkit.agent_tools import agent_tools, agent_tools_by_name
 from activities.toolkit.registry import REGISTRY, Tool
 from config.schema.agent import AgentConfig
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 
 CORE_GROUPS = ("files", "todos", "job", "discovery", "skills", "images")
 """Groups that are never deferred."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from protocol.job_state import TEXT_CHARACTERS
+from protocol.scope_ledger import TEXT_CHARACTERS
 
 Line = Annotated[str, Field(min_length=1, max_length=TEXT_CHARACTERS, pattern=r"\S")]
 

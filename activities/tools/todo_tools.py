@@ -13,14 +13,7 @@ from contextlib import suppress
 from typing import Annotated
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from activities.checkpoints import FilesError, PathRefused
 from activities.commands.check_commands import CheckRunner
@@ -37,7 +30,8 @@ from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from protocol.job_state import DoneWhen, fewest_todos
+from protocol.phase import fewest_todos_after_phase
+from protocol.todo_list import DoneWhen
 
 DONE_WHEN = (
     '{"file_exists": "output/a*.md"}, {"matches": {"path": "output/a.md", "pattern": "RE2"}}, '
@@ -166,7 +160,7 @@ def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str
         return
     limits, todos = context.config.limits, handed.todos
     plan = _todo_plan_phases(context)
-    least = fewest_todos(context.state.phase.purpose, len(plan) or 2, limits.min_todos)
+    least = fewest_todos_after_phase(context.state.phase.purpose, len(plan) or 2, limits.min_todos)
     if handed.count < least:
         yield (
             f"it has {handed.count} todos, {least} to {limits.max_todos} are needed: merge the "

@@ -17,7 +17,7 @@ from activities.toolkit.tool_errors import ToolError
 from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import DetailLevel, redact_trace_text, render_trace
 from protocol.job_state import DeferredWrite
-from protocol.traces import MOST_CHARACTERS
+from protocol.trace_requests import MOST_CHARACTERS
 
 KIND = "trace"
 SHOWN: dict[DetailLevel, int] = {"metadata": 20, "summary": 8, "full": 3}

@@ -8,11 +8,11 @@ import json
 from pathlib import Path
 
 from benchmarks.compare.adapters import ADAPTERS
-from benchmarks.compare.comparison_bench import Plan, measure_comparison
+from benchmarks.compare.comparison_bench import ComparisonPlan, measure_comparison
 from benchmarks.compare.comparison_page import comparison_page_markdown, update_comparison_page
 
 
-def main() -> None:
+def compare_runners() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
     options.add_argument("--only", nargs="+", choices=list(ADAPTERS), default=list(ADAPTERS))
     options.add_argument("--steps", type=int, default=400, help="files of the long run")
@@ -22,7 +22,9 @@ def main() -> None:
     options.add_argument("--json", type=Path, help="write the figures to this file")
     options.add_argument("--write", type=Path, help="put the tables into this page")
     arguments = options.parse_args()
-    plan = Plan(arguments.only, arguments.steps, arguments.seeds, arguments.rate, arguments.cap)
+    plan = ComparisonPlan(
+        arguments.only, arguments.steps, arguments.seeds, arguments.rate, arguments.cap
+    )
     figures = asyncio.run(measure_comparison(plan))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -32,4 +34,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    compare_runners()

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.compare.adapter_task import (
+    AdapterTask,
     Outcome,
-    Task,
     begin_adapter_task,
     disable_adapter_telemetry,
 )
 
 
-async def run_adapter(name: str, task: Task) -> Outcome:
+async def run_adapter(name: str, task: AdapterTask) -> Outcome:
     """Run the adapter and return the outcome with the files it wrote."""
     adapter: Any = importlib.import_module(f"benchmarks.compare.adapters.{name}")
     outcome: Outcome = await adapter.run(task)
@@ -34,13 +34,13 @@ def _read_adapter_run_files(files: Path) -> dict[str, str]:
     return {str(path.relative_to(files)): path.read_text() for path in paths}
 
 
-def main() -> None:
+def run_adapter_in_process() -> None:
     disable_adapter_telemetry()
-    task = Task(**json.loads(sys.argv[2]))
+    task = AdapterTask(**json.loads(sys.argv[2]))
     begin_adapter_task(task)
     outcome = asyncio.run(run_adapter(sys.argv[1], task))
     print(json.dumps(asdict(outcome)), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_adapter_in_process()

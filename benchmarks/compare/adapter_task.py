@@ -16,7 +16,7 @@ KEY = "none"
 
 
 @dataclass(frozen=True)
-class Task:
+class AdapterTask:
     """One run of an agent, until it ends, a limit ends it, or time is up."""
 
     base_url: str
@@ -101,7 +101,7 @@ class AdapterGauge:
         self.recorded.append((self._calls, pages * size))
 
 
-def task_tool(task: Task, gauge: AdapterGauge | None = None) -> Callable[[str, str], str]:
+def task_tool(task: AdapterTask, gauge: AdapterGauge | None = None) -> Callable[[str, str], str]:
     """Return `write_file` for this task's folder, with its name and docstring for the model."""
 
     def bound(path: str, content: str) -> str:
@@ -114,15 +114,15 @@ def task_tool(task: Task, gauge: AdapterGauge | None = None) -> Callable[[str, s
     return bound
 
 
-_current: list[Task] = []
+_current: list[AdapterTask] = []
 
 
-def begin_adapter_task(task: Task) -> None:
+def begin_adapter_task(task: AdapterTask) -> None:
     """Set the task of this process, for runners whose agents are created on import."""
     _current[:] = [task]
 
 
-def current_adapter_task() -> Task:
+def current_adapter_task() -> AdapterTask:
     return _current[0]
 
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.benchmark_jobs import run_bare_benchmark
+from benchmarks.bare_runs import run_bare_benchmark
 from benchmarks.compare import comparison_figures
-from benchmarks.compare.adapter_task import Outcome, Task
+from benchmarks.compare.adapter_task import AdapterTask, Outcome
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.drifting_model import ITEMS
 from engine.development import FLAGS, development_server
@@ -37,7 +37,7 @@ STEPS_PROMPT = "Write all the files."
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """What to measure."""
 
     names: Sequence[str]
@@ -56,7 +56,7 @@ class ComparisonBench:
         plan: What to measure.
     """
 
-    def __init__(self, folder: Path, base_url: str, plan: Plan) -> None:
+    def __init__(self, folder: Path, base_url: str, plan: ComparisonPlan) -> None:
         self._folder = folder
         self._base_url = base_url
         self._plan = plan
@@ -105,7 +105,7 @@ class ComparisonBench:
         cap = DRIFT_CAP if items else self._plan.cap
         folder = self._folder / model
         folder.mkdir()
-        task = Task(
+        task = AdapterTask(
             self._base_url,
             model,
             prompt,
@@ -143,7 +143,7 @@ class ComparisonBench:
         return Outcome(**json.loads(lines[-1]))
 
 
-async def measure_comparison(plan: Plan) -> dict[str, Any]:
+async def measure_comparison(plan: ComparisonPlan) -> dict[str, Any]:
     """Measure everything in the plan."""
     results: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),

@@ -11,11 +11,11 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import UsageLimits
 
-from benchmarks.compare.adapter_task import KEY, SYSTEM, Task
+from benchmarks.compare.adapter_task import KEY, SYSTEM, AdapterTask
 
 
 def writer_agent(
-    task: Task, toolset: FunctionToolset[None], durability: AbstractCapability[None]
+    task: AdapterTask, toolset: FunctionToolset[None], durability: AbstractCapability[None]
 ) -> Agent[None, str]:
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
     return Agent(
@@ -28,6 +28,6 @@ def writer_agent(
     )
 
 
-def pydantic_writer_limits(task: Task) -> UsageLimits | None:
+def pydantic_writer_limits(task: AdapterTask) -> UsageLimits | None:
     """Return lifted limits; None keeps the default of 50 requests per run."""
     return UsageLimits(request_limit=None) if task.lifted else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from temporalio.client import Client, Plugin, WorkflowFailureError, WorkflowHandle
 
-from benchmarks.compare.adapter_task import Outcome, Task, failed_adapter_outcome
+from benchmarks.compare.adapter_task import AdapterTask, Outcome, failed_adapter_outcome
 from benchmarks.histories import workflow_histories
 from engine.development import development_server
 
@@ -27,7 +27,7 @@ async def serve_temporal_for_adapter(plugins: Sequence[Plugin]) -> AsyncIterator
 
 
 async def adapter_workflow_outcome(
-    client: Client, handle: WorkflowHandle[Any, Any], task: Task, model: str
+    client: Client, handle: WorkflowHandle[Any, Any], task: AdapterTask, model: str
 ) -> Outcome:
     """Wait for the workflow's end and return its outcome.
 

@@ -44,7 +44,7 @@ class Result:
     why: str = ""
 
 
-def main() -> None:
+def compare_pdf_engines() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.pdf", description=__doc__)
     options.add_argument("folder", type=Path, help="where packages and PDFs are kept")
     options.add_argument(
@@ -147,4 +147,4 @@ def _pdf_corpus_table(
 
 
 if __name__ == "__main__":
-    main()
+    compare_pdf_engines()

@@ -26,13 +26,14 @@ from cli.checks.check_result import CheckResult, ConfigFinding
 from cli.checks.guard_checks import check_agent_guards, check_learned_guards
 from cli.output import UserError
 from cli.start.project_input import project_input_agents, read_project_file
-from config.agent_files import agent_file, agent_names, extended_agents, load_agent
+from config.agent_files import agent_file, agent_names, load_agent
+from config.agent_inheritance import extended_agents
 from config.guard_files import read_guards
 from config.layers import SHIPPED, configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import read_prompt_template
 from config.yaml_files import read_yaml_model
-from engine.root import workspaces_root
+from engine.workspaces_root import workspaces_root
 from protocol.tools import ToolRoute
 
 

@@ -22,7 +22,7 @@ from cli.jobs.job_failures import job_failure_message
 from cli.jobs.job_view import JOB, PROJECT
 from cli.jobs.recent_events import newest_events
 from engine.connection import task_queue
-from protocol.search_attributes import NAMES
+from protocol.search_attribute_names import NAMES
 from protocol.short_text import first_few, one_line
 
 MOST_JOBS = 500

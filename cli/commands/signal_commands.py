@@ -13,7 +13,7 @@ from cli.output import OK, UserError, print_json, print_result, run_async
 from cli.signals import limit_arguments, signal_effects, signal_sending
 from cli.start.job_settings import parse_job_settings
 from engine.connection import connect_client
-from protocol.payloads import InvalidPayload, read_signal_payload
+from protocol.payload_reading import InvalidPayload, read_signal_payload
 
 
 def rewind(

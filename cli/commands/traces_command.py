@@ -11,7 +11,7 @@ from activities.checkpoints import Root
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.root_access import run_with_root
-from protocol.traces import TraceType
+from protocol.trace_requests import TraceType
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root

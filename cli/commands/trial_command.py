@@ -31,7 +31,8 @@ from cli.start.trial_input import read_trial_file
 from cli.trials.trial_rendering import trial_ending_line, trial_table_lines
 from cli.trials.trial_usage import fill_trial_usages
 from engine.connection import connect_client
-from protocol.trial import TrialRun, TrialStart
+from protocol.trial_start import TrialStart
+from protocol.trial_status import TrialRun
 
 
 def trial(

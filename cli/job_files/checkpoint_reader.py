@@ -31,7 +31,7 @@ from cli.jobs.missing_jobs import forgotten_notice
 from cli.output import UserError, print_note, run_async
 from config.schema.agent import AgentConfig
 from engine.connection import connect_client
-from engine.root import workspaces_root
+from engine.workspaces_root import workspaces_root
 from protocol.endings import Outcome
 
 MAX_LOG_ENTRIES = 1_000_000

@@ -7,7 +7,7 @@ from typing import Any
 from cli.output import escape_controls, name_running_program
 from cli.projects import project_rendering
 from cli.trials import trial_rendering
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 Status = dict[str, Any]

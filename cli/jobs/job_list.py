@@ -12,7 +12,7 @@ from temporalio.client import (
 
 from cli.jobs.job_memo import job_start_time, read_job_memo
 from cli.jobs.job_view import CLOSED, JOB, PROJECT, TRIAL
-from protocol.payloads import EncryptedPayloadError
+from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line
 
 PAGE = 200

@@ -10,7 +10,7 @@ from temporalio.client import (
     WorkflowExecution,
 )
 
-from protocol.payloads import check_payload_is_decrypted
+from protocol.payload_reading import check_payload_is_decrypted
 
 
 async def read_job_memo(execution: WorkflowExecution) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from cli.report.report_content import MOST_LISTED, MOST_PHASES, Deliverable
 from config.schema.agent_sections import Verifier
 from config.yaml_files import YAML
 from protocol.endings import JobResult
-from protocol.job_state import JobState, Phase
+from protocol.job_state import JobState
+from protocol.phase import Phase
 from protocol.short_text import one_line
 
 COMPLETION = "output/completion.json"

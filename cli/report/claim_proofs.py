@@ -8,7 +8,7 @@ from cli.report.checkpoint_facts import CheckpointFacts
 from cli.report.report_content import Proof
 from cli.report.sanitize import sanitize_line
 from cli.report.tally import Passed, Tally
-from protocol.job_state import Phase
+from protocol.phase import Phase
 
 JUDGE = "the judge said yes"
 REVIEW = "the review accepted it"

@@ -32,9 +32,9 @@ from cli.report.report_content import (
 )
 from cli.report.sanitize import sanitize_data, sanitize_line, sanitize_text
 from cli.report.tally import Tally, fold_steps, tally_refusals
-from protocol import scope as ledger
-from protocol.job_state import ScopeItem
-from protocol.requests import Usage
+from protocol import scope_ledger as ledger
+from protocol.scope_ledger import ScopeItem
+from protocol.usage import Usage
 
 FORGOTTEN = (
     "Temporal no longer has this job: tokens by step, refusals and waiting times are not known."

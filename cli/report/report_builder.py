@@ -29,8 +29,8 @@ from cli.report.tally import Tally
 from cli.report.trial_report import TrialReport, gather_trial_report
 from config.learned_guards import LearnedGuards
 from config.schema.agent import ConfigError
-from engine.root import workspaces_root
 from engine.web_ui import answering_web_ui_link
+from engine.workspaces_root import workspaces_root
 
 T = TypeVar("T")
 MOST_ENDED = 200

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 MOST_PHASES = 500
 MOST_LISTED = 200

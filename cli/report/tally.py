@@ -10,7 +10,7 @@ from cli.report.history import ActivityResult, JobEvent
 from cli.report.refusals import Refusal, derive_call_refusal, derive_reply_refusal
 from cli.report.report_content import MOST_LISTED, Bar, RefusalLine, Wait
 from cli.report.sanitize import sanitize_line
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 MOST_REASONS = 2000
 """Distinct refusals kept; further ones are counted without their reasons."""

@@ -24,9 +24,10 @@ from cli.trials.trial_summary import (
 )
 from cli.trials.trial_usage import fill_trial_usages
 from engine.web_ui import answering_web_ui_link, job_web_ui_link
-from protocol.job_state import Data
-from protocol.requests import Usage
-from protocol.trial import TrialRun, TrialStart, trial_progress_line
+from protocol.data_model import Data
+from protocol.trial_start import TrialStart
+from protocol.trial_status import TrialRun, trial_progress_line
+from protocol.usage import Usage
 
 UNKNOWN = "No worker answered, and the trial has not ended: its runs are not known."
 MOST_VALUE = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cli.output import UserError
-from protocol.payloads import InvalidPayload, read_signal_payload
+from protocol.payload_reading import InvalidPayload, read_signal_payload
 
 
 def parse_limit_arguments(words: list[str]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from config.templates import render_template
-from engine.root import workspaces_root
-from protocol.job_state import MAX_ITEMS
+from engine.workspaces_root import workspaces_root
 from protocol.payloads import MAX_INSTRUCTIONS
+from protocol.scope_ledger import MAX_ITEMS
 
 MOST_BYTES = 1_500_000
 """Size limit of a start's input as JSON; the server accepts 2 MB."""

@@ -20,8 +20,8 @@ from cli.jobs.job_memo import read_job_memo
 from cli.jobs.job_view import JOB, TRIAL, describe_workflow, view_job
 from cli.output import UserError
 from engine.connection import task_queue
-from engine.otel import exports
-from protocol.start import NEVER_BEGAN
+from engine.otel import export_settings
+from protocol.prepare_requests import NEVER_BEGAN
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -50,7 +50,7 @@ async def start_workflow(
     """
 
     async def begin(reuse: WorkflowIDReusePolicy) -> None:
-        with exports.trace_start_if_exported(kind, job_id):
+        with export_settings.trace_start_if_exported(kind, job_id):
             await client.start_workflow(
                 kind,
                 data,

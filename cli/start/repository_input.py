@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from cli.output import UserError
-from protocol.repository import Publish, RepositoryStart
+from protocol.publishing import Publish
+from protocol.repository_start import RepositoryStart
 from protocol.validation_errors import first_validation_errors
 
 OPTIONS = {

@@ -11,9 +11,9 @@ from cli.start import document_staging
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
-from engine.root import workspaces_root
-from protocol.payloads import InvalidPayload, read_payload_object
-from protocol.trial import TrialStart
+from engine.workspaces_root import workspaces_root
+from protocol.payload_reading import InvalidPayload, read_payload_object
+from protocol.trial_start import TrialStart
 
 
 def read_trial_file(file: Path) -> TrialStart:

@@ -12,9 +12,10 @@ from cli.trials.trial_summary import (
     summarise_trial_runs,
     trial_tokens,
 )
-from protocol.requests import Usage
 from protocol.short_text import one_line
-from protocol.trial import TrialRun, TrialStart, trial_progress_line
+from protocol.trial_start import TrialStart
+from protocol.trial_status import TrialRun, trial_progress_line
+from protocol.usage import Usage
 
 Status = dict[str, Any]
 WORDS = {

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import comb, sqrt
 from statistics import NormalDist, median
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 CONFIDENCE = 0.95
 LEVEL = Fraction(1, 20)

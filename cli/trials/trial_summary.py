@@ -12,10 +12,10 @@ from cli.trials.trial_statistics import (
     compare_completion_shares,
     wilson_interval,
 )
-from protocol.job_state import Data
-from protocol.requests import Usage
+from protocol.data_model import Data
 from protocol.short_text import one_line
-from protocol.trial import TrialRun
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 
 OVER = ("completed", "failed", "late")
 """A cancelled run shows nothing about its configuration."""

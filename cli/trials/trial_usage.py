@@ -9,8 +9,8 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from cli.jobs.job_view import TRIAL, JobView
-from protocol.requests import Usage
-from protocol.trial import TrialRun
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 
 MOST_QUERIES = 8
 """Queries at the same time."""

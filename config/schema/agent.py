@@ -31,10 +31,11 @@ from config.schema.shell import ShellConfig
 from config.schema.skills import Skill
 from config.schema.web import Web
 from config.schema.workspace import Workspace
-from protocol.course import StuckThresholds
+from protocol.call_price import Price
+from protocol.data_model import Data
 from protocol.errors import Invalid
-from protocol.job_state import Data, PhaseKind
-from protocol.limits import Price
+from protocol.phase import PhaseKind
+from protocol.stuck_thresholds import StuckThresholds
 
 
 class AgentFile(Data):

@@ -11,8 +11,9 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from protocol.job_state import Data, PhaseKind
+from protocol.data_model import Data
 from protocol.limits import Budget
+from protocol.phase import PhaseKind
 
 
 class ModelConfig(Data):

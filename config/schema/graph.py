@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 from protocol.validation_errors import short_error_value
 
 PropertyType = Literal["text", "number", "integer", "truth", "list"]

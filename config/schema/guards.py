@@ -7,8 +7,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from config.regexes import Pattern, compile_cached_pattern
-from protocol.job_state import Data, PhaseKind
-from protocol.notifications import OCCASIONS, Occasion
+from protocol.data_model import Data
+from protocol.notification_requests import OCCASIONS, Occasion
+from protocol.phase import PhaseKind
 
 GuardPoint = Literal[
     "reply",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 Effect = Literal["reads", "repeatable", "once"]
 """Effect of a repeated call: none at all, none beyond the first call's, or a further one."""

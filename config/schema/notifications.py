@@ -10,8 +10,8 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from config.schema.mcp_servers import Variable
-from protocol.job_state import Data
-from protocol.notifications import OCCASIONS, Occasion
+from protocol.data_model import Data
+from protocol.notification_requests import OCCASIONS, Occasion
 
 HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$")]
 MOST_ADDRESS = 2000

@@ -8,7 +8,7 @@ import re2
 from pydantic import AfterValidator, ConfigDict, Field
 
 from config.regexes import compile_pattern, pattern_error
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 
 def compile_phrase(pattern: str, *, at_start: bool = False) -> re2._Regexp:

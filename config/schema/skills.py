@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 SKILL_FILE = "SKILL.md"
 MOST_NAME = 64

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 SearchKind = Literal["searxng", "brave"]
 KEYED: dict[SearchKind, str] = {"brave": "https://api.search.brave.com"}

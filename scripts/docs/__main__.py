@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 PARTS: dict[str, Callable[[], str]] = {
     "agents": configuration_reference.agents_reference_table,
     "commands": command_reference.commands,
-    "guards": configuration_reference.guard_keys,
-    "keys": configuration_reference.agent_keys,
+    "guards": configuration_reference.guard_keys_reference_table,
+    "keys": configuration_reference.agent_keys_reference_table,
     "modules": modules.module_diagram,
     "project": signals.project_start_keys,
     "signals": signals.signals,
@@ -38,7 +38,7 @@ def regenerate_docs_page(text: str) -> str:
     return _PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}{part[3]}", text)
 
 
-def main() -> None:
+def regenerate_docs() -> None:
     """Write every page whose generated parts are out of date."""
     for page in documentation_pages():
         text = page.read_text(encoding="utf-8")
@@ -48,4 +48,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    regenerate_docs()

@@ -18,7 +18,7 @@ from config.layers import SHIPPED
 from config.schema.agent import AgentFile
 from config.schema.agent_sections import ModelConfig
 from config.schema.guards import FieldMatch, Guard, Match
-from protocol.course import PatternThresholds
+from protocol.stuck_thresholds import PatternThresholds
 from scripts.docs.markdown import heading_anchor, markdown_table
 
 LISTS = "see `config/defaults.yaml`"
@@ -26,13 +26,13 @@ KEY = ("key", "takes", "default", "")
 Row = tuple[str, ...]
 
 
-def agent_keys() -> str:
+def agent_keys_reference_table() -> str:
     """Describe every key of an agent's file, section by section."""
     defaults = yaml.safe_load((SHIPPED / "defaults.yaml").read_text(encoding="utf-8"))
     return "\n".join(_section_tables("", AgentFile, defaults, {}))
 
 
-def guard_keys() -> str:
+def guard_keys_reference_table() -> str:
     """Describe every key of a guard."""
     # Guards are list entries, so the schema has no section for them.
     parts: dict[str, type[BaseModel]] = {

@@ -9,11 +9,14 @@ from pydantic.fields import FieldInfo
 
 from config.editor_schemas import OF_PROJECTS
 from protocol.job_record import JobRecord
-from protocol.job_state import JobState, Phase, ScopeItem, Todo
+from protocol.job_state import JobState
+from protocol.limits import JobLimits
 from protocol.payloads import SIGNALS, JobStart
+from protocol.phase import Phase
 from protocol.project_start import ProjectStart
-from protocol.requests import Usage
-from protocol.start import JobLimits
+from protocol.scope_ledger import ScopeItem
+from protocol.todo_list import Todo
+from protocol.usage import Usage
 from scripts.docs.markdown import markdown_table
 from workflows.inbox import Inbox
 from workflows.job_status import job_status_answer

@@ -23,8 +23,10 @@ from activities.toolkit.registry import REGISTRY, Tool
 from config.agent_files import ENVIRONMENT, load_agent
 from config.schema.agent import AgentConfig
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
-from protocol.job_state import JobState, Phase, PhaseKind, Todo
+from protocol.job_state import JobState
+from protocol.phase import Phase, PhaseKind
 from protocol.requests import ToolReply, ToolRequest
+from protocol.todo_list import Todo
 
 JOB = "job"
 AT = 1_700_000_000

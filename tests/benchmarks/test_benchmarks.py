@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from activities.checkpoints import Root
-from benchmarks.benchmark_jobs import JobRun, run_bare_benchmark, run_benchmark_job
+from benchmarks.bare_runs import run_bare_benchmark
+from benchmarks.benchmark_jobs import JobRun, run_benchmark_job
 from benchmarks.zero_cost_transport import common_prefix
 from engine.development import DevelopmentServer
 

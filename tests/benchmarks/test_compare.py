@@ -12,13 +12,13 @@ from benchmarks.compare import comparison_figures
 from benchmarks.compare.adapter_run import run_adapter
 from benchmarks.compare.adapter_task import (
     AdapterGauge,
+    AdapterTask,
     Outcome,
-    Task,
     failed_adapter_outcome,
     task_tool,
 )
 from benchmarks.compare.adapters import ADAPTERS
-from benchmarks.compare.comparison_bench import Plan, measure_comparison
+from benchmarks.compare.comparison_bench import ComparisonPlan, measure_comparison
 from benchmarks.compare.comparison_page import comparison_page_markdown, update_comparison_page
 from benchmarks.compare.fake_endpoint import Behaviours, Endpoint
 from benchmarks.drifting_model import drifting_file_content, drifting_file_path
@@ -34,7 +34,7 @@ DEEP = {
 
 @pytest.mark.skipif(not SOAK, reason="make soak")
 async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
-    plan = Plan(["plain", "longhaul", "dbos"], steps=12, seeds=0, rate=0.2, cap=60)
+    plan = ComparisonPlan(["plain", "longhaul", "dbos"], steps=12, seeds=0, rate=0.2, cap=60)
     found = await measure_comparison(plan)
     plain, job = found["runners"]["plain"], found["runners"]["longhaul"]
     assert found["runners"]["dbos"] == {"missing": "dbos"}
@@ -57,7 +57,7 @@ async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
 async def test_a_drifting_model_ends_a_plain_loop(tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     with Endpoint(Behaviours(), calls_log=log) as endpoint:
-        task = Task(endpoint.base_url, "drift-0.2-plain-1", "Seed 1.", str(tmp_path), 60)
+        task = AdapterTask(endpoint.base_url, "drift-0.2-plain-1", "Seed 1.", str(tmp_path), 60)
         outcome = await run_adapter("plain", task)
     calls = comparison_figures.read_call_arrivals(log, task.model)
     drift = comparison_figures.drift_comparison_figures([(outcome, len(calls))])
@@ -112,7 +112,7 @@ def test_the_model_speaks_the_words_of_the_tool_it_is_offered() -> None:
 
 
 def test_the_tool_stays_in_its_folder(tmp_path: Path) -> None:
-    write_file = task_tool(Task("", "", "", str(tmp_path), 1))
+    write_file = task_tool(AdapterTask("", "", "", str(tmp_path), 1))
     assert write_file("output/a.md", "one") == "Wrote 3 characters to output/a.md."
     assert "outside" in write_file("../b.md", "two")
     assert not (tmp_path / "b.md").exists()

@@ -35,7 +35,7 @@ def test_an_option_that_measures_nothing_is_refused(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["scale", *arguments])
     with pytest.raises(SystemExit) as ended:
-        scale.main()
+        scale.benchmark_scale()
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
 

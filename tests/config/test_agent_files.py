@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from config.agent_files import agent_names, amend_agent_config, load_agent, overridden_agent_value
+from config.agent_files import agent_names, amend_agent_config, load_agent
+from config.agent_overrides import overridden_agent_value
 from config.layers import SHIPPED
 from config.schema.agent import ConfigError
 from config.templates import render_template

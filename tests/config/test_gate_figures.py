@@ -7,7 +7,7 @@ import pytest
 from activities.job.compaction_plan import KEPT_RESULTS, SUMMARY_TOKENS
 from config.agent_files import agent_names, load_agent
 from config.schema.guards import Hook
-from protocol.course import StuckThresholds
+from protocol.stuck_thresholds import StuckThresholds
 
 FIGURES = {
     "same_result": (3, 5),

@@ -22,8 +22,8 @@ from activities import activity_catalogue
 from activities.text import tokens
 from config.agent_files import load_agent
 from engine import worker_process
-from engine.sandbox import sandbox_runner
 from engine.service import job_workflows
+from engine.workflow_sandbox import sandbox_runner
 
 READY = (activity_catalogue,)
 """Modules that a worker loads late."""

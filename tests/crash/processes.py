@@ -19,7 +19,7 @@ from temporalio.client import Client
 from engine.connection import connect_client
 from engine.development import DATABASE_FLAGS, FLAGS, find_temporal_binary, free_port
 from engine.errors import SetupError
-from protocol.search_attributes import NAMES
+from protocol.search_attribute_names import NAMES
 from tests.buckets import KEYS
 
 REPOSITORY = Path(__file__).parents[2]

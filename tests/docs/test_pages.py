@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from config.agent_files import load_agent
-from protocol.course import StuckThresholds
+from protocol.stuck_thresholds import StuckThresholds
 from scripts.docs.__main__ import regenerate_docs_page
 from scripts.docs.command_reference import command_options, registered_commands
 from tests.docs.reading import (

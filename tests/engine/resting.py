@@ -9,7 +9,7 @@ from temporalio import workflow
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from engine import sandbox
+from engine import workflow_sandbox
 
 STICKY = timedelta(seconds=2)
 """How long a query or a workflow task waits for the worker that had the previous task."""
@@ -52,7 +52,7 @@ def worker(client: Client, queue: str) -> Worker:
         client,
         task_queue=queue,
         workflows=[Resting],
-        workflow_runner=sandbox.sandbox_runner(),
+        workflow_runner=workflow_sandbox.sandbox_runner(),
         sticky_queue_schedule_to_start_timeout=STICKY,
     )
 

@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from engine.codec import data_converter, encrypting_converter, keys_from_environment
 from engine.converter import DATA_CONVERTER
 from engine.errors import SetupError
-from protocol.payloads import (
+from protocol.payload_reading import (
     ENCRYPTED,
     UNDECODABLE,
     EncryptedPayloadError,

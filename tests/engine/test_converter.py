@@ -13,7 +13,7 @@ from temporalio.common import RawValue
 from temporalio.testing import ActivityEnvironment
 
 from engine.converter import DATA_CONVERTER, MAX_DEPTH
-from protocol.payloads import UNDECODABLE
+from protocol.payload_reading import UNDECODABLE
 
 CONVERTER = DATA_CONVERTER.payload_converter
 

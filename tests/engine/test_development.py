@@ -9,7 +9,7 @@ from temporalio.service import GrpcCompression
 from engine.connection import connect_client
 from engine.development import development_server, find_temporal_binary
 from engine.service import build_worker
-from protocol.search_attributes import NAMES
+from protocol.search_attribute_names import NAMES
 
 
 @workflow.defn(name="Job")

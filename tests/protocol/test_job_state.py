@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from protocol.job_state import JobState, Phase, ScopeItem, Todo
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.scope_ledger import ScopeItem
+from protocol.todo_list import Todo
 
 
 def test_a_copy_is_equal_and_shares_nothing() -> None:

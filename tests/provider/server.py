@@ -52,7 +52,7 @@ class Provider:
         answer = wire.answer_wire_request(self.responses.model, _unmarked(incoming.request))
         if not isinstance(answer, wire.Reply):
             return _failed(answer)
-        content = b"".join(wire.reply_as_events(incoming, answer))
+        content = b"".join(wire.stream_wire_reply(incoming, answer))
         if self.cache:
             content = content.replace(
                 b"data: [DONE]", b"data: " + self._usage(request) + b"\n\ndata: [DONE]"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from activities.phases.orientation import orientation_messages
-from rehearsal import extraction, strategic
+from rehearsal import extraction, formulation, strategic
 from rehearsal.formulation import choose_formulation_procedure
-from rehearsal.plans import Plan, PlanPhase
 from rehearsal.procedure_replay import Call, Steps
+from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase
 from rehearsal.request_view import parse_request_view
 from tests.activities.standing import Standing
 
@@ -43,15 +43,18 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
     for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
         job.write(path, text)
-    batches = extraction.formulation_todos([("documents/tea.md", 4, 6)])
-    job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
+    batches = formulation.formulation_todos([("documents/tea.md", 4, 6)])
+    job.write(
+        "plan.md",
+        RehearsalPlan("# Plan", [RehearsalPlanPhase("Formulate", "Each is cited.", batches)]).text,
+    )
     snapshot = job.open()
     snapshot.state.issue = issue
     messages = orientation_messages(snapshot, "")
     view = parse_request_view(
         {"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []}
     )
-    [(_, handed)] = until(job, strategic.hand_over_phase(view), "todo_write")
+    [(_, handed)] = until(job, strategic.rehearse_handover(view), "todo_write")
     steps = choose_formulation_procedure(handed["todos"][0]["content"])
     assert steps is not None
     batch = until(job, steps, "add_requirement")

@@ -13,7 +13,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from engine.converter import DATA_CONVERTER
-from engine.sandbox import sandbox_runner
+from engine.workflow_sandbox import sandbox_runner
 from tests.replay import record
 from tests.replay.record import HISTORIES, SCENES
 from workflows.job import Job
@@ -85,7 +85,7 @@ CHANGING |= {"setdefault", "sort", "update"}
 
 @pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.py")), ids=lambda path: path.stem)
 def test_workflow_modules_hold_nothing_that_runs_change(path: Path) -> None:
-    """All runs on a worker share these modules (`engine.sandbox`)."""
+    """All runs on a worker share these modules (`engine.workflow_sandbox`)."""
     assert list(changes(ast.parse(path.read_text()))) == []
 
 

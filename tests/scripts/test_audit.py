@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.audit import main, pinned_versions
+from scripts.audit import audit_pinned_versions, versions_to_audit
 from tests.http_server import Handler, served
 
 REPOSITORY = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def pins(tmp_path: Path) -> str:
 def test_known_vulnerabilities_fail_it(
     database: str, pins: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([pins], f"{database}/v1") == 1
+    assert audit_pinned_versions([pins], f"{database}/v1") == 1
     out = capsys.readouterr().out
     assert "tea==1.0: PYSEC-1, GHSA-2" in out
     assert "2 pinned versions checked, 1 with" in out
@@ -50,19 +50,19 @@ def test_known_vulnerabilities_fail_it(
 
 def test_without_any_it_passes(database: str, tmp_path: Path) -> None:
     (tmp_path / "pins").write_text("tea==1.1\n")
-    assert main([str(tmp_path / "pins")], f"{database}/v1") == 0
+    assert audit_pinned_versions([str(tmp_path / "pins")], f"{database}/v1") == 0
 
 
 @pytest.mark.parametrize("odd", ["http://127.0.0.1:1/v1", "{database}/other"])
 def test_where_nothing_could_be_checked_it_says_so_and_does_not_fail(
     database: str, pins: str, odd: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([pins], odd.format(database=database)) == 0
+    assert audit_pinned_versions([pins], odd.format(database=database)) == 0
     assert "NOT CHECKED" in capsys.readouterr().out
 
 
 def test_all_of_our_pins_are_read() -> None:
     files = [REPOSITORY / name for name in ("requirements.txt", "requirements-dev.txt")]
-    found = dict(pinned_versions(*files))
+    found = dict(versions_to_audit(*files))
     assert len(found) > 50
     assert {"temporalio", "pydantic", "pytest"} <= set(found)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from protocol.course import Course, StuckThresholds
+from protocol.course_window import Course
 from protocol.requests import Call, ToolReply
+from protocol.stuck_thresholds import StuckThresholds
 from workflows.course import CallOutcome, course_after_call, course_after_reply
 from workflows.stuck import Nudge, Verdict, judge_stuckness, mark_stuck_advice_sent
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from protocol.handoffs import FeatureEntry, FeatureReport, Routing, TesterVerdict
-from protocol.project import ChildReport, EndedJob, ProjectRecord, RunningJob
+from protocol.agent_reports import FeatureEntry, FeatureReport, Routing, TesterVerdict
+from protocol.project import ChildReport, EndedJob, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.proof import CheckCommand, Proof
-from protocol.requests import Usage
-from protocol.scope import scope_from_texts
+from protocol.scope_ledger import scope_from_texts
+from protocol.usage import Usage
 from workflows import pipeline
 from workflows.forms import FORMS
 from workflows.project_moves import AssignJob, Move, count_project_job

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from protocol.job_record import JobRecord
-from protocol.job_state import JobState, Phase, PhaseKind, Purpose, ScopeItem, Todo
-from protocol.start import JobLimits
+from protocol.job_state import JobState
+from protocol.limits import JobLimits
+from protocol.phase import Phase, PhaseKind, Purpose
+from protocol.scope_ledger import ScopeItem
+from protocol.todo_list import Todo
 
 
 def phase(purpose: Purpose = "transition", done: int = 0, **details: Any) -> Phase:

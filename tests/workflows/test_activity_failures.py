@@ -16,7 +16,7 @@ from temporalio.exceptions import (
     TimeoutType,
 )
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed, wait_after_failure
 from workflows.activity_table import SHOW_FOLDER

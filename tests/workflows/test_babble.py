@@ -19,7 +19,8 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from protocol.job_state import Phase, Todo
+from protocol.phase import Phase
+from protocol.todo_list import Todo
 from rehearsal import RehearsalTransport
 from tests.soak import soak
 from tests.workflows.babble import Babble

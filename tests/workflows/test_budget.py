@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from protocol.call_price import Price
 from protocol.job_record import JobRecord, Review
-from protocol.limits import Budget, Price
-from protocol.requests import Call, Usage
-from protocol.start import JobLimits
+from protocol.limits import Budget, JobLimits
+from protocol.requests import Call
+from protocol.usage import Usage
 from tests.workflows.records import record
 from workflows import budget
 from workflows.budget import (

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from protocol.requests import GuardOutcome
 from tests.workflows.records import record
-from workflows import guards
+from workflows import guard_outcomes
 
 
 def test_only_what_refused_can_be_bypassed() -> None:
     job = record()
-    told = guards.grant_guard_bypass(job, {"guard": "secrets"})
+    told = guard_outcomes.grant_guard_bypass(job, {"guard": "secrets"})
     assert told == "guard secrets has refused nothing; those that have are: none"
-    lines = guards.apply_guard_outcome(job, GuardOutcome(guard="secrets"), "write_file", "a\nkey")
+    lines = guard_outcomes.apply_guard_outcome(
+        job, GuardOutcome(guard="secrets"), "write_file", "a\nkey"
+    )
     assert lines == ["step 0: guard secrets refused write_file: a key"]
     assert job.guard_refusals == {"secrets": 1}
-    assert guards.grant_guard_bypass(job, {"guard": "secrets", "reason": "an example"}) is None
+    assert (
+        guard_outcomes.grant_guard_bypass(job, {"guard": "secrets", "reason": "an example"}) is None
+    )
     assert job.bypasses == {"secrets": "an example"}
     assert "secrets" in (job.correction or "")
 
 
 def test_a_bypass_that_was_used_is_gone_and_recorded() -> None:
     job = record(guard_refusals={"a": 1}, bypasses={"a": "why", "b": "else"})
-    lines = guards.apply_guard_outcome(
+    lines = guard_outcomes.apply_guard_outcome(
         job, GuardOutcome(bypassed_guard="a", remarks=["guard c rewrote"]), "write_file", ""
     )
     assert lines == ["step 0: guard c rewrote", "step 0: bypass of a let write_file through (why)"]

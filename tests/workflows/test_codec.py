@@ -19,8 +19,8 @@ from cli.jobs.job_view import view_job
 from cli.jobs.recent_events import last_events
 from engine.codec import encrypting_converter
 from engine.converter import DATA_CONVERTER
-from engine.sandbox import sandbox_runner
-from protocol.payloads import EncryptedPayloadError
+from engine.workflow_sandbox import sandbox_runner
+from protocol.payload_reading import EncryptedPayloadError
 from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Failure, Request
 from tests.workflows.serving import FAILS, Jobs, serving

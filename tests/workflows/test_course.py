@@ -8,7 +8,7 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.course import StuckThresholds
+from protocol.stuck_thresholds import StuckThresholds
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from workflows.course import MAX_POLLED, MAX_SEEN, CallOutcome, course_window_size
 from workflows.stuck import Narrow, Wait

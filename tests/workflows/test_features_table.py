@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.project import Feature, ProjectRecord
+from protocol.project import Feature
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from tests.workflows.project_records import Play, features, proof, started, verdict
 from workflows import project_status

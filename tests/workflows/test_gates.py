@@ -9,16 +9,12 @@ import pytest
 
 from activities.job.plan_and_todo_files import parse_agent_todo_file
 from protocol.endings import GateFacts
-from protocol.job_state import JobState, Purpose
-from protocol.start import JobLimits
+from protocol.job_state import JobState
+from protocol.limits import JobLimits
+from protocol.phase import Purpose
 from protocol.tools import ToolRoute
 from tests.workflows.records import state
-from workflows.gates import (
-    NextPhase,
-    Refusal,
-    completion_gate,
-    phase_gate,
-)
+from workflows.gates import NextPhase, Refusal, completion_gate, phase_gate
 from workflows.tool_rules import phase_tool_rule, unknown_tool_refusal
 
 LIMITS = JobLimits()

@@ -6,14 +6,16 @@ import json
 from typing import Any
 
 from protocol.job_record import MOST_BYTES
-from protocol.project import Group, ProjectRecord
+from protocol.project import Group
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.routing import routing_problems
 from tests.workflows.project_records import Play, routing, started
 from workflows.groups import routing_frame_of_groups
 from workflows.inbox import Inbox
 from workflows.project_moves import EndProject, ParkProject, WaitForJobs
-from workflows.project_status import project_result, project_status_answer
+from workflows.project_result import project_result
+from workflows.project_status import project_status_answer
 from workflows.project_units import block_project_unit
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from protocol.scope import scope_from_texts
-from protocol.traces import MOST_CHARACTERS, MOST_KEPT
+from protocol.scope_ledger import scope_from_texts
+from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.records import record
-from workflows import traces
+from workflows import trace_notes
 from workflows.inbox import MAX_BYTES, MAX_NOTICES, MAX_SIGNALS, Inbox
 
 
@@ -94,7 +94,7 @@ def test_a_record_that_fits_into_no_payload_does_once_its_letters_are_opened() -
     job.state.scope = scope_from_texts(["茶" * 160] * 2000)
     assert job.fits
     for _ in range(MOST_KEPT):
-        traces.note_trace(
+        trace_notes.note_trace(
             job, "violation", "gate", "scope", text, why=text, what_was_correct=text, path=text
         )
     assert not job.fits

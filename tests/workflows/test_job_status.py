@@ -7,18 +7,17 @@ import json
 import pytest
 
 from protocol.endings import JobResult, Outcome
-from protocol.job_record import WaitState, WaitTimer
-from protocol.search_attributes import NAMES
+from protocol.search_attribute_names import NAMES
+from protocol.waiting import WaitState, WaitTimer
 from tests.workflows.records import record, state
 from workflows.inbox import Inbox
-from workflows.job_status import (
-    job_status_answer,
-    job_status_attributes,
-    job_status_markdown,
-    job_status_memo,
-    preparing_job_status,
-    preparing_job_status_memo,
+from workflows.job_display import (
+    job_details_markdown,
+    job_memo,
+    job_search_attributes,
+    preparing_job_memo,
 )
+from workflows.job_status import job_status_answer, preparing_job_status
 
 WAITING = WaitState(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
 
@@ -40,14 +39,14 @@ def test_a_running_job() -> None:
 def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
     job = record(waiting=WAITING)
     assert job_status_answer(job, Inbox())["waiting_for"] == "budget"
-    assert job_status_memo(job)["status"] == "waiting: budget"
+    assert job_memo(job)["status"] == "waiting: budget"
     for words in ("budget", WAITING.message, WAITING.remedy):
-        assert words in job_status_markdown(job, [])
+        assert words in job_details_markdown(job, [])
 
 
 def test_the_memo_of_a_start_stays_within_what_temporal_takes() -> None:
     cups = "\N{TEACUP WITHOUT HANDLE}" * 500
-    told = preparing_job_status_memo({"title": cups, "agent": cups}, "waiting: dependency", cups)
+    told = preparing_job_memo({"title": cups, "agent": cups}, "waiting: dependency", cups)
     assert len(json.dumps(told, ensure_ascii=False).encode()) < 2048
 
 
@@ -57,19 +56,19 @@ def test_a_job_that_ended_shows_how(outcome: Outcome) -> None:
     told = job_status_answer(job, Inbox())
     assert told["status"] == outcome
     assert "current" not in {todo["status"] for todo in told["todos"]}
-    assert f"**{outcome}**" in job_status_markdown(job, [])
-    assert "`a.md`" in job_status_markdown(job, [])
+    assert f"**{outcome}**" in job_details_markdown(job, [])
+    assert "`a.md`" in job_details_markdown(job, [])
 
 
 def test_details_show_the_list_the_place_and_the_notices() -> None:
     job = record(state=state("work", done=1, plan_position=2, plan_total=4))
-    text = job_status_markdown(job, ["moved to lost+found: x"])
+    text = job_details_markdown(job, ["moved to lost+found: x"])
     for words in ("☑", "▶", "☐", "plan 2 of 4", "phase 2".title(), "moved to lost+found: x"):
         assert words in text
 
 
 def test_the_memo_says_it_in_a_line() -> None:
-    told = job_status_memo(record(state=state("work", done=2)))
+    told = job_memo(record(state=state("work", done=2)))
     assert told["state"] == "phase 2 (tactical) Look, 2/3 todos"
     assert all("\n" not in value for value in told.values())
 
@@ -79,14 +78,14 @@ def test_the_memo_says_it_in_a_line() -> None:
 )
 def test_only_registered_attributes_are_set(registered: list[str], told: list[str]) -> None:
     job = record(search_attributes=registered)
-    assert set(job_status_attributes(job, job_status_memo(job))) == set(told)
+    assert set(job_search_attributes(job, job_memo(job))) == set(told)
 
 
 def test_a_wait_under_way_says_until_when() -> None:
     job = record(timer=WaitTimer(started=1_772_355_000.0, ends=1_772_355_600.0), nudges=2)
     assert job_status_answer(job, Inbox())["waits_until"] == "2026-03-01T09:00:00Z"
     assert job_status_answer(job, Inbox())["nudges"] == 2
-    assert "waits until 2026-03-01T09:00:00Z" in job_status_markdown(job, [])
+    assert "waits until 2026-03-01T09:00:00Z" in job_details_markdown(job, [])
     assert job_status_answer(record(), Inbox())["waits_until"] is None
 
 

@@ -10,8 +10,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from protocol.job_record import Judgement
-from protocol.limits import Budget
-from protocol.start import JobLimits
+from protocol.limits import Budget, JobLimits
 from rehearsal import Failure, Reply, Request
 from rehearsal.request_view import RequestView, is_judge_request
 from rehearsal.wire import Answer

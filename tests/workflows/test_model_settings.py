@@ -16,8 +16,8 @@ from activities.stores.stored_traces import read_job_traces
 from benchmarks.zero_cost import ZeroCost
 from config.agent_files import load_agent
 from engine.service import build_worker
-from protocol.job_record import WaitState
-from protocol.start import JobLimits
+from protocol.limits import JobLimits
+from protocol.waiting import WaitState
 from rehearsal import Failure, Reply, wire
 from rehearsal.wire import Answer, Request
 from tests.brief import BRIEFEST
@@ -154,7 +154,7 @@ class NeverDone(Handler):
             self.give(wire.encode_wire_reply(incoming, answer), "application/json")
             return
         ends = (b'"finish_reason":"', b"[DONE]", b'"usage"')
-        events = wire.reply_as_events(incoming, answer)
+        events = wire.stream_wire_reply(incoming, answer)
         kept = [event for event in events if not any(end in event for end in ends)]
         self.give(b"".join(kept), "text/event-stream")
 

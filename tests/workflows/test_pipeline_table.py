@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from protocol.job_record import WaitState
 from protocol.limits import Budget
 from protocol.project_requests import ChildWork
-from protocol.requests import Usage
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 from tests.workflows.project_records import Play, started
-from workflows import project_budget_shares, project_status
+from workflows import project_budget_shares, project_waits
 from workflows.project_moves import AssignJob, EndProject, WaitForJobs
 
 STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": "Check."}]
@@ -115,7 +115,7 @@ def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() 
 
     def lowered(**limits: float) -> dict[str, float]:
         project.limits = project.limits.model_copy(update=limits)
-        return project_budget_shares.lowered_shares(project, limits).get(manager.job, {})
+        return project_budget_shares.lowered_project_shares(project, limits).get(manager.job, {})
 
     assert lowered(tokens=20_000) == {}
     assert lowered(tokens=5000) == {"tokens": 3000}
@@ -140,11 +140,11 @@ def test_where_a_job_has_used_up_its_share_the_projects_limit_is_to_be_raised() 
     run.last_report.waiting = "budget"
     # The job's own advice knows only its share.
     run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} tokens=2000`."
-    shown = project_status.current_project_wait(play.project)
+    shown = project_waits.current_project_wait(play.project)
     assert shown is not None
     assert "`starter.py limit tea tokens=2000`" in shown.remedy
     # A limit of the job's own is shown as it is.
     run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} phase.tokens=2000`."
-    shown = project_status.current_project_wait(play.project)
+    shown = project_waits.current_project_wait(play.project)
     assert shown is not None
     assert shown.remedy == run.last_report.remedy

@@ -10,11 +10,14 @@ import pytest
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from protocol.job_record import JobRecord, ReceivedSignal
-from protocol.project import ChildReport, EndedJob, ProjectRecord, ProjectResult, RunningJob
+from protocol.job_record import JobRecord
+from protocol.payloads import ReceivedSignal
+from protocol.project import ChildReport, EndedJob, ProjectResult, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
-from protocol.requests import CheckpointReply, Usage
-from protocol.traces import StoreTracesReply, Trace
+from protocol.requests import CheckpointReply
+from protocol.trace_requests import StoreTracesReply, Trace
+from protocol.usage import Usage
 from tests.workflows.project_records import Play, started
 from workflows.activity_calls import GONE
 from workflows.activity_failures import StepFailed

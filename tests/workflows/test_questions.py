@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from protocol.job_record import JobRecord, ReceivedSignal
+from protocol.job_record import JobRecord
+from protocol.payloads import ReceivedSignal
 from protocol.requests import ShowCallReply
 from tests.workflows.records import record
-from workflows import questions
+from workflows import approvals, questions
 
 NOW = 1_800_000_000.0
 ASKED = ShowCallReply(commit="c", arguments={"question": "Which?", "default": "Any."})
@@ -27,9 +28,9 @@ def asking(**details: object) -> JobRecord:
 def approving(hours: float | None = None) -> JobRecord:
     job = record(commit="0123456789abcdef", step=4, next_call=1)
     job.limits.approve_hours = hours
-    questions.open_approval_question(job, "move_file", MOVE, "Really?", "approve", NOW)
+    approvals.open_approval_question(job, "move_file", MOVE, "Really?", "approve", NOW)
     assert job.approval
-    job.waiting = questions.waiting_for_approval_answer(job.approval, "tea")
+    job.waiting = approvals.waiting_for_approval_answer(job.approval, "tea")
     return job
 
 
@@ -93,22 +94,22 @@ def test_an_approval_is_for_one_call_of_one_reply() -> None:
         questions.take_question_answer(job, letter("approve", id="01234567", reason="Mind."), NOW)
         is None
     )
-    asked = questions.current_approval(job)
+    asked = approvals.current_approval(job)
     assert asked
     assert asked.approved is True
     assert job.correction == "A person approved move_file: Mind."
     assert questions.take_question_answer(job, letter("deny", reason="no"), NOW)
     job.next_call = 2
-    assert questions.current_approval(job) is None
+    assert approvals.current_approval(job) is None
     job.next_call, job.step = 1, 5
-    assert questions.current_approval(job) is None
+    assert approvals.current_approval(job) is None
 
 
 def test_a_denial_tells_the_model_why() -> None:
     job = approving()
     assert questions.take_question_answer(job, letter("deny", reason="x" * 20_000), NOW) is None
     assert job.approval
-    told = questions.approval_denial_text(job.approval)
+    told = approvals.approval_denial_text(job.approval)
     assert "did not approve this call of move_file. Reason: x" in told
     assert len(told) < 2000
 
@@ -157,7 +158,7 @@ def test_a_decision_says_who_decided_what_and_when() -> None:
         *("ada@kettle", "move_file", False),
         int(NOW),
     )
-    assert questions.answered_approval_line(kept) == (
+    assert approvals.answered_approval_line(kept) == (
         "ada@kettle denied move_file (01234567) at 2027-01-15 08:00:00 UTC: old=a.md, new=b.md. "
         "Reason: Keep it."
     )
@@ -171,10 +172,10 @@ def test_a_call_that_nobody_approves_in_time_is_denied() -> None:
     notice = questions.answer_expired_question(job, NOW + 7200)
     assert notice.startswith("nobody approved move_file (01234567) in time, it was denied at")
     assert job.waiting is None
-    asked = questions.current_approval(job)
+    asked = approvals.current_approval(job)
     assert asked
     assert asked.approved is False
-    assert "Nobody approved this call of move_file in time" in questions.approval_denial_text(asked)
+    assert "Nobody approved this call of move_file in time" in approvals.approval_denial_text(asked)
     assert questions.take_question_answer(job, letter("approve"), NOW) == (
         "signal approve: no request for approval is open"
     )
@@ -184,7 +185,7 @@ def test_decisions_are_kept_with_bounds() -> None:
     job = approving()
     for _ in range(30):
         long = ShowCallReply(commit="c", arguments={f"name{n}": "x" * 5000 for n in range(30)})
-        questions.open_approval_question(job, "move_file", long, "Really?", "approve", NOW)
+        approvals.open_approval_question(job, "move_file", long, "Really?", "approve", NOW)
         assert questions.take_question_answer(job, letter("approve"), NOW) is None
-    assert len(job.approvals) == questions.MOST_DECISIONS
+    assert len(job.approvals) == approvals.MOST_DECISIONS
     assert sum(len(each.model_dump_json()) for each in job.approvals) < 80_000

@@ -55,7 +55,7 @@ class Thinking(httpx2.AsyncBaseTransport):
         key = _key(answer.content, [given for _, given in answer.calls])
         self.given.setdefault(key, []).append(whole)
         first = [_event({"delta": piece}) for piece in pieces]
-        content = b"".join([*first, *wire.reply_as_events(incoming, answer)])
+        content = b"".join([*first, *wire.stream_wire_reply(incoming, answer)])
         return httpx2.Response(200, headers=EVENTS, content=content)
 
     def _thoughts(self, number: int) -> tuple[list[Fields], Fields]:

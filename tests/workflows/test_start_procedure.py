@@ -16,13 +16,13 @@ from activities.runtime.failures import typed_failure
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_start
 from engine.service import build_worker
+from protocol.prepare_requests import PrepareReply, PrepareRequest
 from protocol.project_requests import (
     CloseProjectRequest,
     ProjectPrepareReply,
     ProjectPrepareRequest,
 )
 from protocol.requests import CheckpointReply
-from protocol.start import PrepareReply, PrepareRequest
 from tests.workflows.serving import Jobs
 from tests.workflows.short import job
 from tests.workflows.team import project

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from protocol.course import Course, PatternThresholds, StuckThresholds
+from protocol.course_window import Course
+from protocol.stuck_thresholds import PatternThresholds, StuckThresholds
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from tests.workflows.records import record
 from workflows.stuck import (

@@ -9,9 +9,12 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from protocol.job_state import JobState, Phase, Todo
-from protocol.requests import ModelReply, ReplyVerdict, Usage
-from protocol.scope import scope_from_texts
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.requests import ModelReply, ReplyVerdict
+from protocol.scope_ledger import scope_from_texts
+from protocol.todo_list import Todo
+from protocol.usage import Usage
 from rehearsal import Failure, Reply
 from rehearsal.wire import Answer, Request
 from tests.workflows.deviating import Deviating

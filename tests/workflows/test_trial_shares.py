@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from protocol.requests import Usage
-from protocol.trial import TrialLimits, TrialRun
+from protocol.trial_start import TrialLimits
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 from workflows.trial_shares import (
     first_share,
-    free_amount,
+    free_trial_amount,
     larger_share,
-    lowered_shares,
-    scarce_key,
+    lowered_trial_shares,
+    scarce_trial_limit,
 )
 
 CALLS = TrialLimits(model_calls=100)
@@ -41,7 +42,7 @@ def run(status: str, **fields: Any) -> TrialRun:
     ],
 )
 def test_run_is_charged_its_share_until_its_use_is_certain(each: TrialRun, charged: float) -> None:
-    assert free_amount(CALLS, [each], "model_calls") == 100 - charged
+    assert free_trial_amount(CALLS, [each], "model_calls") == 100 - charged
 
 
 def test_run_starts_with_an_even_part_of_what_ended_runs_left() -> None:
@@ -89,17 +90,17 @@ def test_run_gets_nothing_that_would_not_be_enough() -> None:
     other = run("running", share={"tokens": 10_000})
     limits = TrialLimits(tokens=35_000)
     assert larger_share(limits, [waiting, other], waiting) is None
-    assert scarce_key(limits, [waiting, other]) == "tokens"
+    assert scarce_trial_limit(limits, [waiting, other]) == "tokens"
 
 
 def test_lowered_limit_takes_only_from_shares_above_an_even_division() -> None:
     runs = [run("running", job="a", share={"cost": 3.0}), run("running", job="b")]
     runs[1].share = {"cost": 0.5}
-    assert lowered_shares(TrialLimits(cost=2), runs) == {"a": {"cost": 1.0}}
+    assert lowered_trial_shares(TrialLimits(cost=2), runs) == {"a": {"cost": 1.0}}
 
 
 def test_new_limit_divides_what_is_left_and_other_limits_stay() -> None:
     runs = [run("running", job=name, share={"model_calls": 10}) for name in ("a", "b")]
     limits = TrialLimits(model_calls=100, tokens=9000)
     share = {"model_calls": 10, "tokens": 4500}
-    assert lowered_shares(limits, runs) == {"a": share, "b": share}
+    assert lowered_trial_shares(limits, runs) == {"a": share, "b": share}

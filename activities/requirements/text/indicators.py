@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from config.layers import configuration_layers
 from config.yaml_files import read_yaml_model
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 LanguageCode = Literal["en", "de"]
 Modality = Literal["obligation", "prohibition", "permission", "recommendation"]

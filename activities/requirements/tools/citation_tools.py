@@ -17,11 +17,7 @@ from activities.documents import (
     nearest_quoted_passage,
     pages_with_quote,
 )
-from activities.requirements.requirement import (
-    MAX_SECTION,
-    MAX_TEXT,
-    Citation,
-)
+from activities.requirements.requirement import MAX_SECTION, MAX_TEXT, Citation
 from activities.requirements.text.statements import statements_of
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.registry import tool
@@ -30,7 +26,7 @@ from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath
 from activities.tools.workspace_documents import canonical_document_path, read_workspace_pages
 from activities.web import FOLDER, find_page_sources
-from protocol.job_state import Data
+from protocol.data_model import Data
 from protocol.short_text import one_line
 
 MAX_REFUSED = 5

@@ -12,8 +12,8 @@ from pydantic_ai.toolsets import FunctionToolset
 from benchmarks.compare.adapter_task import (
     TOOL,
     AdapterGauge,
+    AdapterTask,
     Outcome,
-    Task,
     current_adapter_task,
     failed_adapter_outcome,
     task_tool,
@@ -52,7 +52,7 @@ async def work_durably(prompt: str) -> str:
 durable = DBOS.workflow()(work_durably)
 
 
-async def run(task: Task) -> Outcome:
+async def run(task: AdapterTask) -> Outcome:
     DBOS.launch()
     outcome = Outcome("finished")
     try:

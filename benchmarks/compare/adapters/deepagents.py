@@ -19,7 +19,13 @@ with workflow.unsafe.imports_passed_through():
         run_deep_agent,
     )
 
-    from benchmarks.compare.adapter_task import KEY, SYSTEM, Outcome, Task, current_adapter_task
+    from benchmarks.compare.adapter_task import (
+        KEY,
+        SYSTEM,
+        AdapterTask,
+        Outcome,
+        current_adapter_task,
+    )
     from benchmarks.compare.temporal_adapters import (
         QUEUE,
         WORKFLOW,
@@ -50,7 +56,7 @@ class DeepAgent:
         return result["messages"][-1].content
 
 
-async def run(task: Task) -> Outcome:
+async def run(task: AdapterTask) -> Outcome:
     task.files.mkdir(parents=True)
     plugin = DeepAgentsPlugin(
         model_provider=lambda name: ChatOpenAI(

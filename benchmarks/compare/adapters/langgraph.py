@@ -13,14 +13,14 @@ from benchmarks.compare.adapter_task import (
     KEY,
     SYSTEM,
     AdapterGauge,
+    AdapterTask,
     Outcome,
-    Task,
     failed_adapter_outcome,
     task_tool,
 )
 
 
-async def run(task: Task) -> Outcome:
+async def run(task: AdapterTask) -> Outcome:
     database = Path(task.folder) / "checkpoints.sqlite"
     gauge = AdapterGauge(database, task.steps // 10)
     model = ChatOpenAI(

@@ -11,14 +11,14 @@ from temporalio.client import WorkflowFailureError
 from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from benchmarks.compare.adapter_task import KEY, Outcome, Task, failed_adapter_outcome
+from benchmarks.compare.adapter_task import KEY, AdapterTask, Outcome, failed_adapter_outcome
 from benchmarks.compare.temporal_adapters import QUEUE, WORKFLOW, measure_temporal_history
 from benchmarks.drift import closed_drift_job
 from engine.development import development_server
 from engine.service import build_worker
 
 
-async def run(task: Task) -> Outcome:
+async def run(task: AdapterTask) -> Outcome:
     root = Root.open(Path(task.folder) / "root", create=True)
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
     start = {

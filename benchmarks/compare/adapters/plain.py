@@ -12,8 +12,8 @@ from benchmarks.compare.adapter_task import (
     KEY,
     SYSTEM,
     TOOL,
+    AdapterTask,
     Outcome,
-    Task,
     failed_adapter_outcome,
     task_tool,
 )
@@ -33,7 +33,7 @@ OFFERED: Any = {
 }
 
 
-async def run(task: Task) -> Outcome:
+async def run(task: AdapterTask) -> Outcome:
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY)
     try:
         async with asyncio.timeout(task.cap):
@@ -45,7 +45,7 @@ async def run(task: Task) -> Outcome:
     return Outcome("finished")
 
 
-async def _run_plain_loop(client: AsyncOpenAI, task: Task) -> None:
+async def _run_plain_loop(client: AsyncOpenAI, task: AdapterTask) -> None:
     write = task_tool(task)
     messages: list[Any] = [
         {"role": "system", "content": SYSTEM},

@@ -7,14 +7,16 @@ from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
     from pydantic_ai import ModelMessage, RunContext
-    from pydantic_ai.durable_exec.temporal import (
-        PydanticAIPlugin,
-        TemporalDurability,
-    )
+    from pydantic_ai.durable_exec.temporal import PydanticAIPlugin, TemporalDurability
     from pydantic_ai.toolsets import FunctionToolset
     from pydantic_ai.usage import RunUsage
 
-    from benchmarks.compare.adapter_task import Outcome, Task, current_adapter_task, task_tool
+    from benchmarks.compare.adapter_task import (
+        AdapterTask,
+        Outcome,
+        current_adapter_task,
+        task_tool,
+    )
     from benchmarks.compare.pydantic_writer import pydantic_writer_limits, writer_agent
     from benchmarks.compare.temporal_adapters import (
         QUEUE,
@@ -51,7 +53,7 @@ class PydanticAgent:
         return str(result.output)
 
 
-async def run(task: Task) -> Outcome:
+async def run(task: AdapterTask) -> Outcome:
     async with (
         serve_temporal_for_adapter([PydanticAIPlugin()]) as temporal,
         Worker(temporal, task_queue=QUEUE, workflows=[PydanticAgent]),

@@ -19,7 +19,7 @@ from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.runtime.failures import typed_failures
 from activities.starting.repository_ownership import check_remote_ownership
 from config.agent_files import load_agent
-from protocol.start import PrepareRequest
+from protocol.prepare_requests import PrepareRequest
 from tests.activities.standing import JOB, environment
 from tests.activities.wires import (
     PASSWORD,

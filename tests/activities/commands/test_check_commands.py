@@ -16,7 +16,7 @@ from activities.steps.judge_ending import endings_activity
 from activities.toolkit.registry import REGISTRY
 from config.agent_files import load_agent
 from protocol.endings import EndingRequest, EndingVerdict, FactsRequest, GateFacts, GuardPoint
-from protocol.job_state import Todo
+from protocol.todo_list import Todo
 from tests.activities.guards.hooks.scripts import hook
 from tests.activities.standing import AT, Standing, environment
 

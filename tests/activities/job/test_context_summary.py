@@ -7,7 +7,8 @@ import pytest
 from activities.job import context_summary
 from activities.job.compaction_plan import SUMMARY_TOKENS
 from activities.text.tokens import count_tokens
-from protocol.job_state import Phase, Todo
+from protocol.phase import Phase
+from protocol.todo_list import Todo
 
 PHASE = Phase(
     number=3,

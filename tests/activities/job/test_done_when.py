@@ -12,7 +12,7 @@ import pytest
 from activities.job.done_when import read_done_when
 from activities.job.plan_and_todo_files import parse_agent_todo_file
 from activities.steps.gate_facts import gather_gate_facts
-from protocol.job_state import Todo
+from protocol.todo_list import Todo
 from tests.activities.standing import Standing
 
 

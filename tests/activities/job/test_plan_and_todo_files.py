@@ -17,8 +17,7 @@ from activities.job.plan_and_todo_files import (
     tick_plan_boxes,
     unread_plan_headings,
 )
-from protocol.job_state import ScopeItem
-from protocol.scope import scope_from_plan
+from protocol.scope_ledger import ScopeItem, scope_from_plan
 
 PLAN = """\
 # Plan

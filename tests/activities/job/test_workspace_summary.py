@@ -8,7 +8,7 @@ from activities.job.workspace_summary import MAX_FILES, with_workspace_summary, 
 from activities.phases.orientation import orientation_messages
 from activities.text.tokens import clip_to_tokens, count_tokens
 from activities.toolkit.tool_context import no_tool_heartbeat
-from protocol.job_state import ScopeItem
+from protocol.scope_ledger import ScopeItem
 from tests.activities.standing import Standing
 
 

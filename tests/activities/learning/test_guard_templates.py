@@ -17,7 +17,7 @@ from activities.learning.stricter_version import stricter_version
 from activities.learning.trace_patterns import Pattern, extract_patterns
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.guards import Guard, Match
-from protocol.job_state import Todo
+from protocol.todo_list import Todo
 from tests.activities.standing import JOB, Standing
 from tests.activities.traces.noting import store, trace
 

@@ -17,7 +17,7 @@ from activities.learning.proposals import propose_guard
 from activities.learning.trace_patterns import extract_patterns
 from config.learned_guards import LearnedRevision
 from config.schema.agent_sections import Learning
-from protocol.traces import QUESTION_PREFIX
+from protocol.trace_requests import QUESTION_PREFIX
 
 SETTINGS = Learning.model_validate({})
 

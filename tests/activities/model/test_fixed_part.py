@@ -11,7 +11,7 @@ from activities.model.prompt import fixed_prompt_tokens, job_prompt_body
 from activities.phases.orientation import orientation_messages
 from activities.text.tokens import count_tokens
 from activities.toolkit.tool_offer import unoffered_tools
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 from tests.activities.standing import AT, Standing
 
 MOST_TOKENS = 2_500

@@ -16,7 +16,7 @@ from activities.model.message_forms import ChatForm, MessageFormWeights, Respons
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.redaction.credentials import encode_without_credentials
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 ONE = "http://one/v1 m"
 REASONING = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA" * 40}

@@ -15,7 +15,7 @@ from activities.model.prices import (
 from activities.model.reply_stream import StreamedReply
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.requests import Usage
+from protocol.usage import Usage
 
 PRICES = {"m-1.5": {"prompt": 2, "cached": 0.5, "completion": 10}}
 USAGE = Usage(model_calls=1, prompt_tokens=1000, cached_tokens=400, completion_tokens=50)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from activities.model.prompt import job_prompt_body
-from protocol.job_state import DoneWhen, PhaseKind
-from protocol.scope import scope_from_texts
+from protocol.phase import PhaseKind
+from protocol.scope_ledger import scope_from_texts
+from protocol.todo_list import DoneWhen
 from tests.activities.standing import Standing
 
 RULE = "\N{BOX DRAWINGS DOUBLE HORIZONTAL}" * 8

@@ -9,7 +9,7 @@ import pytest
 from activities.phases.archive import FORKED
 from activities.phases.orientation import PART_TOKENS, last_archive_page, orientation_messages
 from activities.text.tokens import count_tokens
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 from tests.activities.standing import Standing
 
 FILES = {

@@ -18,8 +18,8 @@ from activities.projects.project_repository import ProjectRepository, project_re
 from activities.projects.tool_evidence import read_evidence, tool_proofs
 from config.schema.agent import ConfigError
 from protocol.handoffs import Handoff, ProjectLink
-from protocol.job_state import DoneWhen, Match
 from protocol.proof import Check
+from protocol.todo_list import DoneWhen, Match
 from tests.activities.standing import AT, Standing
 
 PROOF: dict[Check, list[str]] = {"unit": ["search_*"]}

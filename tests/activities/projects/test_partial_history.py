@@ -18,7 +18,7 @@ from activities.projects.project_remote import (
 )
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
 from activities.repository.repository_fetch import fetch_pinned_repository
-from protocol.repository import RepositoryStart
+from protocol.repository_start import RepositoryStart
 from tests.activities.repository.origins import BOUNDS, WorkTree, git
 from tests.buckets import empty_remote
 

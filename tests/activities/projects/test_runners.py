@@ -11,8 +11,8 @@ from activities.projects.runners import (
     read_runner_summary,
     runner_command_fault,
 )
+from protocol.commit_message import commit_message
 from protocol.proof import proof_command_without_cd
-from protocol.short_text import commit_message
 
 CLOSINGS = [
     ("python3 -m pytest", "=== 3 failed, 25 passed, 2 skipped, 1 xfailed in 0.12s ===", (29, 3, 2)),

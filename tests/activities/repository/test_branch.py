@@ -19,8 +19,10 @@ from activities.repository.branch import commit_job_branch
 from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.repository.workspace_repository import put_repository_into_workspace
 from config.agent_files import load_agent
-from protocol.job_state import JobState, Phase, Todo
-from protocol.repository import RepositoryStart
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.repository_start import RepositoryStart
+from protocol.todo_list import Todo
 from tests.activities.repository.origins import WorkTree, git
 from tests.activities.standing import AT
 

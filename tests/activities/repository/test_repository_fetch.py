@@ -16,7 +16,7 @@ from activities.projects.project_repository import ProjectRepository, project_re
 from activities.redaction import credentials
 from activities.repository.repository_fetch import fetch_pinned_repository
 from config.schema.agent import ConfigError
-from protocol.repository import RepositoryStart
+from protocol.repository_start import RepositoryStart
 from tests.activities.repository.origins import BOUNDS, WorkTree, bare_clone, git
 from tests.activities.standing import environment
 from tests.activities.wires import PASSWORD, USER, Web, web

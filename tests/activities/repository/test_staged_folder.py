@@ -12,7 +12,7 @@ from activities.projects.project_repository import ProjectRepository, project_re
 from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.repository.staged_folder import stage_folder
 from config.schema.agent import ConfigError
-from protocol.repository import RepositoryStart
+from protocol.repository_start import RepositoryStart
 from tests.activities.repository.origins import BOUNDS, WorkTree, git
 
 

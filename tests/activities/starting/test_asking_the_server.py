@@ -15,7 +15,7 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.repository_owner import OwnerMark, record_owner
 from activities.starting.fork import unforkable_job_error
 from activities.starting.server_search_attributes import registered_search_attributes
-from protocol.search_attributes import NAMES, PHASE
+from protocol.search_attribute_names import NAMES, PHASE
 
 
 def failing(status: RPCStatusCode) -> Client:

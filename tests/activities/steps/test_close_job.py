@@ -12,8 +12,8 @@ import yaml
 from activities.documents import Quality
 from activities.steps.close_job import NOT_IN_FILE, CloseJobActivity
 from protocol.endings import CloseReply, CloseRequest, Outcome
-from protocol.requests import Usage
-from protocol.scope import scope_from_texts
+from protocol.scope_ledger import scope_from_texts
+from protocol.usage import Usage
 from tests.activities.standing import AT, Standing, environment
 
 CLAIM: dict[str, Any] = {

@@ -12,7 +12,7 @@ from activities.job.unresolved import is_named_unresolved
 from activities.steps.gate_facts import gather_gate_facts
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
-from protocol.scope import scope_from_plan, scope_from_texts
+from protocol.scope_ledger import scope_from_plan, scope_from_texts
 from tests.activities.standing import Standing
 
 PLAN = b"""\

@@ -15,7 +15,7 @@ from activities.tools.verdict import read_verdict
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from protocol.endings import ReviewRequest
-from protocol.scope import scope_from_texts
+from protocol.scope_ledger import scope_from_texts
 from rehearsal import Script
 from rehearsal import call as call_of
 from tests.activities.standing import AT, Standing, environment

@@ -19,8 +19,8 @@ from activities.steps.gate_facts import gather_gate_facts
 from activities.toolkit.registry import REGISTRY
 from activities.toolkit.result_text import truncate_result
 from activities.toolkit.tool_context import ToolContext
+from protocol.limits import JobLimits
 from protocol.requests import ToolReply
-from protocol.start import JobLimits
 from tests.activities.standing import Standing
 from workflows.gates import Refusal, phase_gate
 

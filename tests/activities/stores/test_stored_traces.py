@@ -7,7 +7,7 @@ from typing import Any
 from activities.steps.store_traces import trace_row_to_store
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
-from protocol.traces import StoreTracesRequest
+from protocol.trace_requests import StoreTracesRequest
 from tests.activities.traces.noting import trace
 
 REQUEST = StoreTracesRequest(root="r", agent="generalist", task="Mend")

@@ -22,7 +22,8 @@ from activities.toolkit.tool_offer import (
 )
 from config.agent_files import agent_names, load_agent
 from config.schema.agent import AgentConfig
-from protocol.job_state import JobState, PhaseKind
+from protocol.job_state import JobState
+from protocol.phase import PhaseKind
 from tests.activities.standing import Standing
 from tests.activities.tools.plenty import GROUPS, plenty
 

@@ -13,7 +13,7 @@ from activities.model.prompt import count_prompt_tokens, job_prompt_body
 from activities.toolkit.tool_offer import offer_tools
 from config.agent_files import load_agent
 from config.schema.agent_sections import ModelConfig
-from protocol.job_state import PhaseKind
+from protocol.phase import PhaseKind
 from rehearsal import Reply, Script
 from tests.activities.documents.test_picture import encoded
 from tests.activities.standing import AT, Standing

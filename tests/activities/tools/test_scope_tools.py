@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from protocol.job_state import ScopeItem
 from protocol.requests import ToolReply
-from protocol.scope import scope_from_plan, scope_from_texts
+from protocol.scope_ledger import ScopeItem, scope_from_plan, scope_from_texts
 from tests.activities.standing import Standing
 
 PLAN = "# Plan\n\n## Phase 1: Brew\n- [{}] Boil\n- [ ] Brew\n"

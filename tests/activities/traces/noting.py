@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
 from activities.steps.store_traces import traces_activity
-from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
+from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 
 
 def trace(number: int, what: str = "", **details: Any) -> Trace:

@@ -20,7 +20,7 @@ from activities.traces.recall import recall_traces
 from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import render_trace
 from config.schema.agent_sections import Embeddings
-from protocol.traces import StoreTracesRequest
+from protocol.trace_requests import StoreTracesRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import Standing
 from tests.activities.traces.noting import store, trace

@@ -42,7 +42,7 @@ class Endpoint(Handler):
         return ""
 
     def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
-        return wire.reply_as_events(incoming, answer)
+        return wire.stream_wire_reply(incoming, answer)
 
     @staticmethod
     def without(events: list[bytes], *words: bytes) -> list[bytes]:
@@ -67,7 +67,7 @@ class Thinking(Endpoint):
     def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
         return [
             b"data: %b\n\n" % json.dumps(THOUGHT).encode(),
-            *wire.reply_as_events(incoming, answer),
+            *wire.stream_wire_reply(incoming, answer),
         ]
 
     def has_reasoning(self, request: dict[str, Any]) -> bool:
@@ -98,12 +98,12 @@ class NoEffort(Endpoint):
 
 class NoCounts(Endpoint):
     def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
-        return self.without(wire.reply_as_events(incoming, answer), b'"usage"')
+        return self.without(wire.stream_wire_reply(incoming, answer), b'"usage"')
 
 
 class NoReason(Endpoint):
     def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
-        return self.without(wire.reply_as_events(incoming, answer), b'"finish_reason":"')
+        return self.without(wire.stream_wire_reply(incoming, answer), b'"finish_reason":"')
 
 
 class NoEnd(NoReason):
@@ -113,7 +113,7 @@ class NoEnd(NoReason):
 
 class NoCache(Endpoint):
     def events(self, incoming: wire.WireRequest, answer: Reply) -> list[bytes]:
-        events = wire.reply_as_events(incoming, answer)
+        events = wire.stream_wire_reply(incoming, answer)
         return [event.replace(b'"cached_tokens"', b'"other"') for event in events]
 
 

@@ -14,8 +14,8 @@ from cli.jobs.job_view import JOB, TRIAL, JobView
 from cli.output import UserError
 from cli.start.trial_input import read_trial_file
 from cli.trials.trial_rendering import trial_table_lines
-from protocol.requests import Usage
-from protocol.trial import TrialRun
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 
 EXAMPLE = Path(__file__).parents[3] / "examples/trials/fewer-calls.yaml"
 

@@ -27,7 +27,9 @@ from cli.jobs.watch import follow_on_console
 from cli.report.job_report import BROKEN
 from config.agent_files import load_agent
 from engine.errors import TOO_EARLY
-from protocol.job_state import JobState, Phase, Todo
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.todo_list import Todo
 from tests.cli.conftest import tries
 
 

@@ -11,7 +11,9 @@ from activities.checkpoints.line_diff import MAX_BYTES
 from activities.job.snapshot import Snapshot
 from cli.job_files import file_differences
 from config.agent_files import load_agent
-from protocol.job_state import JobState, Phase, Todo
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.todo_list import Todo
 
 AT = 1_700_000_000
 

@@ -15,7 +15,9 @@ from cli.report.history import ActivityResult
 from cli.report.tally import Tally
 from config.agent_files import load_agent
 from config.schema.agent_sections import Verifier
-from protocol.job_state import DoneWhen, JobState, Phase, Todo
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.todo_list import DoneWhen, Todo
 from tests.cli.report.samples import at
 
 PAGES = {

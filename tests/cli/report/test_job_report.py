@@ -19,7 +19,10 @@ from cli.report.report_content import Report
 from cli.report.sanitize import sanitize_line
 from cli.report.tally import Tally
 from config.agent_files import load_agent
-from protocol.job_state import JobState, Phase, ScopeItem, Todo
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.scope_ledger import ScopeItem
+from protocol.todo_list import Todo
 from tests.cli.report.samples import NOON, at
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2

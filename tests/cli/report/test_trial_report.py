@@ -8,8 +8,9 @@ from typing import Any
 from cli.jobs.job_view import TRIAL, JobView
 from cli.report.html_page import render_page
 from cli.report.trial_report import TrialReport, compose_trial_report, report_trial_changes
-from protocol.requests import Usage
-from protocol.trial import TrialRun, TrialStart, TrialStatus
+from protocol.trial_start import TrialStart
+from protocol.trial_status import TrialRun, TrialStatus
+from protocol.usage import Usage
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

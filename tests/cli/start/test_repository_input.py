@@ -17,8 +17,10 @@ from cli.output import UserError
 from cli.start.repository_input import publish_input_fields, repository_input_fields
 from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
-from protocol.job_state import JobState, Phase, Todo
-from protocol.repository import RepositoryStart
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.repository_start import RepositoryStart
+from protocol.todo_list import Todo
 from tests.activities.repository.origins import WorkTree, git
 from tests.activities.standing import AT
 

@@ -11,7 +11,7 @@ from temporalio.worker import Replayer
 from activities.checkpoints import Root
 from engine.converter import DATA_CONVERTER
 from engine.development import DevelopmentServer
-from engine.sandbox import sandbox_runner
+from engine.workflow_sandbox import sandbox_runner
 from rehearsal import Failure, rehearse
 from rehearsal.wire import Answer, Request
 from tests.engine.otel.conftest import Exported

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from engine.errors import SetupError
-from engine.otel import exports
+from engine.otel import export_settings
 from tests.crash.processes import CLEAN, REPOSITORY
 
 HERE = "http://127.0.0.1:4318"
@@ -42,14 +42,17 @@ def test_an_endpoint_turns_it_on(
 ) -> None:
     for name, value in variables.items():
         given.setenv(name, value)
-    assert (exports.exports_traces(), exports.exports_metrics()) == (traces, metrics)
+    assert (export_settings.exports_traces(), export_settings.exports_metrics()) == (
+        traces,
+        metrics,
+    )
 
 
 def test_another_protocol_is_refused(given: pytest.MonkeyPatch) -> None:
     given.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", HERE)
     given.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     with pytest.raises(SetupError, match=r"PROTOCOL=grpc: .* http/protobuf; unset it"):
-        exports.export_client_plugins()
+        export_settings.export_client_plugins()
 
 
 def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -74,9 +77,9 @@ def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
     code = (
         "import sys, engine.worker_process, cli.app, workflows.project\n"
         "import activities.activity_catalogue\n"
-        "from engine.otel import exports\n"
-        "assert exports.export_client_plugins() == []\n"
-        "exports.flush_optional_exports()\n"
+        "from engine.otel import export_settings\n"
+        "assert export_settings.export_client_plugins() == []\n"
+        "export_settings.flush_optional_exports()\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     ended = run(code)

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from protocol.job_record import JobRecord, WaitState
+from protocol.job_record import JobRecord
 from protocol.proof import PROOF_GUARD
 from protocol.requests import GuardOutcome
 from protocol.short_text import one_line
-from protocol.traces import Source
-from workflows import activity_failures, traces
+from protocol.trace_requests import Source
+from protocol.waiting import WaitState
+from workflows import activity_failures, trace_notes
 
 MOST_UNDECIDED = 3
 """Refusals in a row of a tool by a voter without a verdict, before the job waits for a person."""
@@ -38,7 +39,7 @@ def record_guard_refusal(
         job.disproved = [*job.disproved, finding][-MOST_DISPROVED:]
     source: Source = "hook" if hook else "guard"
     happened = f"{what} was refused"
-    traces.note_trace(job, "violation", source, guard, happened, why=why, tool=what, path=path)
+    trace_notes.note_trace(job, "violation", source, guard, happened, why=why, tool=what, path=path)
     return f"step {job.step}: guard {guard} refused {what}: {' '.join(why.split())[:200]}"
 
 
@@ -82,7 +83,7 @@ def record_guard_trials(
     """Record what guards on trial would have refused."""
     for guard in trials:
         happened = f"{what} would have been refused"
-        traces.note_trace(
+        trace_notes.note_trace(
             job, "violation", "guard", guard, happened, tool=what, path=path, trial=True
         )
 
@@ -92,7 +93,9 @@ def use_guard_bypass(job: JobRecord, guard: str, what: str, path: str | None = N
     reason = job.bypasses.get(guard, "")
     job.bypasses = {name: why for name, why in job.bypasses.items() if name != guard}
     happened = f"{what} was let through"
-    traces.note_trace(job, "approval", "person", guard, happened, why=reason, tool=what, path=path)
+    trace_notes.note_trace(
+        job, "approval", "person", guard, happened, why=reason, tool=what, path=path
+    )
     return f"step {job.step}: bypass of {guard} let {what} through" + (
         f" ({reason[:200]})" if reason else ""
     )

@@ -1,4 +1,4 @@
-"""Request and result of a job's start, and the limits that workflow code enforces."""
+"""Request and result of a job's start, and of changes to its model settings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 from pydantic import Field
 
-from protocol.course import StuckThresholds
+from protocol.data_model import Data
 from protocol.handoffs import ProjectLink
-from protocol.job_state import Data, JobState, PhaseKind
-from protocol.limits import Budget, Price
-from protocol.notifications import Notifying
+from protocol.job_state import JobState
+from protocol.limits import JobLimits
+from protocol.notification_requests import Notifying
 from protocol.payloads import Fork
-from protocol.repository import PinnedSource, Publish, RepositoryStart
+from protocol.publishing import Publish
+from protocol.repository_start import PinnedSource, RepositoryStart
 from protocol.requests import CheckpointReply, JobPosition
 from protocol.tools import ToolRoute
 
@@ -40,56 +41,6 @@ class PrepareRequest(Data):
     chain: str = ""
     """First run id of the workflow: distinguishes a retry or reset from a new job with the same
     id."""
-
-
-class ReviewLimits(Data):
-    """Limits of the review of a completion."""
-
-    attempts: int
-    """Rejections before the job waits for a person."""
-    calls: int
-    """Most replies of one review."""
-
-
-class JudgeLimits(Data):
-    """Limits of the judge that decides whether a phase may end."""
-
-    attempts: int
-    """Refusals in a phase before the job waits for a person."""
-    phases: list[PhaseKind]
-
-
-class JobLimits(Data):
-    """Figures of the agent's configuration that workflow code enforces."""
-
-    min_todos: int = 5
-    max_todos: int = 20
-    summary_calls: int = 8
-    """Up to this many model calls, a tactical phase's archive page is made from notes alone."""
-    single_list: bool = False
-    """Whether the agent brings a single todo list, after which comes the final phase."""
-    rewinds: int = 5
-    clarifications: int = 1
-    clarification_hours: float = 24
-    approve_hours: float | None = None
-    history_events: int = 1000
-    helper_calls: int = 20
-    tool_attempts: int = 4
-    model_seconds: int = 600
-    context_tokens: dict[PhaseKind, int] = Field(default_factory=dict)
-    """Tokens of a request at which the conversation is compacted, by kind of phase."""
-    workspace_tokens: int = 4000
-    job: Budget = Field(default_factory=Budget)
-    phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
-    output_tokens: int = 8000
-    """Most tokens of one reply."""
-    reflection: bool = False
-    """Whether the agent reflects on failed attempts."""
-    review: ReviewLimits | None = None
-    judge: JudgeLimits | None = None
-    price: Price | None = None
-    """The model's price; None when unknown, and then cost has no limit."""
-    stuck: StuckThresholds = Field(default_factory=StuckThresholds)
 
 
 class PrepareReply(CheckpointReply):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 
 class ForgetRequest(Data):

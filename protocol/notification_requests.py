@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 Occasion = Literal["waiting", "limit", "blocked", "end"]
 OCCASIONS: tuple[Occasion, ...] = ("waiting", "limit", "blocked", "end")

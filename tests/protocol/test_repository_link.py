@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from protocol.git_address import git_address_fault, git_address_without_user
-from protocol.repository import Publish, RepositoryStart
+from protocol.publishing import Publish
+from protocol.repository_start import RepositoryStart
 
 
 @pytest.mark.parametrize(

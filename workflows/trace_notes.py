@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from protocol.job_record import JobRecord
-from protocol.project import EndedJob, ProjectRecord, RunningJob
+from protocol.project import EndedJob, RunningJob
+from protocol.project_record import ProjectRecord
 from protocol.short_text import one_line
-from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
+from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
 
 FLUSHED_AT = 20
 """Number of traces that are flushed at once, at any point of the phase."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.job_record import WaitState
-from protocol.requests import Usage
+from protocol.usage import Usage
+from protocol.waiting import WaitState
 
 
 def markdown_waiting_lines(waiting: WaitState) -> list[str]:

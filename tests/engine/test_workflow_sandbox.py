@@ -17,7 +17,7 @@ from temporalio.client import (
 )
 from temporalio.worker import Replayer, Worker
 
-from engine import sandbox
+from engine import workflow_sandbox
 from engine.development import DevelopmentServer
 from engine.errors import TOO_EARLY
 from tests.engine import resting
@@ -33,7 +33,7 @@ async def test_every_run_is_kept_from_the_clock_in_modules_that_were_imported_on
         running.client,
         task_queue=queue,
         workflows=[Reading],
-        workflow_runner=sandbox.sandbox_runner(),
+        workflow_runner=workflow_sandbox.sandbox_runner(),
         workflow_failure_exception_types=[Exception],
     ):
 
@@ -46,7 +46,7 @@ async def test_every_run_is_kept_from_the_clock_in_modules_that_were_imported_on
 
         for what in await asyncio.gather(*map(told, range(20))):
             assert "Cannot access time.time" in what
-    modules = sandbox._imported_modules[Reading.__module__].modules
+    modules = workflow_sandbox._imported_modules[Reading.__module__].modules
     assert modules["tests.engine.clocked"] is not sys.modules["tests.engine.clocked"]
 
 
@@ -62,7 +62,7 @@ async def test_a_run_replays_also_when_a_query_came_with_events_before_their_tas
     for _ in range(3):
         history, answer = await queried_after_a_kill(running)
         await Replayer(
-            workflows=[Resting], workflow_runner=sandbox.sandbox_runner()
+            workflows=[Resting], workflow_runner=workflow_sandbox.sandbox_runner()
         ).replay_workflow(history)
         if answer == TOO_EARLY:
             return

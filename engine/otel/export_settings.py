@@ -16,7 +16,7 @@ from engine.errors import SetupError
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
 OURS = "http/protobuf"
-_PIPELINE = "engine.otel.pipeline"
+_PIPELINE = "engine.otel.otlp_export"
 
 
 def exports_traces() -> bool:
@@ -55,7 +55,7 @@ def export_client_plugins() -> list[Plugin]:
 
 
 def load_export_pipeline() -> Any:
-    """Load the module `engine.otel.pipeline`, which imports OpenTelemetry.
+    """Load the module `engine.otel.otlp_export`, which imports OpenTelemetry.
 
     Raises:
         SetupError: See `export_client_plugins`.

@@ -11,7 +11,7 @@ _BOX = re.compile(r"^- \[([ xX])\] (.+)$")
 
 
 @dataclass
-class PlanPhase:
+class RehearsalPlanPhase:
     name: str
     objective: str
     steps: list[str] = field(default_factory=list)
@@ -24,14 +24,14 @@ class PlanPhase:
 
 
 @dataclass
-class Plan:
+class RehearsalPlan:
     """The text before the first phase, and the phases."""
 
     head: str
-    phases: list[PlanPhase] = field(default_factory=list)
+    phases: list[RehearsalPlanPhase] = field(default_factory=list)
 
     @property
-    def open_phase(self) -> PlanPhase | None:
+    def open_phase(self) -> RehearsalPlanPhase | None:
         return next((phase for phase in self.phases if phase.steps and not phase.done), None)
 
     @property
@@ -42,14 +42,14 @@ class Plan:
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def parse_plan(lines: list[str]) -> Plan:
+def parse_rehearsal_plan(lines: list[str]) -> RehearsalPlan:
     """Parse a plan; a phase is done if all of its boxes are ticked."""
-    plan = Plan("")
+    plan = RehearsalPlan("")
     head: list[str] = []
     ticks: list[list[bool]] = []
     for line in lines:
         if heading := _HEADING.match(line):
-            plan.phases.append(PlanPhase(heading.group(1), ""))
+            plan.phases.append(RehearsalPlanPhase(heading.group(1), ""))
             ticks.append([])
         elif not plan.phases:
             head.append(line)

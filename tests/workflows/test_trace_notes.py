@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from protocol.traces import MOST_CHARACTERS, MOST_KEPT
+from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.project_records import started
 from tests.workflows.records import record
-from workflows import activity_failures, traces
+from workflows import activity_failures, trace_notes
 
 
 def noted(job: object, count: int) -> None:
     for number in range(count):
-        traces.note_trace(job, "violation", "gate", "tools", f"call {number}")  # type: ignore[arg-type]
+        trace_notes.note_trace(job, "violation", "gate", "tools", f"call {number}")  # type: ignore[arg-type]
 
 
 def test_each_note_has_a_key_of_its_own_across_runs() -> None:
@@ -23,7 +23,9 @@ def test_each_note_has_a_key_of_its_own_across_runs() -> None:
 
 def test_texts_are_cut() -> None:
     job = record()
-    traces.note_trace(job, "violation", "gate", "g", "x" * 9999, why="y\n" * 9999, path="z" * 9999)
+    trace_notes.note_trace(
+        job, "violation", "gate", "g", "x" * 9999, why="y\n" * 9999, path="z" * 9999
+    )
     [trace] = job.traces
     assert len(trace.what_happened) == len(trace.path) == MOST_CHARACTERS
     # Cut between two words.
@@ -32,46 +34,46 @@ def test_texts_are_cut() -> None:
 
 def test_notes_wait_until_there_are_many_or_the_job_rests() -> None:
     job = record()
-    assert not traces.is_trace_flush_due(job)
-    noted(job, traces.FLUSHED_AT - 1)
-    assert not traces.is_trace_flush_due(job)
+    assert not trace_notes.is_trace_flush_due(job)
+    noted(job, trace_notes.FLUSHED_AT - 1)
+    assert not trace_notes.is_trace_flush_due(job)
     job.waiting = activity_failures.PAUSED
-    assert traces.is_trace_flush_due(job)
+    assert trace_notes.is_trace_flush_due(job)
     job.waiting = None
     noted(job, 1)
-    assert traces.is_trace_flush_due(job)
+    assert trace_notes.is_trace_flush_due(job)
 
 
 def test_notes_of_a_phase_that_ended_are_due() -> None:
     job = record()
     noted(job, 1)
     job.state.phase.number += 1
-    assert traces.is_trace_flush_due(job)
+    assert trace_notes.is_trace_flush_due(job)
 
 
 def test_notes_that_were_not_taken_go_again_with_fresh_ones() -> None:
     job = record()
-    noted(job, traces.FLUSHED_AT)
-    job.deferred_traces = traces.FLUSHED_AT
+    noted(job, trace_notes.FLUSHED_AT)
+    job.deferred_traces = trace_notes.FLUSHED_AT
     job.state.phase.number += 1
-    assert not traces.is_trace_flush_due(job)
-    noted(job, traces.FLUSHED_AT)
-    assert traces.is_trace_flush_due(job)
+    assert not trace_notes.is_trace_flush_due(job)
+    noted(job, trace_notes.FLUSHED_AT)
+    assert trace_notes.is_trace_flush_due(job)
 
 
 def test_a_job_that_carries_as_many_as_it_may_tries_again_at_every_step() -> None:
     job = record()
     noted(job, MOST_KEPT)
     job.deferred_traces = MOST_KEPT
-    assert traces.is_trace_flush_due(job)
+    assert trace_notes.is_trace_flush_due(job)
     job.waiting = activity_failures.STORE
-    assert not traces.is_trace_flush_due(job)
+    assert not trace_notes.is_trace_flush_due(job)
 
 
 def test_a_project_carries_as_many_as_a_job() -> None:
     job, project = record(), started("groups")
     noted(job, MOST_KEPT)
     project.traces = job.traces[1:]
-    assert not traces.is_trace_record_full(project)
+    assert not trace_notes.is_trace_record_full(project)
     project.traces = job.traces
-    assert traces.is_trace_record_full(project)
+    assert trace_notes.is_trace_record_full(project)

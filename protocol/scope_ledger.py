@@ -8,15 +8,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
-from protocol.job_state import MAX_ITEMS, MAX_SCOPE_BYTES, TEXT_CHARACTERS, ScopeItem, scope_bytes
+from protocol.data_model import Data
 from protocol.short_text import one_line
 
+MAX_ITEMS = 2000
+TEXT_CHARACTERS = 500
+MAX_SCOPE_BYTES = 1_000_000
+"""Most bytes of the texts and reasons of all items: the ledger must fit into one payload."""
+SHORT_REASON = 40
+"""Most characters of a reason once the ledger has reached that size."""
 MAX_STEPS = 500
 """Most boxes of a first plan whose boxes become the items."""
 STEP_CHARACTERS = 200
 Box = tuple[bool, str]
 """A box of the plan: whether it is ticked, and its text."""
+
+
+class ScopeItem(Data):
+    """One item that the job must cover."""
+
+    id: str
+    text: str
+    status: Literal["open", "completed", "dropped"] = "open"
+    source: Literal["given", "plan", "added"] = "given"
+    """From the start input or instructions, from the first plan's boxes, or added later."""
+    reason: str = ""
+    """Why it was dropped."""
+
+    @property
+    def original(self) -> bool:
+        """Whether the item is original rather than added later; the original set never changes."""
+        return self.source != "added"
+
+    @property
+    def line(self) -> str:
+        """`S2 (open): Cover water`."""
+        return f"{self.id} ({self.status}): {self.text}"
 
 
 def scope_from_texts(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
@@ -99,3 +128,8 @@ def scope_ledger_line(items: Sequence[ScopeItem]) -> str:
     if counts["dropped"]:
         text += f"; dropped {counts['dropped']}"
     return text
+
+
+def scope_bytes(items: Sequence[ScopeItem]) -> int:
+    """Bytes of the texts and reasons of a ledger."""
+    return sum(len((item.text + item.reason).encode()) for item in items)

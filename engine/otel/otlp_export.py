@@ -30,7 +30,7 @@ from temporalio.plugin import SimplePlugin
 from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
 
 from engine import logs
-from engine.otel import exports
+from engine.otel import export_settings
 
 SCOPE = "longhaul"
 UPDATES = 100_000
@@ -61,7 +61,7 @@ class SpanExport:
             resource=_otel_service_resource(), id_generator=generator, shutdown_on_exit=False
         )
         self._processor = (
-            BatchSpanProcessor(OTLPSpanExporter()) if exports.exports_traces() else None
+            BatchSpanProcessor(OTLPSpanExporter()) if export_settings.exports_traces() else None
         )
         if self._processor:
             self._provider.add_span_processor(self._processor)
@@ -100,7 +100,9 @@ def otel_tracer() -> Tracer:
 def meter_provider() -> MeterProvider:
     """Return the provider of our metrics; nothing is sent if metrics are not exported."""
     readers = (
-        [PeriodicExportingMetricReader(OTLPMetricExporter())] if exports.exports_metrics() else []
+        [PeriodicExportingMetricReader(OTLPMetricExporter())]
+        if export_settings.exports_metrics()
+        else []
     )
     return MeterProvider(readers, resource=_otel_service_resource(), shutdown_on_exit=False)
 

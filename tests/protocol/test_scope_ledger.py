@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.job_state import MAX_ITEMS, JobState, Phase, ScopeItem, Todo
-from protocol.scope import (
+from protocol.job_state import JobState
+from protocol.phase import Phase
+from protocol.scope_ledger import (
+    MAX_ITEMS,
+    ScopeItem,
     complete_ticked_scope_items,
     scope_counts,
     scope_from_plan,
@@ -13,6 +16,7 @@ from protocol.scope import (
     scope_ledger_line,
     scope_size_fault,
 )
+from protocol.todo_list import Todo
 
 
 def state(*todos: Todo, items: list[ScopeItem], purpose: str = "work") -> JobState:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from protocol.job_state import Data
+from protocol.data_model import Data
 
 TraceType = Literal["violation", "correction", "decision", "approval", "outcome"]
 Source = Literal["guard", "gate", "hook", "person", "detector", "agent"]

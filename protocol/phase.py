@@ -1,0 +1,70 @@
+"""A phase of a job: its kind, its purpose and its todo list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from protocol.data_model import Data
+from protocol.todo_list import Todo
+
+PhaseKind = Literal["strategic", "tactical"]
+Purpose = Literal["bootstrap", "work", "transition", "rewind", "fork", "final"]
+"""Purpose of a phase. All except `work` are strategic and have a predefined todo list."""
+
+
+class Phase(Data):
+    """A stretch of work with one todo list and one conversation."""
+
+    number: int
+    kind: PhaseKind
+    purpose: Purpose
+    name: str
+    description: str = ""
+    since: int = 0
+    """The job's model calls before the phase began."""
+    plan_position: int = 0
+    """Index of the first open phase of `plan.md`, from 1; 0 without a plan."""
+    plan_total: int = 0
+    todos: list[Todo]
+
+    @property
+    def current(self) -> Todo | None:
+        """The first open todo; None when all are closed."""
+        return next(iter(self.open_todos), None)
+
+    @property
+    def open_todos(self) -> list[Todo]:
+        """Todos that are neither done nor closed by the end of the job."""
+        return [todo for todo in self.todos if not todo.done and todo.needed]
+
+    @property
+    def open_count(self) -> int:
+        return len(self.open_todos)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Counts of done todos and of all needed todos."""
+        return sum(todo.done for todo in self.todos), sum(
+            todo.done or todo.needed for todo in self.todos
+        )
+
+    def close(self, completed: Sequence[int]) -> None:
+        """Close the list when the job ends: `completed` are done, other open todos not needed."""
+        for todo in self.open_todos:
+            todo.done = todo.id in completed
+            todo.needed = todo.done
+
+
+def fewest_todos_after_phase(purpose: Purpose, plan_phases: int, least: int) -> int:
+    """The least number of todos in the next list.
+
+    One todo is enough after a rewind, in a fork, before the end and for a plan of one phase, so
+    that corrections need no padding.
+
+    Args:
+        purpose: Purpose of the phase that hands over the list.
+        plan_phases: Number of phases in `plan.md`.
+        least: The agent's configured minimum, for every other list.
+    """
+    return 1 if purpose in ("rewind", "fork", "final") or plan_phases <= 1 else least

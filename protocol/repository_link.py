@@ -1,0 +1,51 @@
+"""The repository that a job works on, as activities link it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from protocol.data_model import Data
+from protocol.publishing import Publish
+from protocol.repository_start import PinnedSource, RepositoryStart
+
+FOLDER = "repo"
+"""The folder of a job's workspace that holds the repository's files."""
+
+
+class RepositoryOrigin(Data):
+    """The fetched source, pinned for the life of the job or project."""
+
+    source: str
+    """Its address, or the name of the folder, for people."""
+    start: RepositoryStart
+    commit: str
+    file_count: int
+    guidance: str = ""
+    """The texts of its AGENTS.md files."""
+    notes: list[str] = Field(default_factory=list)
+    """What is missing from it, one sentence each."""
+
+    @property
+    def pinned(self) -> PinnedSource:
+        return PinnedSource(source=self.source, ref=self.start.ref or "", commit=self.commit)
+
+
+class RepositoryLink(Data):
+    """Links a job to the repository that it works on."""
+
+    owner: str
+    """The job or project whose git repository holds the source."""
+    folder: str = FOLDER
+    """Workspace folder with its files."""
+    tree: str
+    """Tree of that folder when the job began."""
+    commit: str
+    """The commit with that tree."""
+    origin: RepositoryOrigin
+    publish: Publish | None = None
+
+    @property
+    def token_variables(self) -> set[str]:
+        """Names of the worker's variables that hold its credentials."""
+        publish = self.publish.token_variable if self.publish else None
+        return {name for name in (self.origin.start.token_variable, publish) if name}
