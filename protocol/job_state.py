@@ -115,15 +115,13 @@ class JobState(Data):
         """The scope items that a todo covers: those it names, else the next open one.
 
         Only a plan's todos cover items that they do not name, and only given items: an item from
-        the plan is completed by its box.
+        the plan is completed by its box. If an open todo names the next item, that item stays open
+        until then: no later item is completed in its place.
         """
         if todo.items or self.phase.purpose != "work":
             return todo.items
-        named = {item for other in self.phase.todos if not other.done for item in other.items}
         following = (
-            item.id
-            for item in self.scope
-            if item.status == "open" and item.source == "given" and item.id not in named
+            item.id for item in self.scope if item.status == "open" and item.source == "given"
         )
         return list(following)[:1]
 

@@ -47,14 +47,14 @@ async def test_items_of_the_start_are_completed_by_the_todos_that_name_them(
 async def test_items_of_the_scope_heading_are_covered_in_order_and_people_are_told(
     temporal: Client, root: Root
 ) -> None:
-    model = Short({"Hand": [hand_over({}, {"items": ["S1"]}, {}), DONE]})
+    model = Short({"Hand": [hand_over({}, {"items": ["S2"]}, {}), DONE]})
     async with serving(temporal, root, model) as jobs:
         text = "# Tea\n\n## Scope\n\n- black tea\n- green tea\n- cups\n\n## Else\n\n- no item\n"
         handle = await jobs.start(job(instructions=text))
         assert (await jobs.result(handle))["status"] == "completed"
         assert await ledger(jobs, handle) == dict.fromkeys(["S1", "S2", "S3"], "completed")
         notices = (await handle.query("status"))["notices"]
-        assert "todo 1 names no scope item; it counts for S2" in notices
+        assert "todo 1 names no scope item; it counts for S1" in notices
         assert "todo 3 names no scope item; it counts for S3" in notices
         assert len(notices) == 2
         noted = [
