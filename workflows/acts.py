@@ -96,13 +96,25 @@ def describe_calls_left(job: JobRecord) -> str:
     """Return `2 calls of the last reply are still to be carried out: write_file a.md,
     job_complete`.
     """
-    remaining = [f"{call.tool} {call.path or ''}".strip() for call in job.calls[job.next_call :]]
+    remaining = _calls_left(job)
     if not remaining:
         return ""
     which = "1 call" if len(remaining) == 1 else f"{len(remaining)} calls"
     verb = "is" if len(remaining) == 1 else "are"
     shown = first_few(remaining, MOST_CALLS)
     return f"{which} of the last reply {verb} still to be carried out: {shown}"
+
+
+def describe_pause_moment(job: JobRecord) -> str:
+    """Return after which calls a pause takes effect.
+
+    The notice remains when these calls have run, so its words have to stay true.
+    """
+    return f"it takes effect after {first_few(_calls_left(job), MOST_CALLS)}"
+
+
+def _calls_left(job: JobRecord) -> list[str]:
+    return [f"{call.tool} {call.path or ''}".strip() for call in job.calls[job.next_call :]]
 
 
 def is_pause_due(job: JobRecord) -> bool:

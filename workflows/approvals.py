@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from protocol.job_record import Approval, JobRecord
 from protocol.payloads import ReceivedSignal
 from protocol.requests import ShowCallReply
-from protocol.short_text import one_line, shell_quoted
+from protocol.short_text import as_sentence, one_line, shell_quoted
 from protocol.waiting import WaitState
 from workflows import trace_notes
 
@@ -79,10 +79,12 @@ def approval_denial_text(approval: Approval) -> str:
             "it again in this form; do the todo in another way, or say in `unresolved` what is "
             "left undone."
         )
+    what_next = "Do not try it again in this form; do the todo in another way."
+    if approval.tool == "job_complete":
+        what_next = "Do what the reason asks for, then call job_complete again."
     return (
         f"A person did not approve this call of {approval.tool}. Reason: "
-        f"{approval.reason[:1500]} Do not "
-        "try it again in this form; do the todo in another way."
+        f"{as_sentence(approval.reason[:1500])} {what_next}"
     )
 
 

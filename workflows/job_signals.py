@@ -188,7 +188,7 @@ class JobSignals:
             await self.pause_job(received)
             return ""
         job.pausing = received
-        return f"it takes effect after the calls under way. {acts.describe_calls_left(job)}"
+        return acts.describe_pause_moment(job)
 
     async def _resume(self, received: ReceivedSignal) -> str:
         job, settings = self._job, received.payload.get("set")

@@ -57,6 +57,11 @@ async def test_a_pause_waits_for_the_calls_of_the_reply_under_way(
         assert (folder / "output/tea.md").read_text() == "tea"
         assert [todo["status"] for todo in status["todos"]] == ["completed", "current"]
         assert status["waiting"]["message"] == "Paused by ben."
+        [act] = status["people"]
+        assert act["detail"] == (
+            "it takes effect after write_file notes/first.md, write_file output/tea.md, "
+            "todo_complete"
+        )
         (folder / "output/tea.md").write_text("Tea, by a person.")
         await handle.signal("resume", {"by": "ben"})
         await jobs.until(handle, waiting_for=None, step=lambda step: step > status["step"])

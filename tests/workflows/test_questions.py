@@ -114,6 +114,19 @@ def test_a_denial_tells_the_model_why() -> None:
     assert len(told) < 2000
 
 
+def test_a_refused_end_of_a_job_is_called_again_after_the_change() -> None:
+    job = record(commit="0123456789abcdef", step=4, next_call=1)
+    closing = ShowCallReply(commit="c", arguments={"summary": "Tea."})
+    approvals.open_approval_question(job, "job_complete", closing, "Push it?", "publish", NOW)
+    assert job.approval
+    job.waiting = approvals.waiting_for_approval_answer(job.approval, "tea")
+    assert questions.take_question_answer(job, letter("deny", reason="Name the pot"), NOW) is None
+    shown = approvals.approval_denial_text(job.approval)
+    assert shown.endswith(
+        "Reason: Name the pot. Do what the reason asks for, then call job_complete again."
+    )
+
+
 def test_an_answer_to_a_paused_job_leaves_it_paused() -> None:
     job = asking()
     assert job.waiting
