@@ -56,15 +56,19 @@ class Phase(Data):
             todo.needed = todo.done
 
 
-def fewest_todos_after_phase(purpose: Purpose, plan_phases: int, least: int) -> int:
+def fewest_todos_after_phase(
+    purpose: Purpose, plan_phases: int, open_phases: int, least: int
+) -> int:
     """The least number of todos in the next list.
 
-    One todo is enough after a rewind, in a fork, before the end and for a plan of one phase, so
-    that corrections need no padding.
+    One todo is enough after a rewind, in a fork, before the end, for a plan of one phase and for a
+    plan that is done, so that corrections need no padding.
 
     Args:
         purpose: Purpose of the phase that hands over the list.
         plan_phases: Number of phases in `plan.md`.
+        open_phases: Number of those with an open box.
         least: The agent's configured minimum, for every other list.
     """
-    return 1 if purpose in ("rewind", "fork", "final") or plan_phases <= 1 else least
+    corrects = purpose in ("rewind", "fork", "final") or not open_phases
+    return 1 if corrects or plan_phases <= 1 else least

@@ -144,7 +144,9 @@ def _handover_refusal_or_purpose(
                 "of. Make the steps larger; the todos of a phase divide them."
             )
         known |= {f"P{number}" for number in range(1, facts.plan_steps + 1)}
-    least = fewest_todos_after_phase(phase.purpose, facts.plan_phases, limits.min_todos)
+    least = fewest_todos_after_phase(
+        phase.purpose, facts.plan_phases, facts.plan_open, limits.min_todos
+    )
     if facts.todos_file == "missing" and phase.purpose != "bootstrap":
         return _refuse_handover_without_list(facts, least, limits.max_todos) or "final"
     return _check_handover_todos(facts, least, limits.max_todos, known) or "work"
@@ -320,8 +322,9 @@ def _check_handover_todos(
         return Refusal(f"todos.yaml cannot be used: {facts.todos_error}. Write it with todo_write.")
     if facts.todos_count < least:
         return Refusal(
-            f"todos.yaml holds {facts.todos_count} todos, at least {least} are needed. "
-            "Merge the phase with the next one, or split its todos into smaller steps."
+            f"todos.yaml holds {facts.todos_count} todo{'s' * (facts.todos_count != 1)}, at "
+            f"least {least} are needed. Merge the phase with the next one, or split its "
+            "todos into smaller steps."
         )
     if facts.todos_count > most:
         return Refusal(

@@ -62,13 +62,17 @@ def orientation_messages(
     limits, kind = config.limits, phase.kind
     offered = offer_tools(config, kind, unused=state.unused_tools)
     workspace = snapshot.read_text("workspace.md") or "(workspace.md is not written yet)"
+    plan = parse_plan(snapshot.read_text("plan.md"))
+    open_phases = sum(phase.is_open for phase in plan) if plan else 2
     system = render_template(
         config.templates[kind],
         agent=config.name,
         description=config.description,
         number=phase.number,
         # Before the first plan exists, assume that it has more than one phase.
-        min_todos=fewest_todos_after_phase(phase.purpose, phase.plan_total or 2, limits.min_todos),
+        min_todos=fewest_todos_after_phase(
+            phase.purpose, phase.plan_total or 2, open_phases, limits.min_todos
+        ),
         max_todos=limits.max_todos,
         workspace_tokens=limits.workspace_tokens,
         most_calls=MAX_CALLS,

@@ -160,11 +160,15 @@ def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str
         return
     limits, todos = context.config.limits, handed.todos
     plan = _todo_plan_phases(context)
-    least = fewest_todos_after_phase(context.state.phase.purpose, len(plan) or 2, limits.min_todos)
+    open_phases = sum(phase.is_open for phase in plan) if plan else 2
+    least = fewest_todos_after_phase(
+        context.state.phase.purpose, len(plan) or 2, open_phases, limits.min_todos
+    )
     if handed.count < least:
         yield (
-            f"it has {handed.count} todos, {least} to {limits.max_todos} are needed: merge the "
-            "phase with the next one, or split its todos into smaller steps"
+            f"it has {handed.count} todo{'s' * (handed.count != 1)}, {least} to "
+            f"{limits.max_todos} are needed: merge the phase with the next one, or split its "
+            "todos into smaller steps"
         )
     if handed.count > limits.max_todos:
         yield (

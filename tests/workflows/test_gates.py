@@ -48,6 +48,12 @@ def test_a_good_list_begins_the_next_tactical_phase() -> None:
     assert follows(phase_gate(state(), longest, LIMITS)) == "work"
 
 
+def test_a_correction_after_the_last_phase_of_the_plan_is_not_padded() -> None:
+    one = GOOD[:1]
+    assert "at least 5" in follows(phase_gate(state(), facts(one), LIMITS))
+    assert follows(phase_gate(state(), facts(one, plan_open=0), LIMITS)) == "work"
+
+
 def with_first(**changed: Any) -> list[Any]:
     return [{**GOOD[0], **changed}, *GOOD[1:]]
 

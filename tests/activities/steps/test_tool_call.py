@@ -343,9 +343,16 @@ def test_todo_write_says_what_the_gate_will_say(
 def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> None:
     todos = [{"content": "Do: it, #1\nnow", "status": "pending"}]
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
-    assert wrote.startswith("Error: The list is not accepted: it has 1 todos, 5 to 20 are needed")
+    assert wrote.startswith("Error: The list is not accepted: it has 1 todo, 5 to 20 are needed")
     job.call("write_file", path="plan.md", content="# Plan\n\n## Phase 1: A\n- [ ] a\n- [ ] b\n")
     # A one-phase plan is not padded, ids are assigned, and other agents' fields are accepted.
+    wrote = job.call("todo_write", phase="A", description="", todos=todos)
+    assert wrote == "Wrote 1 todo for 'A' to todos.yaml."
+    # Neither is a correction after the last phase of a longer plan.
+    plan = "# Plan\n\n## Phase 1: A\n- [x] a\n\n## Phase 2: B\n- [{}] b\n"
+    job.call("write_file", path="plan.md", content=plan.format(" "))
+    assert "5 to 20" in job.call("todo_write", phase="A", description="", todos=todos)
+    job.call("write_file", path="plan.md", content=plan.format("x"))
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
     assert wrote == "Wrote 1 todo for 'A' to todos.yaml."
     assert "Do: it" in job.text("todos.yaml")
