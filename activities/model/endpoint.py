@@ -17,7 +17,7 @@ from temporalio import activity
 from activities.job.activity_context import activity_job_id
 from activities.redaction.credentials import api_key_credential
 from activities.runtime.failures import typed_failure
-from config.schema.agent_sections import ModelConfig
+from config.schema.agent_sections import ModelConfig, check_endpoint_address
 from rehearsal import RehearsalTransport, rehearse
 
 REHEARSAL = "rehearsal"
@@ -59,7 +59,9 @@ def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
     """
     if model.name == REHEARSAL:
         return _connect_rehearsal_endpoint()
-    base_url = model.base_url or os.environ.get("OPENAI_BASE_URL")
+    base_url = model.base_url or os.environ.get("OPENAI_BASE_URL") or None
+    if base_url is not None:
+        _check_endpoint_address(base_url, "model.base_url" if model.base_url else "OPENAI_BASE_URL")
     try:
         key = api_key_credential(model.api_key_variable)
     except ValueError as error:
@@ -77,6 +79,19 @@ def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
     return _endpoint_client(
         base_url, key or "none", float(model.timeout_seconds), _endpoint_pool_number()
     )
+
+
+def _check_endpoint_address(address: str, source: str) -> None:
+    """Raise a failure that no retry can mend, where requests could only fail."""
+    try:
+        check_endpoint_address(address)
+    except ValueError as error:
+        raise typed_failure(
+            "Credentials",
+            f"The address in {source} cannot be used: {error}. Set OPENAI_BASE_URL in the worker's "
+            "environment, restart the worker and resume the job; or resume it with "
+            "--set model.base_url=….",
+        ) from None
 
 
 @lru_cache(maxsize=1)

@@ -5,20 +5,34 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from protocol.data_model import Data
 from protocol.limits import Budget
 from protocol.phase import PhaseKind
 
 
+def check_endpoint_address(address: str) -> str:
+    """Raises ValueError for an address that no request can be sent to."""
+    if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
+        # Errors of this type are reported without the value, which may hold a password.
+        raise PydanticCustomError(
+            "credential", "expected an address that begins with http:// or https://"
+        )
+    return address
+
+
+EndpointAddress = Annotated[str, AfterValidator(check_endpoint_address)]
+
+
 class ModelConfig(Data):
     name: str = Field(description="Model name sent to the endpoint; LONGHAUL_MODEL overrides it.")
-    base_url: str | None = Field(
+    base_url: EndpointAddress | None = Field(
         None,
         description="Address of the endpoint, to which `/chat/completions` or `/responses` is "
         "appended (for a deployment of Azure, with its `?api-version=…`); null: "
@@ -74,7 +88,7 @@ class ModelConfig(Data):
 
 class Embeddings(Data):
     model: str = Field(min_length=1, description="Model name sent to the endpoint.")
-    base_url: str | None = Field(
+    base_url: EndpointAddress | None = Field(
         None, description="Address of the endpoint; null: OPENAI_BASE_URL."
     )
     api_key_variable: str = Field(

@@ -56,6 +56,11 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
             "context: {zzz: 1}",
             "context.zzz: extra inputs are not permitted, found 1, expected tokens, share",
         ),
+        (
+            "model: {base_url: 'models.example/v1'}",
+            "model.base_url: expected an address that begins",
+        ),
+        ("fallbacks: [{base_url: '127.0.0.1:8000'}]", "base_url: expected an address that begins"),
         ("judge: {model: {wndow: 1}}", "found 1, expected window?"),
         ("phase_models: {tactical: {wndow: 1}}", "found 1, expected window?"),
         ("hooks: {Stop: [{command: a, matchr: b}]}", "found 'b', expected matcher?"),
@@ -92,6 +97,11 @@ def test_mistakes_name_file_and_key(folder: Path, text: str | bytes, expected: s
     told = problem(folder)
     assert str(path) in told
     assert expected in told
+
+
+def test_an_address_that_may_hold_a_password_is_not_repeated(folder: Path) -> None:
+    agent(folder, "model: {base_url: 'user:sesame@models.example/v1'}")
+    assert "sesame" not in problem(folder)
 
 
 def test_a_merged_key_may_be_given_again() -> None:

@@ -325,6 +325,17 @@ def test_without_a_key_the_worker_is_told_which(
     assert isinstance(connect_endpoint(MODEL), openai.AsyncOpenAI)
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "models.example/v1", "http://", "/v1"])
+def test_an_address_that_is_none_is_not_tried(
+    monkeypatch: pytest.MonkeyPatch, clean: Callable[[], None], address: str
+) -> None:
+    clean()
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(ApplicationError, match="OPENAI_BASE_URL cannot be used: expected") as got:
+        connect_endpoint(MODEL)
+    assert (got.value.type, got.value.non_retryable) == ("Credentials", True)
+
+
 @pytest.mark.parametrize("key", ["\N{HORIZONTAL ELLIPSIS}", "one\ntwo"])
 def test_a_key_that_no_header_can_hold_is_not_tried(
     monkeypatch: pytest.MonkeyPatch, clean: Callable[[], None], key: str
@@ -526,20 +537,11 @@ async def test_an_error_within_a_stream_counts_as_one_before_it(code: str, kind:
     assert caught.value.type == kind
 
 
-@pytest.mark.parametrize(
-    ("address", "why"),
-    [
-        (
-            "http://user:secret@127.0.0.1:1/v1?key=secret",
-            "http://127.0.0.1:1/v1/chat/completions: ",
-        ),
-        ("127.0.0.1:1/v1", "missing an 'http://' or 'https://' protocol"),
-    ],
-)
-async def test_an_address_where_nothing_is_is_told_with_the_reason(address: str, why: str) -> None:
+async def test_an_address_where_nothing_is_is_told_with_the_reason() -> None:
+    address = "http://user:secret@127.0.0.1:1/v1?key=secret"
     with pytest.raises(ApplicationError) as caught:
         await call_endpoint(connect_endpoint, ModelConfig(name="m", base_url=address), BODY)
-    assert why in str(caught.value)
+    assert "http://127.0.0.1:1/v1/chat/completions: " in str(caught.value)
     assert not any(word in str(caught.value) for word in ("secret", "Connection error"))
 
 
