@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from activities.checkpoints import Files, Root
 from activities.commands import sandbox
+from activities.commands.pipelines import with_pipefail
 from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import layer_folders
 from config.schema.agent import AgentConfig
@@ -44,7 +45,8 @@ class CheckRunner:
             with private_folder(files, self.root, self.job) as private:
                 shell = self.config.shell
                 layer = layer_folders(files, self.root, self.job, shell)
-                ended = sandbox.run_sandboxed_command(command, private.path, shell, seconds, layer)
+                line = with_pipefail(command)
+                ended = sandbox.run_sandboxed_command(line, private.path, shell, seconds, layer)
         except sandbox.SandboxUnavailable as problem:
             return Finding(f"It could not be run. {problem}", decided=False)
         if ended.exit_code == 0:

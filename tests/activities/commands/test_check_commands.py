@@ -71,6 +71,26 @@ def test_a_todo_is_done_when_its_command_succeeds(tmp_path: Path) -> None:
     assert "left" not in job.paths()
 
 
+@pytest.mark.parametrize(
+    ("command", "is_done"),
+    [
+        ("echo 1 failed && false | tail -3", False),
+        ("(echo passed; exit 1) 2>&1 | tee log | tail -3 && echo seen", False),
+        ("(echo passed; exit 1)|tail -3", False),
+        ("echo passed | tail -3", True),
+        ("(echo refused; exit 2) | grep -q refused", True),
+        ("(echo refused; exit 2) | sed s/r/R/ | grep -q Refused", True),
+        ("printf 'a;|b' | /usr/bin/wc -l", True),
+    ],
+)
+def test_a_filter_behind_a_pipe_does_not_hide_a_failure(
+    tmp_path: Path, command: str, is_done: bool
+) -> None:
+    job = standing(tmp_path)
+    condition(job, command)
+    assert job.call("todo_complete").startswith("Completed todo 1") is is_done
+
+
 def test_the_gate_of_a_phase_runs_it_too(tmp_path: Path) -> None:
     job = standing(tmp_path)
     condition(job, "test -e tea.md")
