@@ -4,11 +4,13 @@ HTML has no pages; instead a part begins at each heading and carries it.
 """
 
 import re
+from collections import Counter
 from contextlib import suppress
 from urllib.parse import urljoin
 
 from lxml import etree, html
 
+from activities.documents.css_classes import HIDDEN, STRUCK, omitted_css_classes
 from activities.documents.encoding import decode_by_html_declaration
 from activities.documents.formulas import linearize_mathml
 from activities.documents.numbering import (
@@ -28,11 +30,19 @@ _BLOCKS = {
 }
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _CELLS = {"td", "th"}
+_TABLE_PARTS = {"table", "thead", "tbody", "tfoot", "tr"}
+"""Elements in which browsers ignore white space between the elements."""
+_BROKEN_ROWS = {
+    *("blockquote", "dl", "fieldset", "form", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "ol"),
+    *("pre", "table", "ul"),
+}
+"""A row with one of these in a cell does not fit into one line."""
+MAX_CELL_CHARACTERS = 1000
+"""Longest cell of a row in one line; longer ones are the columns of a page."""
+MAX_SPAN = 100
 _VOID = {"del", "s", "strike"}
-_STRUCK = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
-_HIDDEN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
-_CLASS_RULE = re.compile(r"([^{}]{1,500})\{([^{}]{0,2000})\}")
-_CLASS = re.compile(r"(?:^|,)\s*[\w]*\.([\w-]+)\s*(?=,|$)")
+_INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
+"""Places for line breaks, and marks without a width."""
 _NO_VALUE = {"hidden", "password", "submit", "button", "image", "reset", "file"}
 _LIST_FORMATS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 MAX_LINKS = 1000
@@ -47,13 +57,13 @@ def read_html(name: str, data: bytes) -> ReadingResult:
         return ReadingResult([Page(1, "")])
     text, guess = decode_by_html_declaration(data)
     root = _parse_html_root(name, text)
-    walk = _HtmlWalker(_struck_css_classes(root))
+    walk = _HtmlWalker(*omitted_css_classes(root))
     walk.walk_tree(root)
     pages = [
         Page(number, part, _collect_html_links(root) if number == 1 else [], sections=titles)
         for number, (part, titles) in enumerate(walk.text_parts(), 1)
     ]
-    return ReadingResult(pages, guess, {"struck": walk.struck} if walk.struck else {})
+    return ReadingResult(pages, guess, dict(walk.omitted))
 
 
 def _parse_html_root(name: str, text: str) -> html.HtmlElement:
@@ -68,13 +78,21 @@ def _parse_html_root(name: str, text: str) -> html.HtmlElement:
 class _HtmlWalker:
     """One pass over the elements."""
 
-    def __init__(self, struck_classes: set[str]) -> None:
-        self.struck = 0
+    def __init__(self, struck_classes: set[str], hidden_classes: set[str]) -> None:
+        self.omitted: Counter[str] = Counter()
+        """Passages that are left out, by reason."""
         self._struck_classes = struck_classes
+        self._hidden_classes = hidden_classes
         self._parts: list[tuple[list[str], list[str]]] = [([], [])]
         self._heading_start: int | None = None
         self._is_headings_only = True
         self._next_numbers: dict[html.HtmlElement, int] = {}
+        self._line_row: html.HtmlElement | None = None
+        """The table row that is written as one line."""
+        self._row_start = 0
+        self._column = 0
+        self._spans: dict[html.HtmlElement | None, dict[int, int]] = {}
+        """By table and column: further rows that a cell above still covers."""
         self._begins_item = False
         """Whether a list item's mark or number waits for the item's first words."""
 
@@ -101,14 +119,17 @@ class _HtmlWalker:
         return self._parts[-1][0]
 
     def _is_omitted(self, node: html.HtmlElement, tag: str) -> bool:
-        style = node.get("style", "")
-        struck = tag in _VOID or bool(style and _STRUCK.search(style))
-        if not struck and self._struck_classes:
-            struck = not self._struck_classes.isdisjoint(node.get("class", "").split())
-        if struck and node.text_content().strip():
-            self.struck += 1
-        hidden = node.get("hidden") is not None or bool(style and _HIDDEN.search(style))
-        return struck or hidden or tag in _DROPPED
+        if tag in _DROPPED:
+            return True
+        style, classes = node.get("style", ""), node.get("class", "").split()
+        struck = tag in _VOID or bool(style and STRUCK.search(style))
+        hidden = node.get("hidden") is not None or bool(style and HIDDEN.search(style))
+        if classes:
+            struck = struck or not self._struck_classes.isdisjoint(classes)
+            hidden = hidden or not self._hidden_classes.isdisjoint(classes)
+        if (struck or hidden) and node.text_content().strip():
+            self.omitted["struck" if struck else "hidden"] += 1
+        return struck or hidden
 
     def _start_element(self, node: html.HtmlElement, tag: str) -> None:
         if tag in _HEADINGS:
@@ -116,9 +137,13 @@ class _HtmlWalker:
                 self._parts.append(([], []))
                 self._is_headings_only = True
             self._heading_start = len(self._current_texts)
-        if not (self._begins_item and tag in _BLOCKS):
-            self._append_text(_html_block_separator(tag))
-        if tag == "li":
+        if tag in _CELLS:
+            self._start_cell(node)
+        elif not (self._begins_item and tag in _BLOCKS):
+            self._append_text(self._block_separator(tag))
+        if tag == "tr":
+            self._start_row(node)
+        elif tag == "li":
             mark = self._item_mark(node)
             self._append_text(mark)
             self._begins_item = bool(mark)
@@ -142,11 +167,61 @@ class _HtmlWalker:
             self._heading_start = None
         if tag == "li":
             self._begins_item = False
-        self._append_text("\n\n" if tag in _BLOCKS and not self._begins_item else "")
+        if node is self._line_row:
+            self._end_line_row()
+        if tag in _BLOCKS and not self._begins_item:
+            self._append_text(self._block_separator(tag))
         self._add_flow_text(node.tail, node.getparent())
 
+    def _block_separator(self, tag: str) -> str:
+        """Return what stands before an element, and after one that is a block."""
+        if tag not in _BLOCKS and tag != "br":
+            return ""
+        if self._line_row is not None:
+            texts = self._current_texts[self._row_start :]
+            return " " if texts and not texts[-1].endswith(" ") else ""
+        return "\n\n" if tag in _BLOCKS else "\n"
+
+    def _start_row(self, row: html.HtmlElement) -> None:
+        self._column = 0
+        covered = self._spans.get(next(row.iterancestors("table"), None), {})
+        if self._line_row is None and _fits_into_a_line(row, any(covered.values())):
+            self._line_row, self._row_start = row, len(self._current_texts)
+
+    def _end_line_row(self) -> None:
+        texts = self._current_texts
+        while len(texts) > self._row_start and not texts[-1].strip(" |"):
+            texts.pop()
+        self._line_row = None
+
+    def _start_cell(self, cell: html.HtmlElement) -> None:
+        """Mark the beginning of a cell, and the columns before it that cells above cover."""
+        table = next(cell.iterancestors("table"), None)
+        spans = self._spans.setdefault(table, {})
+        while spans.get(self._column, 0) > 0:
+            self._add_cell_mark()
+            spans[self._column] -= 1
+            self._column += 1
+        self._add_cell_mark()
+        width = max(1, min(_parse_html_integer(cell.get("colspan"), 1), MAX_SPAN))
+        if (height := min(_parse_html_integer(cell.get("rowspan"), 1), MAX_SPAN)) > 1:
+            spans |= {self._column + n: height - 1 for n in range(width)}
+        self._column += width
+
+    def _add_cell_mark(self) -> None:
+        if not self._column:
+            return
+        if self._line_row is None:
+            self._append_text(" | ")
+            return
+        texts = self._current_texts
+        while len(texts) > self._row_start and texts[-1] == " ":
+            texts.pop()
+        self._append_text(" | " if len(texts) > self._row_start else "| ")
+
     def _add_flow_text(self, text: str | None, holder: html.HtmlElement | None) -> None:
-        if not text:
+        text = text.translate(_INVISIBLE) if text else ""
+        if not text or (holder is not None and holder.tag in _TABLE_PARTS and not text.strip()):
             return
         if not _is_preformatted(holder):
             text = re.sub(r"\s+", " ", text)
@@ -204,18 +279,6 @@ def _is_html_note_mark(node: html.HtmlElement, tag: str) -> bool:
     return is_possible_note_number("".join(node.itertext()))
 
 
-def _struck_css_classes(root: html.HtmlElement) -> set[str]:
-    """Return the class names that a style sheet in the document strikes out."""
-    sheets = " ".join(node.text or "" for node in root.iter("style"))[:1_000_000]
-    rules = re.sub(r"/\*.*?\*/", "", sheets, flags=re.DOTALL)
-    return {
-        name
-        for selector, style in _CLASS_RULE.findall(rules)
-        if _STRUCK.search(style)
-        for name in _CLASS.findall(selector.strip())
-    }
-
-
 def _collect_html_links(root: html.HtmlElement) -> list[tuple[str, str]]:
     """Collect the first links of a page, relative to its address, each with its words."""
     base = next((node.get("href") for node in root.iter("base") if node.get("href")), "")
@@ -232,12 +295,19 @@ def _collect_html_links(root: html.HtmlElement) -> list[tuple[str, str]]:
     return list(links.items())
 
 
-def _html_block_separator(tag: str) -> str:
-    if tag in _BLOCKS:
-        return "\n\n"
-    if tag in _CELLS:
-        return " | "
-    return "\n" if tag == "br" else ""
+def _fits_into_a_line(row: html.HtmlElement, is_covered: bool) -> bool:
+    """Whether a table row has several cells, and in them nothing but words and paragraphs.
+
+    Args:
+        row: The row.
+        is_covered: Whether cells of earlier rows cover some of its columns.
+    """
+    cells = [cell for cell in row if cell.tag in _CELLS]
+    return len(cells) + is_covered > 1 and not any(
+        any(node.tag in _BROKEN_ROWS for node in cell.iterdescendants())
+        or len(cell.text_content()) > MAX_CELL_CHARACTERS
+        for cell in cells
+    )
 
 
 def _parse_html_integer(text: str | None, otherwise: int) -> int:
@@ -267,6 +337,7 @@ def _is_preformatted(holder: html.HtmlElement | None) -> bool:
 
 def _tidy_html_text(text: str) -> str:
     lines = (line.rstrip() for line in text.split("\n"))
-    # A row begins with its first cell's mark. Outside <pre>, other white space becomes one space.
-    trimmed = (re.sub(r"^ ?(?:\| )+|^ (?=\S)", "", line) for line in lines)
+    # Marks between cells of several lines divide nothing. Outside <pre>, white space at the
+    # beginning of a line is one space.
+    trimmed = (re.sub(r"^ (?:\|(?: |$))+|^ (?=\S)", "", line) for line in lines)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(trimmed)).strip()

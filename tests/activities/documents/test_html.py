@@ -29,6 +29,7 @@ def test_struck_text_is_left_out_and_counted():
         ('<p style="text-decoration: line-through">Old.</p><p>New.</p>', "New."),
         ('<p class="old x">Old.</p><p class="olden">New.</p>', "New."),
         ('<p hidden>Not.</p><p style="display:none">Not.</p><p>Seen.</p>', "Seen."),
+        ("<p>an e&shy;mail, a long&#x200b;name</p>", "an email, a longname"),
         ("<ol><li>A<li>B</ol>", "1. A\n\n2. B"),
         ('<ol type="a" start="3"><li>A<li value="9">B<li>C</ol>', "c. A\n\ni. B\n\nj. C"),
         ("<ol reversed><li>A<li>B</ol>", "2. A\n\n1. B"),
@@ -50,6 +51,59 @@ def test_struck_text_is_left_out_and_counted():
 )
 def test_what_a_browser_shows_is_there_and_nothing_else(body, shown):
     assert text(body, "<style>p.old, b { text-decoration: line-through }</style>") == shown
+
+
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        ("<tr><td>Paper<td>blue", "Paper | blue"),
+        (
+            "<tr>\n<td><p>Paper</p></td>\n<td>\n<div>blue</div>\n<p>bin</p></td>\n</tr>",
+            "Paper | blue bin",
+        ),
+        ("<tr><td></td><th>Jan</th><td>Feb</td></tr>", "| Jan | Feb"),
+        ("<tr><td>Fees<br>in all</td><td></td><td>4</td><td></td></tr>", "Fees in all |  | 4"),
+        (
+            "<tr><td rowspan=2>Kind<td colspan=2>Bin<tr><td>Colour<td>Rule<tr><td>A<td>b<td>c",
+            "Kind | Bin\n\n| Colour | Rule\n\nA | b | c",
+        ),
+        ("<tr><td>A<td rowspan=2>B<td>C<tr><td>d<td>f", "A | B | C\n\nd |  | f"),
+        ("<tr><td rowspan=2>A<td>b<tr><td>c", "A | b\n\n| c"),
+        ("<tr><td>A<td><ul><li>b<li>c</ul>", "A |\n\n\u2022 b\n\n\u2022 c"),
+        ("<tr><td><h1>A</h1><p>b</p><td><p>c</p>", "A\n\nb\n\nc"),
+    ],
+)
+def test_a_table_row_is_a_line_with_its_cells_in_their_columns(rows, shown):
+    assert text(f"<table>{rows}</table>") == shown
+
+
+HIDDEN_CLASS = "<style>/* x */ .gone, p.off { display: none } .t { visibility: hidden }</style>"
+
+
+def test_what_a_class_hides_is_left_out_and_counted():
+    body = '<p class="x gone">A.</p><p class="off">B.</p><p class="t">C.</p><p>D.</p>'
+    reading = read_document("a.html", f"<html>{HIDDEN_CLASS}<body>{body}</body></html>".encode())
+    assert [page.text for page in reading.pages] == ["D."]
+    assert reading.quality.warnings == ["3 hidden passages are left out of the text."]
+
+
+@pytest.mark.parametrize(
+    "shows",
+    [
+        "<script>let x</script>",
+        "<style>.gone:target { display: block }</style>",
+        "<style>.gone.open { visibility: visible; display: flex }</style>",
+    ],
+)
+def test_a_hidden_class_that_may_be_shown_is_in_the_text(shows):
+    assert text('<p class="gone">A.</p>', HIDDEN_CLASS + shows) == "A."
+
+
+def test_a_class_that_is_hidden_on_paper_alone_is_in_the_text():
+    sheet = (
+        "<style>@import 'a.css'; @media print { .gone { display: none } } p { margin: 0 }</style>"
+    )
+    assert text('<p class="gone">A.</p>', sheet) == "A."
 
 
 def test_a_part_begins_at_each_heading_that_has_text_before_it():
