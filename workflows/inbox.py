@@ -70,6 +70,10 @@ class Inbox:
     def notice(self, text: str) -> None:
         self.notices = [*self.notices, text[:500]][-MAX_NOTICES:]
 
+    def withdraw_notices(self, beginning: str) -> None:
+        """Remove the notices that begin like this."""
+        self.notices = [text for text in self.notices if not text.startswith(beginning)]
+
     def notice_moved_aside(self, paths: Iterable[str]) -> None:
         for path in paths:
             self.notice(f"moved to lost+found: {path}")

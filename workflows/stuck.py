@@ -17,6 +17,7 @@ from protocol.stuck_thresholds import PatternThresholds, StuckThresholds
 from protocol.waiting import WaitState
 from workflows.course import LONGEST_CYCLE
 
+NOTHING_NEW = "nothing_new"
 ACCEPTED = ("todo_rewind", "todo_complete")
 """The tools of the one turn before a forced rewind."""
 Then = Literal["rewind", "stuck", "review"]
@@ -104,6 +105,11 @@ def mark_stuck_advice_sent(course: Course, verdicts: Sequence[Verdict]) -> Cours
     """Return the course after the model was advised on these patterns."""
     patterns = [verdict.pattern for verdict in verdicts]
     return course.model_copy(update={"unread_nudges": [*course.unread_nudges, *patterns]})
+
+
+def is_stuck_advice_outdated(course: Course) -> bool:
+    """Whether a later call of the same reply did what the unread advice asks for."""
+    return course.unread_nudges == [NOTHING_NEW] and not course.calls_without_news
 
 
 def narrow_stuck_course(course: Course, verdict: Narrow, step: int) -> Course:
@@ -290,7 +296,7 @@ ROWS: tuple[PatternRow, ...] = (
         "review",
     ),
     PatternRow(
-        "nothing_new",
+        NOTHING_NEW,
         lambda course: course.calls_without_news,
         lambda _, n: f"{n} calls brought no new result, changed no file and completed no todo.",
         "Use what you have: do todo {todo}, or call todo_rewind with what stands in the way.",

@@ -300,12 +300,14 @@ class ToolCalls:
     def record_course(self, now: Course) -> None:
         """Take over this course, and act on the verdicts of stuck detection."""
         job, before = self.job, self.job.course
+        if stuck.is_stuck_advice_outdated(now):
+            now = self._withdraw_stuck_advice(now)
         job.course = now
         verdicts = stuck.judge_stuckness(before, now, job.limits.stuck, self.todo_number)
         if not verdicts:
             return
         for verdict in verdicts:
-            self.notice(f"stuck: step {job.step}, {verdict.word}. {verdict.issue}")
+            self.notice(f"{_stuck_notice(job.step, verdict.word)}{verdict.issue}")
             trace_notes.note_trace(
                 job,
                 "violation",
@@ -326,6 +328,14 @@ class ToolCalls:
             job.course = stuck.narrow_stuck_course(now, gravest, job.step)
         else:
             job.course = stuck.mark_stuck_advice_sent(now, verdicts)
+
+    def _withdraw_stuck_advice(self, now: Course) -> Course:
+        """Take back advice that the model would read after calls which made it wrong."""
+        job = self.job
+        job.advice = ""
+        job.nudges -= 1
+        self.inbox.withdraw_notices(_stuck_notice(job.step, stuck.Nudge.word))
+        return now.model_copy(update={"unread_nudges": []})
 
     async def refused_by_guards(
         self, call: Call, route: ToolRoute, points: list[GuardPoint]
@@ -362,3 +372,8 @@ class ToolCalls:
         """Whether a person has approved the current call."""
         approval = approvals.current_approval(self.job)
         return bool(approval and approval.approved)
+
+
+def _stuck_notice(step: int, word: str) -> str:
+    """Return how the notice of a verdict begins."""
+    return f"stuck: step {step}, {word}. "

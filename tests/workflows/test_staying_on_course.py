@@ -78,6 +78,35 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
     assert all("call todo_rewind with what stands in the way" in r.what_was_correct for r in noted)
 
 
+class Progressing(Otherwise):
+    """Makes six calls in its first reply: five that bring nothing new, and one that writes."""
+
+    def answer(self, number: int, request: Request) -> Reply:
+        if number > 1:
+            return call("todo_complete", notes="Written.")
+        missing = [("read_file", {"path": f"notes/{name}.md"}) for name in "abcde"]
+        return Reply("", [*missing, ("write_file", {"path": "notes/f.md", "content": "Found."})])
+
+
+async def test_advice_that_the_same_reply_has_overtaken_is_not_given(
+    temporal: Client, root: Root
+) -> None:
+    model = Progressing()
+    figures = {
+        "stuck.nothing_new.nudge": 4,
+        "stuck.same_error.nudge": 20,
+        "stuck.same_error.then": 30,
+    }
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=figures))
+        status = await jobs.until(handle, phase=in_phase(3))
+        await handle.signal("cancel", {})
+    assert len(model.shown) > 1
+    assert not any("brought no new result" in text for text in model.shown)
+    assert status["nudges"] == 0
+    assert not any("stuck" in notice for notice in status["notices"])
+
+
 class Relenting(Looping):
     """Completes its todo when its tools are restricted, and then works normally."""
 
