@@ -14,6 +14,8 @@ from workflows.budget import Consumption
 from workflows.project_budget_shares import LEAST
 
 SHARED_KEYS = ("model_calls", "tool_calls", "tokens", "cost")
+SMALLEST = {"model_calls": 1, "tool_calls": 1, "tokens": 1, "cost": 1e-9}
+"""Smallest limit that a job can have. A run at work keeps it when a limit is lowered."""
 OPEN = ("pending", "running")
 NEVER_BEGAN = ("pending", "unstarted")
 
@@ -104,7 +106,7 @@ def lowered_trial_shares(limits: TrialLimits, runs: list[TrialRun]) -> dict[str,
                 share.pop(key, None)
             elif free < 0 or key not in run.share:
                 reserved = sum(other.share.get(key, 0) for other in running)
-                part = max(_round_share(key, (free + reserved) / len(running)), float(LEAST[key]))
+                part = max(_round_share(key, (free + reserved) / len(running)), SMALLEST[key])
                 share[key] = min(share.get(key, part), part)
             if share != run.share:
                 shares[run.job] = share

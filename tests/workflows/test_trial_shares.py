@@ -104,3 +104,14 @@ def test_new_limit_divides_what_is_left_and_other_limits_stay() -> None:
     limits = TrialLimits(model_calls=100, tokens=9000)
     share = {"model_calls": 10, "tokens": 4500}
     assert lowered_trial_shares(limits, runs) == {"a": share, "b": share}
+
+
+def test_lowered_limit_leaves_runs_at_work_no_more_than_the_rest_of_it() -> None:
+    runs = [
+        run("completed", job="a", usage=Usage(model_calls=3)),
+        run("running", job="b", share={"model_calls": 3}),
+        run("running", job="c", share={"model_calls": 3}),
+    ]
+    shares = lowered_trial_shares(TrialLimits(model_calls=5), runs)
+    assert shares == {"b": {"model_calls": 1}, "c": {"model_calls": 1}}
+    assert lowered_trial_shares(TrialLimits(model_calls=2), runs) == shares
