@@ -25,6 +25,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the commands of an environment with the wheel, installed without a network."""
     place = tmp_path_factory.mktemp("wheel")
     source = Path(shutil.copytree(ROOT, place / "source", ignore=UNWANTED, symlinks=True))
+    # An earlier build left a module that is no longer in the source.
+    removed = source / "build/lib/longhaul_agents/packages/cli/removed.py"
+    removed.parent.mkdir(parents=True)
+    removed.touch()
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     offline = ["--no-deps", "--no-index"]
     subprocess.run(
@@ -41,6 +45,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [wheel] = (place / "wheels").glob("longhaul_agents-*.whl")
     python = str(environment / "bin" / "python")
     subprocess.run([*pip, f"--python={python}", "install", *offline, wheel], check=True)
+    assert not list(inner.rglob("removed.py"))
     assert sorted(path.name for path in inner.glob("*") if path.is_dir()) == [
         "longhaul_agents",
         wheel.name.split("-py3")[0] + ".dist-info",
