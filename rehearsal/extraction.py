@@ -118,7 +118,7 @@ def write_extraction_report() -> Steps:
     open_ = [line for line in left_out if line not in decided]
     decided += [f"- {line}" for line in collected.splitlines() if line.startswith("Set aside ")]
     open_ += [
-        f"- {line}" for line in collected.splitlines() if line.startswith("Not read as it is")
+        f"- {line}" for line in collected.splitlines() if line.startswith("Nothing is complete of ")
     ]
     covered = next((line for line in collected.splitlines() if _COVERED.match(line)), "")
     finished = (

@@ -198,9 +198,9 @@ def _delivery_problems(facts: GateFacts) -> list[str]:
         )
     if facts.badly_read:
         problems.append(
-            f"Not all was read as it is: {'; '.join(facts.badly_read)}. Of such a document nothing "
-            "is complete: say in `unresolved`, by its path, what was not read, then call "
-            "job_complete again."
+            f"Nothing is complete of a document that was not read or searched as it is: "
+            f"{'; '.join(facts.badly_read)}. Say in `unresolved`, by its path, what that leaves "
+            "open, then call job_complete again."
         )
     if facts.handoff:
         problems.append(

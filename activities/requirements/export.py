@@ -15,11 +15,12 @@ COLUMNS = (
 
 
 def requirements_as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> str:
-    """Return a Markdown page of requirements with their passages, grouped by source in the given
-    order, followed by what was set aside."""
+    """Return a Markdown page of requirements with their passages, grouped by source in the order in
+    which the sources first appear, followed by what was set aside."""
     lines = ["# Requirements"]
-    source = ""
-    for each in requirements:
+    source, listed = "", list(requirements)
+    sources = list(dict.fromkeys(each.source for each in listed))
+    for each in sorted(listed, key=lambda each: sources.index(each.source)):
         if each.source != source:
             source = each.source
             lines += ["", f"## {source}"]

@@ -11,6 +11,7 @@ from activities.requirements import requirement_files
 from activities.requirements.coverage import Coverage, measure_coverage
 from activities.requirements.requirement import Requirement
 from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
+from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.workspace_documents import input_document_paths, read_workspace_document
 
@@ -25,7 +26,7 @@ class RequirementSurvey:
     coverage: Coverage
     rules: list[SetAsideRule]
     badly_read: dict[str, str]
-    """Problems with documents whose text differs from what their pages show, by path."""
+    """Problems with documents of which no complete statement can be made, by path."""
 
 
 def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -> RequirementSurvey:
@@ -55,7 +56,10 @@ def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -
             continue
         documents[path] = reading.pages
         why = " ".join(reading.quality.warnings) if reading.quality.is_unreliable else ""
-        if why := why or name_unread_pages(reading.pages).strip():
+        why = why or name_unread_pages(reading.pages).strip()
+        if not why and not is_language_known(reading.pages):
+            why = f"{UNKNOWN_LANGUAGE}."
+        if why:
             badly_read[path] = why
     rules = read_set_aside_rules(files)
     out_of_scope = {rule.document for rule in rules if rule.takes_whole_document}

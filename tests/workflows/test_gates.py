@@ -282,8 +282,7 @@ def test_a_text_that_is_not_covered_is_never_given_up() -> None:
 
 def test_of_what_was_read_badly_somebody_has_to_say_so() -> None:
     told = refused(covered(), GateFacts(plan_phases=2, badly_read=["documents/a.pdf: a scan"]))
-    assert told.startswith("Not all was read as it is: documents/a.pdf: a scan.")
-    assert "say in `unresolved`, by its path" in told
+    assert "not read or searched as it is: documents/a.pdf: a scan. Say in `unresolved`" in told
 
 
 def test_completion_passes() -> None:

@@ -153,10 +153,7 @@ def _coverage_lines(now: RequirementSurvey) -> list[str]:
             "permissions, and "
             "items of lists without a word of obligation."
         )
-    lines += [
-        f"Not read as it is, so that nothing is complete of it: {path}. {why}"
-        for path, why in now.badly_read.items()
-    ]
+    lines += [f"Nothing is complete of {path}: {why}" for path, why in now.badly_read.items()]
     return lines
 
 

@@ -23,6 +23,7 @@ from activities.requirements.set_aside_rules import (
 )
 from activities.requirements.store_sync import sync_store_or_defer
 from activities.requirements.text.candidate_sentences import Force, candidate_binding_force
+from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.requirements.text.statements import statements_of
 from activities.requirements.tools.citation_tools import (
     QuotedPassage,
@@ -73,6 +74,8 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     weak = len(every) - len(likely)
     further = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
     further += name_unread_pages(pages)
+    if not is_language_known(pages):
+        further += f" {UNKNOWN_LANGUAGE}: read all of it."
     if not likely:
         return f"No candidates in {path}.{further}"
     lines = [
@@ -83,7 +86,8 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
         lines.append(
             f"[TRUNCATED {len(likely) - MAX_LISTED} more in {candidate_list.MARKDOWN_PATH}]"
         )
-    head = f"{len(likely)} candidates in {path}, all in {candidate_list.MARKDOWN_PATH}.{further}"
+    noun = "candidate" if len(likely) == 1 else "candidates"
+    head = f"{len(likely)} {noun} in {path}, all in {candidate_list.MARKDOWN_PATH}.{further}"
     return "\n".join([head, *lines])
 
 

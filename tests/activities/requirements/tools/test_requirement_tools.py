@@ -242,12 +242,55 @@ def test_what_was_read_badly_is_never_called_complete(job: Standing) -> None:
     broken = "(This page could not be read: no map of its letters)"
     job.write("documents/a.md.txt", f"[page 1]\n{QUOTE}\n[page 2]\n{broken}\n")
     assert job.call("collect_requirements").splitlines()[-1] == (
-        "Not read as it is, so that nothing is complete of it: documents/a.md. Could not be read: "
-        "page 2."
+        "Nothing is complete of documents/a.md: Could not be read: page 2."
     )
     assert job.completion().badly_read == ["documents/a.md: Could not be read: page 2"]
     explained = ["documents/a.md: page 2 could not be read and has to be looked at by hand."]
     assert job.completion(unresolved=explained).badly_read == []
+
+
+RUSSIAN = """Каждый работник обязан пройти инструктаж до начала работы и знать все правила.
+Эвакуационные выходы должны быть свободны в любое время; двери не должны запираться на ключ.
+Огнетушители необходимо проверять раз в год, и результат проверки записывается в журнал в тот же
+день. Курить в помещениях запрещается, кроме мест, которые указаны начальником здания.
+Employees must report any fire by phone.
+"""
+
+
+def test_a_document_in_a_language_without_known_words_is_never_called_complete(
+    job: Standing,
+) -> None:
+    job.call("add_requirement", **given())
+    job.call("set_sentences_aside", path="documents/a.md", reason="It is no part of this.")
+    job.write("documents/r.md", RUSSIAN)
+    job.write("documents/r.md.txt", f"[page 1]\n{RUSSIAN}")
+    told = job.call("identify_requirement_candidates", path="documents/r.md").splitlines()[0]
+    assert told.startswith("1 candidate in documents/r.md,")
+    assert "Hardly a word of it is English or German" in told
+    job.call("set_sentences_aside", path="documents/r.md", reason="Said above.", ids=["C-001"])
+    last = job.call("collect_requirements").splitlines()[-1]
+    assert last.startswith("Nothing is complete of documents/r.md: Hardly a word of it is English")
+    [named] = job.completion().badly_read
+    assert named.startswith("documents/r.md: Hardly a word")
+    assert job.completion(unresolved=["documents/r.md: read by me alone"]).badly_read == []
+
+
+def test_requirements_of_a_document_stand_together_on_the_page(job: Standing) -> None:
+    job.write("documents/b.md", OTHER)
+    job.write("documents/b.md.txt", f"[page 1]\n{OTHER}\n")
+    elsewhere = [{"path": "documents/b.md", "page": 1, "quote": OTHER}]
+    job.call("add_requirement", **given())
+    job.call("add_requirement", **given(OTHER) | {"quotes": elsewhere, "citations": []})
+    job.call("add_requirement", **given())
+    job.call("collect_requirements")
+    titles = [
+        line
+        for line in job.text("output/requirements.md").splitlines()
+        if line.startswith(("## documents", "### "))
+    ]
+    assert [title.split(" · ")[0] for title in titles] == [
+        "## documents/a.md", "### REQ-001", "### REQ-003", "## documents/b.md", "### REQ-002"
+    ]  # fmt: skip
 
 
 def test_candidates_below_the_threshold_are_listed_as_well(job: Standing) -> None:
@@ -255,7 +298,7 @@ def test_candidates_below_the_threshold_are_listed_as_well(job: Standing) -> Non
     job.write("documents/b.md", f"{QUOTE}\n\n{weak}")
     job.write("documents/b.md.txt", f"[page 1]\n{QUOTE}\n\n{weak}")
     told = job.call("identify_requirement_candidates", path="documents/b.md")
-    assert told.startswith("1 candidates in documents/b.md")
+    assert told.startswith("1 candidate in documents/b.md")
     assert "1 more below confidence 0.5 are listed there" in told.splitlines()[0]
     page = job.text("candidates/candidates.md")
     assert page.endswith(f"\n\n### Below confidence 0.5\n\n- C-002 · p.1 · may · 0.45 · {weak}")
