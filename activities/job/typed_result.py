@@ -24,8 +24,10 @@ TOLD = """
 
 ## Result
 
-The job ends only once `{path}` fits the JSON Schema in `{schema}`.
+The job ends only once `{path}` fits the JSON Schema in `{schema}`{shown}
 """
+MAX_SHOWN_CHARACTERS = 2000
+"""Longest schema that the instructions show."""
 
 
 def check_result_schema(config: AgentConfig) -> None:
@@ -45,7 +47,11 @@ def with_typed_result_rules(instructions: str, config: AgentConfig) -> str:
     """Return a job's instructions with the requirements on its result."""
     if config.result_schema is None:
         return instructions
-    return instructions.rstrip() + TOLD.format(path=config.result_path, schema=SCHEMA_FILE)
+    schema = json.dumps(config.result_schema, ensure_ascii=False)
+    shown = f":\n\n```json\n{schema}\n```" if len(schema) <= MAX_SHOWN_CHARACTERS else "."
+    return instructions.rstrip() + TOLD.format(
+        path=config.result_path, schema=SCHEMA_FILE, shown=shown
+    )
 
 
 def typed_result_schema_page(config: AgentConfig) -> bytes:

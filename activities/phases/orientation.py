@@ -12,6 +12,7 @@ from activities.job.workspace_summary import SUMMARY, condense_file_list
 from activities.phases.archive import FORKED, PAGE
 from activities.text.tokens import clip_to_tokens
 from activities.toolkit.tool_offer import ToolOffer, offer_tools, offered_names
+from activities.tools.document_tools import input_document_paths
 from config.schema.agent import AgentConfig
 from config.templates import render_template
 from protocol.job_state import JobState
@@ -36,6 +37,8 @@ GUIDANCE = (
 )
 MAX_LATER = 30
 """Number of tactical tools that a strategic phase lists by name."""
+MAX_DOCUMENTS = 30
+"""Number of input documents that the first phase lists by name."""
 TOOL_LINE = 120
 """Maximum length of a deferred tool's description in the system prompt."""
 
@@ -88,6 +91,9 @@ def orientation_messages(
     )
     first = _orientation(snapshot, page, traces, offered, restored=restored)
     # Appended here, not by the template, so that custom templates cannot lose it.
+    if phase.number == 1 and (documents := input_document_paths(snapshot.files)):
+        listed = first_few(documents, MAX_DOCUMENTS)
+        first = f"{first.rstrip()}\n\nThe job's documents: {listed}."
     if part := orientation_repository_part(snapshot.repository):
         first = f"{first.rstrip()}\n\n{part}"
     return [{"role": "system", "content": system}, {"role": "user", "content": first}]

@@ -48,7 +48,9 @@ async def test_a_job_ends_once_its_result_fits(temporal: Client, root: Root) -> 
     assert "'grams' is a required property" in unfit
     assert "$.kind: 'white' is not one of ['green', 'black']" in unfit
     assert json.loads(snapshot.read_text("tools/result_schema.json")) == SCHEMA
-    assert "`output/result.json` fits the JSON Schema" in snapshot.read_text("instructions.md")
+    instructions = snapshot.read_text("instructions.md")
+    assert "`output/result.json` fits the JSON Schema" in instructions
+    assert json.loads(instructions.split("```json\n")[1].split("\n```")[0]) == SCHEMA
     written = json.loads(snapshot.read_text("output/completion.json"))
     assert written["result"]["content"] == {"grams": 3, "kind": "green"}
 

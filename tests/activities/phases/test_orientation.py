@@ -41,6 +41,18 @@ def test_a_strategic_phase_begins_with_summary_plan_instructions_and_last_page(
         assert text in first
 
 
+def test_the_first_phase_names_the_documents(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path, kind="strategic")
+    for name in ("a.pdf", "a.pdf.txt", "a.pdf.reading.json", "b.md", "sources/c.html"):
+        job.write(f"documents/{name}", "Tea.")
+    snapshot = job.open()
+    _, later = orientation_messages(snapshot, PAGE)
+    snapshot.state.phase.number = 1
+    _, first = orientation_messages(snapshot, PAGE)
+    assert "The job's documents: documents/a.pdf, documents/b.md." in first["content"]
+    assert "The job's documents" not in later["content"]
+
+
 def test_a_rewind_says_what_became_of_the_files(tmp_path: Path) -> None:
     _, kept = opening(tmp_path / "kept", "strategic", "The tea was cold.")
     assert "the files it wrote are still there. The issue: The tea was cold." in kept
