@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp import Client as McpClient
+from mcp import StdioServerParameters, stdio_client
 from openai import AsyncOpenAI
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -132,7 +134,7 @@ def test_the_hook_denies(guarded: Path, tmp_path: Path) -> None:
 @pytest.fixture
 def counting(tmp_path: Path) -> Iterator[ModuleType]:
     """Load the module of the page on tools, with its tool in the registry meanwhile."""
-    [code] = blocks(page("writing-a-tool.md"), "python")
+    code, _ = blocks(page("writing-a-tool.md"), "python")
     file = tmp_path / "counting.py"
     file.write_text(code, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("counting", file)
@@ -154,6 +156,19 @@ def test_the_tool_runs(counting: ModuleType, tmp_path: Path) -> None:
     assert "not a text file" in job.call("count_words", path="notes/b.bin")
     assert "at_least" in job.call("count_words", path="notes/a.md", at_least=0)
     assert [entry.name for entry in select_registered_tools(["counting"])] == ["count_words"]
+
+
+async def test_the_tool_runs_as_an_mcp_server(tmp_path: Path) -> None:
+    _, code = blocks(page("writing-a-tool.md"), "python")
+    file = tmp_path / "counting.py"
+    file.write_text(code, encoding="utf-8")
+    server = StdioServerParameters(command=sys.executable, args=[str(file)])
+    async with McpClient(stdio_client(server)) as client:
+        [offered] = (await client.list_tools()).tools
+        answer = await client.call_tool("count_words", {"text": "tea is made of leaves"})
+    assert offered.annotations
+    assert offered.annotations.read_only_hint
+    assert [part.text for part in answer.content if part.type == "text"] == ["5 words"]
 
 
 @pytest.fixture
