@@ -30,7 +30,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from activities.activity_catalogue import all_activities
 from cli.demo import DOCUMENT, INSTRUCTIONS
 from cli.report.html_page import render_page as report_page
-from cli.report.report_builder import gather_report
+from cli.report.report_builder import build_report
 from cli.start.job_input import job_input
 from cli.start.job_start import start_workflow
 from engine.development import development_server
@@ -71,7 +71,7 @@ async def take_pictures() -> None:
                 link = job_web_ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
                 report = Path(folder) / "report.html"
-                report.write_text(report_page(await gather_report(running.client, JOB)))
+                report.write_text(report_page(await build_report(running.client, JOB)))
                 terminal = Path(folder) / "terminal.html"
                 frame = await asyncio.to_thread(_capture_watch_frame, running.address)
                 terminal.write_text(_terminal_screenshot_html(frame))

@@ -12,7 +12,7 @@ from activities.job.workspace_summary import SUMMARY, condense_file_list
 from activities.phases.archive import FORKED, PAGE
 from activities.text.tokens import clip_to_tokens
 from activities.toolkit.tool_offer import ToolOffer, offer_tools, offered_names
-from activities.tools.document_tools import input_document_paths
+from activities.tools.workspace_documents import input_document_paths
 from config.schema.agent import AgentConfig
 from config.templates import render_template
 from protocol.job_state import JobState

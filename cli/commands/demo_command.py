@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cli.options import (
-    Json,
-)
-from cli.output import (
-    run_async,
-)
+from cli.options import Json
+from cli.output import run_async
 
 
 def demo(

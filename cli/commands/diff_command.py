@@ -8,13 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.options import MOMENT, Job, Json
-from cli.output import (
-    OK,
-    UserError,
-    print_json,
-    print_note,
-    print_result,
-)
+from cli.output import OK, UserError, print_json, print_note, print_result
 
 
 def diff(

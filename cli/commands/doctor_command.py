@@ -10,13 +10,7 @@ import typer
 
 from cli.checks.check_result import CheckResult
 from cli.options import Json
-from cli.output import (
-    FAILED,
-    OK,
-    print_advice,
-    print_json,
-    run_async,
-)
+from cli.output import FAILED, OK, print_advice, print_json, run_async
 
 
 def doctor(

@@ -6,12 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from cli.options import Job, Json
-from cli.output import (
-    OK,
-    print_json,
-    print_note,
-    print_result,
-)
+from cli.output import OK, print_json, print_note, print_result
 
 if TYPE_CHECKING:
     from activities.checkpoints import LogEntry

@@ -34,7 +34,7 @@ def report(
     """
     from cli.report.html_page import render_page  # noqa: PLC0415 - loads the activities, which takes a second
 
-    job_report = run_async(_gather_report(job))
+    job_report = run_async(_fetch_report(job))
     if json and output is None:
         print_json(job_report.model_dump(mode="json"))
         return OK
@@ -50,7 +50,7 @@ def report(
     return OK
 
 
-async def _gather_report(job: str) -> Report | ProjectReport | TrialReport:
-    from cli.report.report_builder import gather_report  # noqa: PLC0415 - as above
+async def _fetch_report(job: str) -> Report | ProjectReport | TrialReport:
+    from cli.report.report_builder import build_report  # noqa: PLC0415 - as above
 
-    return await gather_report(await connect_client(), job)
+    return await build_report(await connect_client(), job)

@@ -9,14 +9,7 @@ from cli.jobs.job_sheet import render_job_sheet
 from cli.jobs.job_view import JobView, view_job
 from cli.jobs.missing_jobs import forgotten_notice
 from cli.options import Job, Json
-from cli.output import (
-    OK,
-    name_running_program,
-    print_json,
-    print_note,
-    print_result,
-    run_async,
-)
+from cli.output import OK, name_running_program, print_json, print_note, print_result, run_async
 from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client
 

@@ -27,15 +27,7 @@ from cli.options import (
     Subfolder,
     TokenVariable,
 )
-from cli.output import (
-    OK,
-    UserError,
-    err_console,
-    print_json,
-    print_note,
-    print_result,
-    run_async,
-)
+from cli.output import OK, UserError, err_console, print_json, print_note, print_result, run_async
 from cli.schedules.recurring_starts import start_recurring
 from cli.start.job_input import check_job_input_size, job_input, read_instructions_text
 from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from temporalio.client import (
-    WorkflowFailureError,
-)
+from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import CancelledError, FailureError, ServerError, TerminatedError
 
 from engine.converter import encrypted_payload_reason

@@ -5,10 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from temporalio.client import (
-    Client,
-    WorkflowExecutionStatus,
-)
+from temporalio.client import Client, WorkflowExecutionStatus
 
 from cli.jobs.job_memo import job_start_time, read_job_memo
 from cli.jobs.job_view import CLOSED, JOB, PROJECT, TRIAL

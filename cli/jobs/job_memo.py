@@ -6,9 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from temporalio.client import (
-    WorkflowExecution,
-)
+from temporalio.client import WorkflowExecution
 
 from protocol.payload_reading import check_payload_is_decrypted
 

@@ -7,12 +7,7 @@ from typing import Any
 
 from cli.jobs.job_lines import Status, usage_line
 from cli.jobs.job_view import JobView
-from cli.output import (
-    FAILED,
-    OK,
-    print_json,
-    print_result,
-)
+from cli.output import FAILED, OK, print_json, print_result
 from cli.trials import trial_rendering
 
 MOST_RESULT = 1000

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from cli.report.report_content import Bar, Habit, PhaseLine, Repeats, Wait
+from cli.report.report_content import Bar, Habit, Repeats
 from cli.trials.trial_summary import TrialConfigurationSummary
 
 WIDTH = 960
@@ -17,15 +16,6 @@ HEIGHT = 150
 STRIP = 56
 """Height of the bar area of a chart over jobs."""
 LANE, GAP = 26, 8
-LABEL_WIDTH = 16
-"""Minimum width of a phase's bar that shows its number."""
-KINDS = ("strategic", "tactical")
-_STEPS = (
-    *(1, 2, 5, 10, 15, 30),
-    *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
-    *(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 96, 240)),
-)
-"""Round intervals for a time axis, in seconds."""
 
 
 Layers = list[tuple[str, Sequence[float]]]
@@ -70,37 +60,6 @@ class Chart:
     """Step or job ticks below the axis."""
     height: float = TOP + HEIGHT + 20
     floor: float = TOP + HEIGHT
-
-
-@dataclass(frozen=True)
-class PhaseBar:
-    """The box of one phase."""
-
-    phase: PhaseLine
-    box: Box
-    label: float | None
-    """Horizontal position of its number; None if there is no room."""
-
-
-@dataclass(frozen=True)
-class WaitMark:
-    """The mark of one wait."""
-
-    wait: Wait
-    seconds: float
-    x: float
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """Phases over working time, strategic ones above, with marks for rewinds and waits."""
-
-    stretches: list[PhaseBar]
-    rewinds: list[PhaseBar]
-    pauses: list[WaitMark]
-    below: list[Tick]
-    height: float = TOP + 2 * LANE + GAP + 40
-    floor: float = TOP + 2 * LANE + GAP + 16
 
 
 @dataclass(frozen=True)
@@ -214,61 +173,13 @@ def _stacked_columns(
             height = max(0.0, values[place]) / top * tall
             floor -= height
             if height:
-                boxes.append(_chart_box(LEFT + place * step, floor, width, height, look))
+                boxes.append(chart_box(LEFT + place * step, floor, width, height, look))
         columns.append(Column(bar, boxes))
     across = [
         Tick(round(TOP + tall * (1 - value / top), 1), short_chart_number(value)) for value in ticks
     ]
     middles = [round(LEFT + place * step + width / 2, 1) for place in range(len(bars))]
     return columns, across, middles
-
-
-def timeline(phases: Sequence[PhaseLine], waits: Sequence[Wait], until: datetime) -> Timeline:
-    """Lay out phases over working time; waits are marks, since their length would hide the rest.
-
-    Args:
-        until: Assumed end of phases and waits that have not ended.
-    """
-    spans = [(wait, wait.started, wait.ended or until) for wait in waits]
-
-    def seconds_at_work(moment: datetime) -> float:
-        """Return seconds since the first phase began, without waits up to the moment."""
-        past = sum(
-            max(0.0, (min(ended, moment) - max(began, start)).total_seconds())
-            for _, began, ended in spans
-        )
-        return max(0.0, (moment - start).total_seconds() - past)
-
-    if not phases:
-        return Timeline([], [], [], [])
-    start = phases[0].started
-    total = max(seconds_at_work(phase.ended or until) for phase in phases) or 1.0
-    ratio = (WIDTH - LEFT - RIGHT) / total
-    stretches = []
-    for phase in phases:
-        begins, ends = seconds_at_work(phase.started), seconds_at_work(phase.ended or until)
-        x, width = LEFT + begins * ratio, max(1.0, (ends - begins) * ratio - 1)
-        row = KINDS.index(phase.kind)
-        look = f"{phase.kind} undone" if phase.undone else phase.kind
-        box = _chart_box(x, TOP + row * (LANE + GAP), width, LANE, look)
-        stretches.append(PhaseBar(phase, box, x + width / 2 if width >= LABEL_WIDTH else None))
-    return Timeline(
-        stretches,
-        [stretch for stretch in stretches if stretch.phase.purpose == "rewind"],
-        [
-            WaitMark(
-                wait,
-                (ended - began).total_seconds(),
-                round(LEFT + seconds_at_work(began) * ratio, 1),
-            )
-            for wait, began, ended in spans
-            if began >= start
-        ],
-        [
-            Tick(round(LEFT + seconds * ratio, 1), chart_duration(seconds))
-            for seconds in _round_time_marks(total)
-        ],
-    )
 
 
 def round_chart_scale(highest: float) -> list[float]:
@@ -289,32 +200,7 @@ def short_chart_number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def chart_duration(seconds: float | None) -> str:
-    """Format as `4.2 s`, `3 min`, `3 min 05 s`, `2 h 10 min` or `3 d 4 h`."""
-    if seconds is None:
-        return "–"  # noqa: RUF001 - a dash for what is not known
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
-    return f"{hours // 24} d {hours % 24} h" if hours % 24 else f"{hours // 24} d"
-
-
-def chart_size(count: int) -> str:
-    """Format as `13 B`, `27.0 kB` or `1.2 MB`."""
-    value = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            break
-        value /= 1000
-    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
-
-
-def _chart_box(x: float, y: float, width: float, height: float, look: str) -> Box:
+def chart_box(x: float, y: float, width: float, height: float, look: str) -> Box:
     return Box(round(x, 1), round(y, 1), round(width, 1), round(height, 1), look)
 
 
@@ -326,11 +212,3 @@ def _numbered_bars(bars: Sequence[Bar]) -> list[tuple[int, int]]:
     wide = bars[0].last - bars[0].first + 1
     places = [(number, (number - bars[0].first) // wide) for number in dict.fromkeys(numbers)]
     return [(number, place) for number, place in places if place < len(bars)]
-
-
-def _round_time_marks(total: float) -> list[float]:
-    """Return at most seven round times from 0 on, in seconds."""
-    if total < 5:
-        return [seconds for seconds in round_chart_scale(total) if seconds <= total]
-    step = next((step for step in _STEPS if total / step <= 6), total / 6)
-    return [step * n for n in range(int(total / step) + 1)]

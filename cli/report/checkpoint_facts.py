@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-import yaml
-
-from activities.checkpoints import Checkpoints, Files, FilesError, LogEntry, PathRefused
+from activities.checkpoints import CheckpointMissing, Checkpoints, Files, LogEntry
 from activities.job.plan_and_todo_files import parse_plan
 from activities.job.snapshot import Snapshot
-from activities.job.unresolved import is_named_unresolved
 from activities.redaction.secrets import redact
 from activities.tools.shell_command import LOG
+from cli.job_files import checkpoint_reader
 from cli.job_files.checkpoint_reader import read_checkpoint_steps
+from cli.jobs.job_view import JobView
+from cli.output import UserError
+from cli.report.archive_pages import ArchivePage, read_archive_pages
 from cli.report.failing_commands import failing_commands
-from cli.report.report_content import MOST_LISTED, MOST_PHASES, Deliverable
+from cli.report.report_content import MOST_PHASES
 from config.schema.agent_sections import Verifier
-from config.yaml_files import YAML
 from protocol.endings import JobResult
 from protocol.job_state import JobState
 from protocol.phase import Phase
@@ -25,23 +24,6 @@ from protocol.short_text import one_line
 
 COMPLETION = "output/completion.json"
 FORKED = "forked from "
-PAGE_BYTES = 500_000
-
-
-@dataclass(frozen=True)
-class ArchivePage:
-    """A phase's archive page."""
-
-    outcome: str
-    undone: bool = False
-    issue: str = ""
-    by: str = ""
-    todos: int = 0
-    """Without those that were not needed."""
-    done: int = 0
-    not_needed: int = 0
-    completed: frozenset[int] = frozenset()
-    """Ids of the todos that are done."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +97,7 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
         first_at=log[0].timestamp,
         last_at=log[-1].timestamp,
         replies=sum(" · reply: " in entry.message for entry in log),
-        pages=_checkpoint_archive_pages(newest.files),
+        pages=read_archive_pages(newest.files),
         result=_checkpoint_result(newest),
         files=newest.files,
         verifiers=newest.config.verifiers,
@@ -124,42 +106,6 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
         open_plan_phases=[(f"Phase {phase.number}", phase.name) for phase in plan if phase.is_open],
         breaks_off=log[0] is full_log[0] and store.lacks_parent(log[0].id),
     )
-
-
-def list_checkpoint_deliverables(
-    facts: CheckpointFacts, result: dict[str, Any] | None
-) -> list[Deliverable]:
-    """Inspect the declared deliverables; for a running job, the files in `output/`."""
-    if result and result.get("deliverables"):
-        paths = [str(path) for path in result["deliverables"]]
-    else:
-        has_output = facts.files.entry("output") is not None
-        entries = facts.files.walk("output") if has_output else iter(())
-        paths = [
-            entry.path for entry in entries if entry.kind == "file" and entry.path != COMPLETION
-        ]
-    return [_checkpoint_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
-
-
-def unexplained_open_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
-    """Return what was open when a job completed and is not explained in `unresolved`."""
-    entries = [str(entry) for entry in result.get("unresolved") or []]
-    phases = [
-        f"{label}: {name} is open in plan.md"
-        for label, name in facts.open_plan_phases
-        if not is_named_unresolved(label, name, entries)
-    ]
-    items = [
-        f"item {item.id} is open: {item.text}"
-        for item in facts.state.open_items
-        if not is_named_unresolved(item.id, item.text, entries)
-    ]
-    missing = [
-        f"{deliverable.path}: {deliverable.problem}"
-        for deliverable in list_checkpoint_deliverables(facts, result)
-        if deliverable.problem
-    ]
-    return [*phases, *items, *missing]
 
 
 def _checkpoint_log_since_fork(log: list[LogEntry]) -> list[LogEntry]:
@@ -187,40 +133,6 @@ def _checkpoint_plan_lines(plan: str) -> frozenset[str]:
     return frozenset(one_line(text, 200) for text in [*names, *boxes])
 
 
-def _checkpoint_archive_pages(files: Files) -> dict[int, ArchivePage]:
-    """Return archive pages by phase number, without those of phases that have not ended."""
-    pages: dict[int, ArchivePage] = {}
-    if files.entry("archive") is None:
-        return pages
-    entries = [entry for entry in files.children("archive") if entry.path.endswith(".yaml")]
-    for entry in entries[-MOST_PHASES:]:
-        number = entry.path.removeprefix("archive/phase_").removesuffix(".yaml")
-        if not number.isdecimal() or entry.size > PAGE_BYTES:
-            continue
-        try:
-            data = yaml.load(files.read(entry.path).decode(), YAML)
-        except (ValueError, yaml.YAMLError):
-            continue
-        if isinstance(data, dict) and isinstance(data.get("outcome"), str):
-            todos = [todo for todo in data.get("todos") or [] if isinstance(todo, dict)]
-            unneeded = sum(todo.get("status") == "not needed" for todo in todos)
-            pages[int(number)] = ArchivePage(
-                data["outcome"],
-                undone=data.get("undone") is True,
-                issue=str(data.get("issue") or ""),
-                by=str(data.get("by") or ""),
-                todos=len(todos) - unneeded,
-                done=sum(todo.get("status") == "completed" for todo in todos),
-                not_needed=unneeded,
-                completed=frozenset(
-                    todo["id"]
-                    for todo in todos
-                    if todo.get("status") == "completed" and isinstance(todo.get("id"), int)
-                ),
-            )
-    return pages
-
-
 def _checkpoint_result(snapshot: Snapshot) -> JobResult | None:
     try:
         return JobResult.model_validate_json(snapshot.read_text(COMPLETION))
@@ -228,18 +140,16 @@ def _checkpoint_result(snapshot: Snapshot) -> JobResult | None:
         return None
 
 
-def _checkpoint_deliverable(files: Files, path: str) -> Deliverable:
-    try:
-        entry = files.entry(path)
-        if entry is None:
-            return Deliverable(path=path, files=0, problem="does not exist")
-        if entry.kind != "folder":
-            size = entry.size
-            return Deliverable(path=path, bytes=size, problem="" if size else "is empty")
-        inside = [inner for inner in files.walk(entry.path) if inner.kind == "file"]
-    except (FilesError, PathRefused) as problem:
-        return Deliverable(path=path, files=0, problem=str(problem))
-    size = sum(inner.size for inner in inside)
-    return Deliverable(
-        path=path, bytes=size, files=len(inside), problem="" if inside else "is an empty folder"
+def read_checkpoint_facts(job_id: str, job_view: JobView | None) -> CheckpointFacts:
+    places = (
+        checkpoint_reader.checkpoint_places_from_status(job_view.status)
+        if job_view
+        else checkpoint_reader.CheckpointPlaces(None, {})
     )
+    store = checkpoint_reader.open_checkpoints_for_reading(job_id, places)
+    try:
+        return read_checkpoints(store, checkpoint_reader.checkpoint_commit_at(places, store, None))
+    except CheckpointMissing as error:
+        raise UserError(
+            f"a checkpoint of {job_id} is damaged or not in this store: {error}"
+        ) from None

@@ -15,7 +15,7 @@ MOST_DETAILS = 10
 REASON_CHARACTERS = 140
 
 
-def report_planning_only(phases: Sequence[PhaseLine]) -> Pattern:
+def planning_only_pattern(phases: Sequence[PhaseLine]) -> Pattern:
     """Find consecutive strategic phases. The final one verifies, so it does not count."""
     runs: list[list[PhaseLine]] = [[]]
     for phase in phases:
@@ -45,7 +45,7 @@ def report_planning_only(phases: Sequence[PhaseLine]) -> Pattern:
     )
 
 
-def report_swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
+def swinging_plans_pattern(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
     """Find plan lines that vanish and come back.
 
     Args:
@@ -75,7 +75,7 @@ def report_swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Patter
     )
 
 
-def report_repeated_refusals(rows: Sequence[RefusalLine]) -> Pattern:
+def repeated_refusals_pattern(rows: Sequence[RefusalLine]) -> Pattern:
     """Find refusals and errors of one kind that occur too often to be chance."""
     often = sorted((row for row in rows if row.count >= OFTEN), key=lambda row: -row.count)
     return Pattern(
@@ -101,7 +101,7 @@ def _repeated_refusal_name(row: RefusalLine) -> str:
     return f"{row.by} ({row.tool})" if row.tool else row.by
 
 
-def report_self_assessment(
+def self_assessment_pattern(
     confidence: float | None,
     unresolved: int,
     refused: int,
@@ -145,7 +145,7 @@ def report_self_assessment(
     )
 
 
-def report_premature_completion(open_ones: Sequence[str], refused: int | None) -> Pattern:
+def premature_completion_pattern(open_ones: Sequence[str], refused: int | None) -> Pattern:
     """Find completions that were accepted although something was open."""
     counted = "" if refused is None else f"; {refused} refused"
     return Pattern(
@@ -161,7 +161,7 @@ def report_premature_completion(open_ones: Sequence[str], refused: int | None) -
     )
 
 
-def report_unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> Pattern:
+def unretrieved_traces_pattern(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     """Count traces that no agent has seen since."""
     never = sum(not trace.get("retrieved") for trace in traces)
     share = f"; {1 - never / len(traces):.0%} retrieved" if traces else ""
@@ -177,7 +177,7 @@ def report_unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     )
 
 
-def report_generic_reflections(traces: Sequence[Mapping[str, Any]]) -> Pattern:
+def generic_reflections_pattern(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     """Find reflections that name no file, tool or step even after a second request."""
     all_of_them = [trace for trace in traces if str(trace.get("guard")).endswith("reflection")]
     empty = [trace for trace in all_of_them if trace.get("guard") == "generic reflection"]

@@ -1,4 +1,4 @@
-"""Recurring mistakes by pattern, over jobs in chronological order. Pure."""
+"""Recurring mistakes by pattern, over jobs in chronological order."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from activities.checkpoints import Root
+from activities.learning.finished_jobs import finished_jobs
 from activities.learning.trace_patterns import Pattern, extract_patterns
+from activities.stores import stored_traces as rows
+from activities.stores.relational_store import RelationalStore
 from cli.report.report_content import MOST_COMPARED, MOST_HABITS, Habit, Repeats
 from cli.report.sanitize import sanitize_line
-from config.learned_guards import LearnedRevision
+from config.learned_guards import LearnedGuards, LearnedRevision
+
+MOST_ENDED = 200
+"""Completed jobs that are compared."""
 
 OFTEN = 2
 """Number of traces from which a mistake counts as repeated."""
@@ -90,3 +97,22 @@ def _habit_guard_names(pattern: Pattern, learned: Sequence[LearnedRevision]) -> 
         for name, text in named.items()
         if numbers & {int(number) for number in re.findall(r"\bT(\d+)\b", text)}
     }
+
+
+def read_habits(root: Root, project: str, agent: str, job_id: str) -> list[Habit]:
+    def is_compared(entry: Any) -> bool:
+        return entry.project == project and agent in ("", entry.agent)
+
+    trace_rows = [
+        row for row in RelationalStore(root).read(rows.list_stored_traces) if is_compared(row)
+    ]
+    if not trace_rows:
+        return []
+    learned = [entry for entry in LearnedGuards(root.path).newest_revisions() if is_compared(entry)]
+    names = {root.repository(row.job).stem: row.job for row in trace_rows}
+    ended = {
+        names.get(folder, folder): job.completed_at
+        for folder, job in finished_jobs(root, MOST_ENDED).items()
+        if is_compared(job)
+    }
+    return find_habits(trace_rows, learned, ended, job=job_id)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from cli.report import charts
+from cli.report import charts, timeline_chart, value_formats
 from cli.report.report_content import ProjectReport, Report
 from cli.report.trial_report import TrialReport
+from cli.report.value_formats import format_money, format_number, format_share, format_time
 
 _HERE = files(__package__)
 TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
@@ -56,19 +56,20 @@ def _render_report_template(template: str, title: str, **content: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "when": _format_report_time,
-        "size": charts.chart_size,
-        "share": _format_report_share,
+        "when": format_time,
+        "size": value_formats.format_size,
+        "share": format_share,
     }
     forms = {
-        "duration": charts.chart_duration,
-        "number": _format_report_number,
-        "money": _format_report_money,
+        "duration": value_formats.format_duration,
+        "number": format_number,
+        "money": format_money,
     }
     environment.filters |= forms
     return environment.get_template(template).render(
         title=title,
         draw=charts,
+        timeline=timeline_chart,
         # Our own file; escaped it would not be a valid style sheet.
         style=Markup(style),
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
@@ -76,21 +77,3 @@ def _render_report_template(template: str, title: str, **content: Any) -> str:
         **forms,
         **content,
     )
-
-
-def _format_report_time(moment: datetime | None) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if moment else "–"  # noqa: RUF001
-
-
-def _format_report_number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.15g}"  # noqa: RUF001
-
-
-def _format_report_money(value: float) -> str:
-    if not value:
-        return "0"
-    return f"{value:,.4f}" if value < 1 else f"{value:,.2f}"
-
-
-def _format_report_share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"  # noqa: RUF001

@@ -1,4 +1,4 @@
-"""Composes a job's report from data that was read before: no I/O, no clock."""
+"""The report of a job, composed from its history, its checkpoints and the store."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+from temporalio.client import Client
+
 from cli.jobs.job_view import JobView
 from cli.report import failure_patterns
-from cli.report.checkpoint_facts import (
-    CheckpointFacts,
-    PhaseStart,
-    list_checkpoint_deliverables,
-    unexplained_open_work,
-)
+from cli.report.checkpoint_facts import CheckpointFacts, PhaseStart
 from cli.report.claim_proofs import list_proofs
+from cli.report.deliverables import list_deliverables, unexplained_open_work
+from cli.report.refusals import merge_refusals
 from cli.report.report_content import (
     BARS,
     MOST_LISTED,
@@ -30,8 +29,11 @@ from cli.report.report_content import (
     Report,
     Scope,
 )
+from cli.report.report_store_reader import ReportStoreReader
 from cli.report.sanitize import sanitize_data, sanitize_line, sanitize_text
-from cli.report.tally import Tally, fold_steps, tally_refusals
+from cli.report.step_bars import fold_step_bars
+from cli.report.tally import Tally, tally_history
+from engine.web_ui import answering_web_ui_link
 from protocol import scope_ledger as ledger
 from protocol.scope_ledger import ScopeItem
 from protocol.usage import Usage
@@ -69,10 +71,10 @@ def compose_job_report(
     result = status.get("result") or (facts.result.model_dump() if facts.result else {})
     counted = tally if complete else None
     refusals = tally.refusals if tally else []
-    head = _report_head(job_id, job_view, facts, result, now, link)
-    phases = [_report_phase_line(began, facts, tally) for began in facts.phase_starts]
+    head = _compose_job_head(job_id, job_view, facts, result, now, link)
+    phases = [_compose_phase_line(began, facts, tally) for began in facts.phase_starts]
     _set_phase_ends(phases, head, facts)
-    figures = _report_figures(status, result, counted, facts, head)
+    figures = _compose_job_figures(status, result, counted, facts, head)
     if counted:
         # The status of a fork continues the original job's count.
         figures.steps = len(counted.steps)
@@ -90,25 +92,25 @@ def compose_job_report(
         figures=figures,
         phases=phases,
         waits=tally.waits if tally else [],
-        steps=_renumber_report_steps(fold_steps(tally.steps, BARS), shift) if tally else [],
-        refusals=_renumber_report_steps(tally_refusals(refusals), shift),
-        scope=_report_scope_ledger(facts.state.scope),
+        steps=_renumber_report_steps(fold_step_bars(tally.steps, BARS), shift) if tally else [],
+        refusals=_renumber_report_steps(merge_refusals(refusals), shift),
+        scope=_compose_scope_ledger(facts.state.scope),
         evidence=list_proofs(facts, tally if complete else None, head.status)[-MOST_LISTED:],
-        deliverables=_report_deliverables(facts, result),
+        deliverables=_compose_deliverables(facts, result),
         unresolved=[sanitize_line(each) for each in unresolved[:MOST_LISTED]],
-        people=[_report_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
-        decisions=[_report_approval(each) for each in approvals[-MOST_LISTED:]],
+        people=[_compose_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
+        decisions=[_compose_decision(each) for each in approvals[-MOST_LISTED:]],
         remarks_of_people=[sanitize_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
         notices=[sanitize_line(each) for each in notices[-MOST_LISTED:]],
         traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
-        patterns=_report_failure_patterns(
+        patterns=_compose_failure_patterns(
             head, figures, phases, facts, result, still_open, refusals, traces
         ),
-        remarks=_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
+        remarks=_compose_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
     )
 
 
-def _report_head(
+def _compose_job_head(
     job_id: str,
     job_view: JobView | None,
     facts: CheckpointFacts,
@@ -141,7 +143,7 @@ def _report_head(
     )
 
 
-def _report_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list[Deliverable]:
+def _compose_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list[Deliverable]:
     return [
         deliverable.model_copy(
             update={
@@ -149,11 +151,13 @@ def _report_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list
                 "problem": sanitize_line(deliverable.problem),
             }
         )
-        for deliverable in list_checkpoint_deliverables(facts, result)
+        for deliverable in list_deliverables(facts, result)
     ]
 
 
-def _report_phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally | None) -> PhaseLine:
+def _compose_phase_line(
+    start: PhaseStart, facts: CheckpointFacts, tally: Tally | None
+) -> PhaseLine:
     phase, page = start.phase, facts.pages.get(start.phase.number)
     spent = tally.phases.get(phase.number) if tally else None
     used = spent.usage if spent else Usage()
@@ -197,7 +201,7 @@ def _set_phase_ends(phases: list[PhaseLine], head: Head, facts: CheckpointFacts)
         last.ended = max(last.started, end)
 
 
-def _report_figures(
+def _compose_job_figures(
     status: dict[str, Any],
     result: dict[str, Any],
     tally: Tally | None,
@@ -250,7 +254,7 @@ def _set_refusal_figures(figures: Figures, refusals: list[RefusalLine]) -> list[
     ]
 
 
-def _report_failure_patterns(
+def _compose_failure_patterns(
     head: Head,
     figures: Figures,
     phases: list[PhaseLine],
@@ -263,19 +267,19 @@ def _report_failure_patterns(
     """Look for the known patterns, with quoted text made safe to show."""
     plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
     shown = [
-        failure_patterns.report_premature_completion(still_open, figures.completions_refused),
-        failure_patterns.report_planning_only(phases),
-        failure_patterns.report_swinging_plans([*plans, (facts.state.phase.number, facts.plan)]),
-        failure_patterns.report_repeated_refusals(refusals),
-        failure_patterns.report_self_assessment(
+        failure_patterns.premature_completion_pattern(still_open, figures.completions_refused),
+        failure_patterns.planning_only_pattern(phases),
+        failure_patterns.swinging_plans_pattern([*plans, (facts.state.phase.number, facts.plan)]),
+        failure_patterns.repeated_refusals_pattern(refusals),
+        failure_patterns.self_assessment_pattern(
             head.confidence,
             len(result.get("unresolved") or []),
             figures.completions_refused or 0,
             facts.failing,
             closed=bool(result),
         ),
-        failure_patterns.report_unretrieved_traces(traces),
-        failure_patterns.report_generic_reflections(traces),
+        failure_patterns.unretrieved_traces_pattern(traces),
+        failure_patterns.generic_reflections_pattern(traces),
     ]
     return [
         pattern.model_copy(
@@ -285,7 +289,7 @@ def _report_failure_patterns(
     ]
 
 
-def _report_approval(approval: dict[str, Any]) -> Decision:
+def _compose_decision(approval: dict[str, Any]) -> Decision:
     decided = approval.get("decided")
     who = "nobody in time" if approval.get("expired") else approval.get("by")
     return Decision(
@@ -298,7 +302,7 @@ def _report_approval(approval: dict[str, Any]) -> Decision:
     )
 
 
-def _report_person_act(act: dict[str, Any]) -> Act:
+def _compose_person_act(act: dict[str, Any]) -> Act:
     did = f"{act.get('did')} ({act['id']})" if act.get("id") else act.get("did")
     return Act(
         at=datetime.fromtimestamp(act["at"], UTC) if act.get("at") else None,
@@ -310,7 +314,7 @@ def _report_person_act(act: dict[str, Any]) -> Act:
     )
 
 
-def _report_scope_ledger(items: list[ScopeItem]) -> Scope:
+def _compose_scope_ledger(items: list[ScopeItem]) -> Scope:
     first = sorted(items, key=lambda item: item.status == "completed")
     return Scope(
         **ledger.scope_counts(items),
@@ -337,7 +341,7 @@ def _renumber_report_steps(rows: list[Any], by: int) -> list[Any]:
     return rows
 
 
-def _report_remarks(
+def _compose_report_remarks(
     job_view: JobView | None, facts: CheckpointFacts, *, complete: bool, traces: int
 ) -> list[str]:
     remarks = []
@@ -357,3 +361,14 @@ def _report_remarks(
         if count > 0:
             remarks.append(f"{count:,} {what} are not listed.")
     return remarks
+
+
+async def build_job_report(
+    client: Client, job_view: JobView, facts: CheckpointFacts, store: ReportStoreReader
+) -> Report:
+    tally, complete = await tally_history(client, job_view)
+    link = await answering_web_ui_link(job_view.id, client.namespace)
+    now, traces = datetime.now(UTC), store.traces(job_view.id)
+    return compose_job_report(
+        job_view.id, job_view, tally, facts, traces, now=now, complete=complete, link=link
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cli.report.history import ActivityResult
-from cli.report.report_content import Kind
+from cli.report.report_content import MOST_LISTED, Kind, RefusalLine
 
 DENIED = "deny_call"
 """The activity that answers calls for which no tool runs."""
@@ -85,3 +85,20 @@ def derive_call_refusal(
     if activity_result.activity == "todo_complete":
         return Refusal("gate", "todo evidence", activity_result.activity, error, mark)
     return Refusal("tool error", activity_result.activity, activity_result.activity, error, mark)
+
+
+def merge_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
+    """Merge refusals by origin and tool, with the reason of the most frequent."""
+    rows_by_key: dict[tuple[str, str, str], RefusalLine] = {}
+    for row in rows:
+        key = (row.kind, row.by, row.tool)
+        if key not in rows_by_key:
+            rows_by_key[key] = row.model_copy()
+            continue
+        group = rows_by_key[key]
+        group.count += row.count
+        steps = [step for step in (group.first_step, row.first_step) if step is not None]
+        group.first_step = min(steps, default=None)
+        steps = [step for step in (group.last_step, row.last_step) if step is not None]
+        group.last_step = max(steps, default=None)
+    return sorted(rows_by_key.values(), key=lambda row: -row.count)[:MOST_LISTED]

@@ -6,9 +6,13 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cli.report.history import ActivityResult, JobEvent
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.jobs.job_view import JobView
+from cli.report.history import ActivityResult, JobEvent, find_history_runs, read_history_events
 from cli.report.refusals import Refusal, derive_call_refusal, derive_reply_refusal
-from cli.report.report_content import MOST_LISTED, Bar, RefusalLine, Wait
+from cli.report.report_content import Bar, RefusalLine, Wait
 from cli.report.sanitize import sanitize_line
 from protocol.usage import Usage
 
@@ -174,38 +178,16 @@ def _tally_call_usage(result: ActivityResult, refusal: Refusal | None) -> Usage:
     return Usage(tool_calls=1, failed_calls=int(not result.result["ok"]))
 
 
-def tally_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
-    """Merge refusals by origin and tool, with the reason of the most frequent."""
-    rows_by_key: dict[tuple[str, str, str], RefusalLine] = {}
-    for row in rows:
-        key = (row.kind, row.by, row.tool)
-        if key not in rows_by_key:
-            rows_by_key[key] = row.model_copy()
-            continue
-        group = rows_by_key[key]
-        group.count += row.count
-        steps = [step for step in (group.first_step, row.first_step) if step is not None]
-        group.first_step = min(steps, default=None)
-        steps = [step for step in (group.last_step, row.last_step) if step is not None]
-        group.last_step = max(steps, default=None)
-    return sorted(rows_by_key.values(), key=lambda row: -row.count)[:MOST_LISTED]
-
-
-def fold_steps(steps: list[Bar], most: int) -> list[Bar]:
-    """Return at most `most` bars with equal numbers of steps, except for the last."""
-    size = -(-len(steps) // most) or 1
-    return [_merge_step_counts(steps[start : start + size]) for start in range(0, len(steps), size)]
-
-
-def _merge_step_counts(steps: list[Bar]) -> Bar:
-    return Bar(
-        first=steps[0].first,
-        last=steps[-1].last,
-        model_calls=sum(step.model_calls for step in steps),
-        prompt_tokens=sum(step.prompt_tokens for step in steps),
-        cached_tokens=sum(step.cached_tokens for step in steps),
-        written_tokens=sum(step.written_tokens for step in steps),
-        completion_tokens=sum(step.completion_tokens for step in steps),
-        largest_prompt=max(step.largest_prompt for step in steps),
-        cost=round(sum(step.cost for step in steps), 9),
-    )
+async def tally_history(client: Client, job_view: JobView) -> tuple[Tally, bool]:
+    """Return sums over the job's history, and whether the history was complete."""
+    tally = Tally()
+    run_chain = await find_history_runs(client, job_view.id, job_view.run_id)
+    try:
+        async for event in read_history_events(client, job_view.id, run_chain.runs):
+            tally.add_event(event)
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        # The server deleted a run meanwhile, which is like one deleted earlier.
+        return tally, False
+    return tally, run_chain.complete

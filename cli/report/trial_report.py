@@ -92,7 +92,7 @@ class TrialReport(Data):
     remarks: list[str]
 
 
-async def gather_trial_report(client: Client, view: JobView) -> TrialReport:
+async def build_trial_report(client: Client, view: JobView) -> TrialReport:
     """Return the report of a trial, under way or over."""
     runs = read_trial_runs(view.status)
     remarks = [] if runs else [UNKNOWN]
@@ -126,7 +126,7 @@ def compose_trial_report(
         title=sanitize_line(view.status.get("title")),
         status=sanitize_line(view.status_word, 40),
         progress=trial_progress_line(runs) if runs else "",
-        begins=_report_trial_start(start),
+        begins=_compose_trial_start(start),
         started=view.started,
         ended=view.ended,
         read=now,
@@ -139,16 +139,16 @@ def compose_trial_report(
             for summary in summaries
         ],
         comparisons=compare_summaries(summaries),
-        changes=report_trial_changes(start) if start else [],
-        limits=[*report_trial_limits(start), *trial_limit_lines(status)] if start else [],
-        runs=[_trial_run_line(run, links.get(run.job)) for run in runs],
+        changes=compose_trial_changes(start) if start else [],
+        limits=[*compose_trial_limits(start), *trial_limit_lines(status)] if start else [],
+        runs=[_compose_trial_run_line(run, links.get(run.job)) for run in runs],
         remarks=remarks,
     )
 
 
-def report_trial_changes(start: TrialStart) -> list[Change]:
+def compose_trial_changes(start: TrialStart) -> list[Change]:
     """Return the settings that not all configurations share, with each one's value."""
-    settings = [_flat_trial_settings(start.job_start(name)) for name in start.configurations]
+    settings = [_flatten_trial_settings(start.job_start(name)) for name in start.configurations]
     keys = dict.fromkeys(key for each in settings for key in each)
     return [
         Change(
@@ -160,7 +160,7 @@ def report_trial_changes(start: TrialStart) -> list[Change]:
     ]
 
 
-def report_trial_limits(start: TrialStart) -> list[str]:
+def compose_trial_limits(start: TrialStart) -> list[str]:
     """Return what bounds the trial, a line each."""
     return [
         f"{start.runs} {'run' if start.runs == 1 else 'runs'} of each configuration, "
@@ -169,7 +169,7 @@ def report_trial_limits(start: TrialStart) -> list[str]:
     ]
 
 
-def _flat_trial_settings(job: dict[str, Any]) -> dict[str, str]:
+def _flatten_trial_settings(job: dict[str, Any]) -> dict[str, str]:
     """Return a job's start as text by key; those under `set` by their own names."""
     flat = {"agent": str(job.get("agent") or "")}
     flat["instructions"] = str(job.get("instructions") or "")
@@ -180,7 +180,7 @@ def _flat_trial_settings(job: dict[str, Any]) -> dict[str, str]:
     return flat
 
 
-def _report_trial_start(start: TrialStart | None) -> str:
+def _compose_trial_start(start: TrialStart | None) -> str:
     if start is None:
         return ""
     if fork := start.start.get("fork"):
@@ -190,7 +190,7 @@ def _report_trial_start(start: TrialStart | None) -> str:
     return sanitize_line(f"a start of the agent {start.start.get('agent')}")
 
 
-def _trial_run_line(run: TrialRun, link: str | None) -> RunLine:
+def _compose_trial_run_line(run: TrialRun, link: str | None) -> RunLine:
     return RunLine(
         job=sanitize_line(run.job),
         configuration=run.configuration,

@@ -7,14 +7,9 @@ import secrets
 from contextlib import suppress
 from typing import Any
 
-from temporalio.client import (
-    Client,
-    WorkflowExecutionStatus,
-)
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import (
-    WorkflowAlreadyStartedError,
-)
+from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from cli.jobs.job_memo import read_job_memo
 from cli.jobs.job_view import JOB, TRIAL, describe_workflow, view_job

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.output import (
-    UserError,
-)
+from cli.output import UserError
 from cli.start import document_staging
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError

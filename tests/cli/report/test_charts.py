@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.report import charts
+from cli.report import charts, timeline_chart, value_formats
 from cli.report.report_content import Wait
 from tests.cli.report.samples import at, bar, phase
 
@@ -35,11 +35,11 @@ def test_axes_have_round_values_that_reach_the_highest(highest: float, ticks: li
     ],
 )
 def test_durations(seconds: float | None, told: str) -> None:
-    assert charts.chart_duration(seconds) == told
+    assert value_formats.format_duration(seconds) == told
 
 
 def test_sizes_and_short_numbers() -> None:
-    assert [charts.chart_size(n) for n in (0, 999, 27_000, 1_200_000)] == [
+    assert [value_formats.format_size(n) for n in (0, 999, 27_000, 1_200_000)] == [
         "0 B",
         "999 B",
         "27.0 kB",
@@ -68,7 +68,9 @@ def test_a_stack_is_as_high_as_its_tokens() -> None:
 def test_waits_take_no_room_on_the_timeline() -> None:
     # Ten of the second phase's hundred seconds are work.
     phases = [phase(1, "strategic"), phase(2, ended=at(110))]
-    line = charts.timeline(phases, [Wait(reason="paused", started=at(15), ended=at(105))], at(110))
+    line = timeline_chart.lay_out_timeline(
+        phases, [Wait(reason="paused", started=at(15), ended=at(105))], at(110)
+    )
     first, second = (each.box for each in line.stretches)
     assert first.width == second.width
     assert (first.y < second.y, second.x > first.x) == (True, True)
@@ -80,13 +82,13 @@ def test_waits_take_no_room_on_the_timeline() -> None:
 
 def test_a_wait_that_is_not_over_lasts_until_now() -> None:
     phases = [phase(1, ended=at(10))]
-    line = charts.timeline(phases, [Wait(reason="budget", started=at(10))], at(70))
+    line = timeline_chart.lay_out_timeline(phases, [Wait(reason="budget", started=at(10))], at(70))
     assert [pause.seconds for pause in line.pauses] == [60]
 
 
 def test_everything_stays_inside_the_picture() -> None:
     phases = [phase(n, "strategic" if n % 2 else "tactical") for n in range(1, 401)]
-    line = charts.timeline(phases, [], at(4000))
+    line = timeline_chart.lay_out_timeline(phases, [], at(4000))
     assert all(each.box.x + each.box.width <= charts.WIDTH for each in line.stretches)
     chart = charts.prompt_chart([bar(n) for n in range(1, 161)])
     last = chart.columns[-1].boxes[-1]

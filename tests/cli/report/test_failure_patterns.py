@@ -14,7 +14,7 @@ def test_a_plan_after_each_stretch_of_work_is_as_it_should_be() -> None:
     kinds = ["strategic", "tactical", "strategic", "tactical", "strategic"]
     phases = [phase(n, kind) for n, kind in enumerate(kinds, 1)]
     final = phase(6, "strategic", purpose="final")
-    found = failure_patterns.report_planning_only([*phases, final])
+    found = failure_patterns.planning_only_pattern([*phases, final])
     assert not found.found
     assert found.figure == "at most 1 strategic in a row; 67% of model calls plan"
 
@@ -26,7 +26,7 @@ def test_plans_that_replace_plans_are_named() -> None:
         phase(3, "strategic", purpose="rewind"),
         phase(4),
     ]
-    found = failure_patterns.report_planning_only(phases)
+    found = failure_patterns.planning_only_pattern(phases)
     assert found.found
     assert found.details == ["phases 1 to 3: bootstrap, rewind, rewind"]
 
@@ -39,7 +39,7 @@ def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
         (4, frozenset({"green", "white"})),
         (5, frozenset({"green", "black"})),
     ]
-    found = failure_patterns.report_swinging_plans(plans)
+    found = failure_patterns.swinging_plans_pattern(plans)
     assert found.found
     assert found.details == ["gone at phase 3, back at 5: black"]
     assert found.figure == "1 lines came back; 1 went for good"
@@ -47,8 +47,8 @@ def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
 
 def test_a_plan_that_grows_and_shrinks_does_not_swing() -> None:
     plans = [(1, frozenset({"a"})), (2, frozenset({"a", "b"})), (3, frozenset({"b"}))]
-    assert not failure_patterns.report_swinging_plans(plans).found
-    assert not failure_patterns.report_swinging_plans([]).found
+    assert not failure_patterns.swinging_plans_pattern(plans).found
+    assert not failure_patterns.swinging_plans_pattern([]).found
 
 
 def test_the_same_refusal_three_times_is_repeated() -> None:
@@ -57,7 +57,7 @@ def test_the_same_refusal_three_times_is_repeated() -> None:
         RefusalLine(kind="tool error", by="edit_file", tool="edit_file", count=4, reason="Twice."),
         RefusalLine(kind="gate", by="phase gate", tool="todo_complete", count=2, reason="Short."),
     ]
-    found = failure_patterns.report_repeated_refusals(rows)
+    found = failure_patterns.repeated_refusals_pattern(rows)
     assert found.details == [
         "4 × error of edit_file: Twice.",  # noqa: RUF001
         "3 × phase gate (todo_complete): No list.",  # noqa: RUF001
@@ -66,7 +66,7 @@ def test_the_same_refusal_three_times_is_repeated() -> None:
 
 def test_self_assessment_beside_what_was_found() -> None:
     def judged(confidence: float | None, unresolved: int, refused: int) -> list[str]:
-        return failure_patterns.report_self_assessment(
+        return failure_patterns.self_assessment_pattern(
             confidence, unresolved, refused, closed=True
         ).details
 
@@ -94,18 +94,18 @@ def test_self_assessment_beside_what_was_found() -> None:
         + "\nno json"
     )
     assert failed == ["make test: exit code 1", "make: ?"]
-    far = failure_patterns.report_self_assessment(0.9, 0, 0, failed, closed=True)
+    far = failure_patterns.self_assessment_pattern(0.9, 0, 0, failed, closed=True)
     assert far.details[0] == (
         "sure, though this failed when it was last run: make test: exit code 1"
     )
-    assert not failure_patterns.report_self_assessment(0.6, 0, 0, failed, closed=True).found
-    running = failure_patterns.report_self_assessment(None, 0, 5, closed=False)
+    assert not failure_patterns.self_assessment_pattern(0.6, 0, 0, failed, closed=True).found
+    running = failure_patterns.self_assessment_pattern(None, 0, 5, closed=False)
     assert (running.figure, running.found) == ("the job has not ended", False)
 
 
 def test_a_completion_with_something_open_was_let_through() -> None:
-    assert failure_patterns.report_premature_completion([], 3).figure == "0 let through; 3 refused"
-    found = failure_patterns.report_premature_completion(["item S1 is open: water"], None)
+    assert failure_patterns.premature_completion_pattern([], 3).figure == "0 let through; 3 refused"
+    found = failure_patterns.premature_completion_pattern(["item S1 is open: water"], None)
     assert (found.found, found.figure) == (True, "1 let through")
 
 
@@ -115,9 +115,9 @@ def test_traces_and_reflections_that_help_nobody() -> None:
         {"guard": "reflection", "retrieved": 0},
         {"guard": "generic reflection", "retrieved": 0, "phase": 3, "step": 9},
     ]
-    never = failure_patterns.report_unretrieved_traces(traces)
+    never = failure_patterns.unretrieved_traces_pattern(traces)
     assert (never.found, never.figure) == (True, "2 of 3; 33% retrieved")
-    assert not failure_patterns.report_unretrieved_traces(traces[:1]).found
-    empty = failure_patterns.report_generic_reflections(traces)
+    assert not failure_patterns.unretrieved_traces_pattern(traces[:1]).found
+    empty = failure_patterns.generic_reflections_pattern(traces)
     assert (empty.figure, empty.details) == ("1 of 2", ["phase 3, step 9"])
-    assert not failure_patterns.report_generic_reflections(traces[:2]).found
+    assert not failure_patterns.generic_reflections_pattern(traces[:2]).found

@@ -20,7 +20,7 @@ from cli.report.report_content import (
     Scope,
     UnitLine,
 )
-from cli.report.tally import fold_steps
+from cli.report.step_bars import fold_step_bars
 from tests.cli.report.samples import bar, phase, report
 
 HOSTILE = (
@@ -166,7 +166,7 @@ def test_a_page_is_small_and_quick_at_any_length(steps: int) -> None:
     texts = "word " * 60
     item = Item(id="S1", text=texts, status="open", source="given")
     long = report(
-        steps=fold_steps([bar(number, cost=0.01) for number in range(1, steps + 1)], BARS),
+        steps=fold_step_bars([bar(number, cost=0.01) for number in range(1, steps + 1)], BARS),
         phases=[phase(number, name=texts[:120]) for number in range(1, MOST_PHASES + 1)],
         scope=Scope(original=2000, items=[item] * MOST_LISTED),
         notices=[texts] * MOST_LISTED,

@@ -13,8 +13,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
 from cli.report.history import ActivityResult, StatusChange, parse_history_events
-from cli.report.refusals import derive_call_refusal
-from cli.report.tally import MOST_REASONS, Tally, fold_steps, tally_refusals
+from cli.report.refusals import derive_call_refusal, merge_refusals
+from cli.report.step_bars import fold_step_bars
+from cli.report.tally import MOST_REASONS, Tally
 from engine.converter import DATA_CONVERTER
 from tests.cli.report.samples import at, bar
 
@@ -168,7 +169,7 @@ def test_different_reasons_are_bounded() -> None:
         tally.add_event(call(error="wrong", error_fingerprint=str(number)))
     assert len(tally.refused) == MOST_REASONS + 1
     assert sum(row.count for row in tally.refusals) == MOST_REASONS + 50
-    assert sorted(row.count for row in tally_refusals(tally.refusals)) == [50, MOST_REASONS]
+    assert sorted(row.count for row in merge_refusals(tally.refusals)) == [50, MOST_REASONS]
 
 
 def test_waits_are_from_one_status_to_the_next() -> None:
@@ -183,10 +184,10 @@ def test_waits_are_from_one_status_to_the_next() -> None:
 
 def test_many_steps_become_few_bars_and_nothing_is_lost() -> None:
     steps = [bar(number) for number in range(1, 10_001)]
-    few = fold_steps(steps, 160)
+    few = fold_step_bars(steps, 160)
     assert len(few) <= 160
     assert (few[0].first, few[-1].last) == (1, 10_000)
     assert all(one.last + 1 == two.first for one, two in pairwise(few))
     assert sum(one.prompt_tokens for one in few) == sum(one.prompt_tokens for one in steps)
     assert few[0].largest_prompt == steps[few[0].last - 1].largest_prompt
-    assert fold_steps([], 160) == []
+    assert fold_step_bars([], 160) == []

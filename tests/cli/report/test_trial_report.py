@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.jobs.job_view import TRIAL, JobView
 from cli.report.html_page import render_page
-from cli.report.trial_report import TrialReport, compose_trial_report, report_trial_changes
+from cli.report.trial_report import TrialReport, compose_trial_changes, compose_trial_report
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun, TrialStatus
 from protocol.usage import Usage
@@ -87,7 +87,7 @@ def test_texts_of_the_trial_stay_texts() -> None:
 
 
 def test_changes_are_the_settings_that_differ() -> None:
-    changes = {change.key: change.values for change in report_trial_changes(trial_start())}
+    changes = {change.key: change.values for change in compose_trial_changes(trial_start())}
     assert changes == {"model.name": ["", "leaf"], "limits.rewinds": ["", "2"]}
 
 
