@@ -48,11 +48,14 @@ from cli.commands.trial_command import trial
 from cli.commands.watch_command import watch
 from cli.output import (
     FAILED,
+    LONGEST,
     MISTAKE,
     OK,
+    SHOWN,
     UserError,
     escape_unencodable_output,
     name_running_program,
+    print_error,
     print_note,
     print_result,
     write_error_line,
@@ -66,10 +69,6 @@ from protocol.short_text import one_line
 
 GONE = OK
 """A reader such as `head` has closed the pipe, which is no error."""
-SHOWN = 200
-"""Characters shown of a rejected argument."""
-LONGEST = 2000
-"""Characters shown of an error message."""
 
 app = typer.Typer(
     name="starter.py",
@@ -175,33 +174,28 @@ def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
         logging.basicConfig(level=logs.log_level("ERROR"))
         return _run_app_command(sys.argv[1:] if arguments is None else list(arguments))
     except (UserError, SetupError, ConfigError) as error:
-        _print_error(str(error))
+        print_error(str(error))
         return MISTAKE
     except EncryptedPayloadError as error:
-        _print_error(f"what Temporal holds cannot be read: {error}")
+        print_error(f"what Temporal holds cannot be read: {error}")
         return MISTAKE
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
 
 
 def _run_app_command(arguments: list[str]) -> int:
-    _check_argument_encoding(arguments)
+    _check_command_encoding(arguments)
     try:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
         # Replace Pydantic's wording, which Typer shows for a wrong choice.
         if message := error.format_message().replace(": Value error, ", ": ", 1):
-            _print_error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
+            print_error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
         return MISTAKE
     return code if isinstance(code, int) else OK if code is None else FAILED
 
 
-def _print_error(text: str) -> None:
-    # The message repeats what was typed, which may be a pasted page.
-    print_note(f"error: {one_line(text, LONGEST + SHOWN)}")
-
-
-def _check_argument_encoding(arguments: list[str]) -> None:
+def _check_command_encoding(arguments: list[str]) -> None:
     for argument in arguments:
         # Python represents undecodable bytes as surrogates, which cannot be encoded later.
         raw = argument.encode(errors="surrogateescape")

@@ -15,7 +15,7 @@ from cli.jobs import job_lines, job_outcome
 from cli.jobs.watch import follow_on_console
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
 from cli.start.job_input import job_input
-from cli.start.job_start import new_job_id, start_workflow
+from cli.start.job_start import new_job_id, start_job
 from engine import logs
 from engine.connection import describe_model_connection
 from engine.development import DevelopmentServer, development_server
@@ -71,7 +71,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
 
     async def show_demo() -> int:
         async with development_server(port=PORT, ui_port=UI_PORT, database=database) as running:
-            _print_addresses(running, database)
+            _print_demo_addresses(running, database)
             # The next worker repeats a step that Ctrl-C interrupted, so do not wait for steps.
             async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
                 job = DemoJob(job_id, data, root.workspace(job_id))
@@ -115,7 +115,7 @@ async def _wait_for_demo_shutdown(showing: asyncio.Task[int]) -> None:
         await asyncio.wait_for(asyncio.gather(showing, return_exceptions=True), LEAVING_SECONDS)
 
 
-def _print_addresses(running: DevelopmentServer, database: Path) -> None:
+def _print_demo_addresses(running: DevelopmentServer, database: Path) -> None:
     print_note(f"model    {describe_model_connection()}")
     print_note(f"Web UI   {running.ui}")
     print_note(f"server   {running.address}, data in {database}")
@@ -132,7 +132,7 @@ def _print_addresses(running: DevelopmentServer, database: Path) -> None:
 async def _run_demo_job(
     running: DevelopmentServer, job: DemoJob, progress: DemoProgress, *, keep: bool, json: bool
 ) -> int:
-    await start_workflow(running.client, job.id, job.data)
+    await start_job(running.client, job.id, job.data)
     progress.started = True
     link = job_web_ui_link(job.id, base=running.ui)
     print_note(f"job      {job.id}  {link}")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 import json
 import re
 import sys
-from collections.abc import Coroutine
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
-from temporalio.service import RPCError, RPCStatusCode
 
-from engine.connection import client_options
 from protocol.errors import Refusal
+from protocol.short_text import one_line
+
+SHOWN = 200
+"""Characters shown of a rejected argument."""
+LONGEST = 2000
+"""Characters shown of an error message."""
 
 OK = 0
 FAILED = 1
@@ -27,7 +29,6 @@ MISTAKE = 2
 INSTALLED = "longhaul"
 """Name of the installed command; in a checkout it is `starter.py`."""
 _CHECKOUT = re.compile(r"(?:python )?\b(?P<name>starter|worker)\.py\b")
-T = TypeVar("T")
 
 
 class UserError(Refusal):
@@ -108,25 +109,6 @@ def _takes_unicode() -> bool:
     return codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
 
 
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work; raise server errors as UserError."""
-    try:
-        return asyncio.run(work)
-    except RPCError as error:
-        raise UserError(temporal_error_text(error)) from None
-
-
-def temporal_error_text(error: RPCError) -> str:
-    """Describe a server error in one line."""
-    where = client_options()["target_host"]
-    message = " ".join(error.message.split())
-    if error.status == RPCStatusCode.NOT_FOUND and "amespace" in message:
-        return f"{message} (at {where}); set TEMPORAL_NAMESPACE to one that exists"
-    if error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED):
-        return f"the Temporal server at {where} does not answer: {message}"
-    return f"the Temporal server refused: {message}"
-
-
 def render_text_table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
     """Render a table; columns are as wide as their content, and nothing is cut or wrapped."""
     cells = [[" ".join(str(row[name] or "-").split()) for name in names] for row in rows]
@@ -136,3 +118,8 @@ def render_text_table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> lis
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
+
+
+def print_error(text: str) -> None:
+    # The message repeats what was typed, which may be a pasted page.
+    print_note(f"error: {one_line(text, LONGEST + SHOWN)}")

@@ -126,7 +126,7 @@ def _tool_guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
     points = {"before_tool", "after_tool", *WORKFLOW_POINTS.get(entry.name, ())}
     acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
     for guard in acting:
-        if guard.point in points and _guard_may_apply(guard, config.name, entry):
+        if guard.point in points and _may_guard_tool(guard, config.name, entry):
             yield guard.name
     for event in CALL_EVENTS:
         yield from (hook.title for hook in matching_hooks(config, event, entry.name))
@@ -136,7 +136,7 @@ def _tool_guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
             yield from (hook.title for hook in config.hooks.get(event, []))
 
 
-def _guard_may_apply(guard: Guard, agent: str, entry: Tool) -> bool:
+def _may_guard_tool(guard: Guard, agent: str, entry: Tool) -> bool:
     """Return whether the guard may apply, judged by tool and agent only."""
     match = guard.match
     return (

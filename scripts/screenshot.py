@@ -32,7 +32,7 @@ from cli.demo import DOCUMENT, INSTRUCTIONS
 from cli.report.html_page import render_page as report_page
 from cli.report.report_builder import build_report
 from cli.start.job_input import job_input
-from cli.start.job_start import start_workflow
+from cli.start.job_start import start_job
 from engine.development import development_server
 from engine.service import build_worker
 from engine.web_ui import job_web_ui_link
@@ -94,9 +94,7 @@ def _slow_screenshot_model() -> AsyncOpenAI:
 async def _start_screenshot_job(client: Client) -> WorkflowHandle[Any, Any]:
     # Keep the job in one run, so that no picture shows a continued one.
     settings = ["limits.history_events=10000"]
-    await start_workflow(
-        client, JOB, job_input("creator", INSTRUCTIONS, [str(DOCUMENT)], [], settings)
-    )
+    await start_job(client, JOB, job_input("creator", INSTRUCTIONS, [str(DOCUMENT)], [], settings))
     handle = client.get_workflow_handle(JOB)
     while True:
         status = await handle.query("status")

@@ -60,7 +60,7 @@ def check_configuration(
     """
     reported: set[str] = set()
     for name in names or agent_names(folder):
-        yield (finding := _check_agent(name, folder))
+        yield (finding := _check_agent_config(name, folder))
         reported.add(finding.problem)
     if not names:
         for layer in configuration_layers(folder).folders:
@@ -96,7 +96,7 @@ def resolve_agent_for_check(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
         _check_agent_folders(config)
         check_agent_guards(config)
         if config.reviewer:
-            _check_reviewer(config.reviewer, source)
+            _check_agent_reviewer(config.reviewer, source)
         tools, reviews = _agent_tools_to_check(config)
         return ResolvedAgent(config, tools, _tool_routes_to_check(config, tools), reviews)
     except ConfigError as problem:
@@ -127,7 +127,7 @@ def _check_agent_folders(config: AgentConfig) -> None:
             raise ConfigError(f"agent {config.name}: folders: {error}") from None
 
 
-def _check_reviewer(reviewer: AgentConfig, source: Path) -> None:
+def _check_agent_reviewer(reviewer: AgentConfig, source: Path) -> None:
     try:
         resolve_reviewer_tools(reviewer)
     except ConfigError as problem:
@@ -156,7 +156,7 @@ def _is_configured_server_tool(tool: str, config: AgentConfig) -> bool:
     return any(tool == server or tool.startswith(f"{server}__") for server in config.mcp)
 
 
-def _check_agent(name: str, folder: Path) -> ConfigFinding:
+def _check_agent_config(name: str, folder: Path) -> ConfigFinding:
     try:
         resolved, above = resolve_agent_for_check(name, folder), extended_agents(name, folder)
     except ConfigError as problem:

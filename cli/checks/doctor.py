@@ -24,7 +24,7 @@ from cli.checks.installation_checks import (
 from cli.checks.model_checks import check_model_endpoint
 from cli.checks.storage_checks import check_graph, check_remote, check_store, check_workspaces_root
 from cli.checks.telemetry_checks import check_collectors, check_log_settings
-from cli.output import temporal_error_text
+from cli.server_errors import temporal_error_text
 from engine.connection import client_options, connect_client
 from engine.errors import SetupError
 

@@ -20,7 +20,7 @@ from temporalio.service import RPCError
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from cli.jobs.job_failures import job_failure_message
 from cli.jobs.job_view import JOB, PROJECT
-from cli.jobs.recent_events import newest_events
+from cli.jobs.recent_events import fetch_recent_events
 from engine.connection import task_queue
 from protocol.search_attribute_names import NAMES
 from protocol.short_text import first_few, one_line
@@ -224,7 +224,7 @@ async def failing_jobs(client: Client) -> tuple[list[str], int]:
 
 
 async def _task_failure_reason(client: Client, job_id: str) -> str:
-    for event in await newest_events(client, job_id, 20):
+    for event in await fetch_recent_events(client, job_id, 20):
         if event.HasField("workflow_task_failed_event_attributes"):
             failure = event.workflow_task_failed_event_attributes.failure
             why = job_failure_message(await client.data_converter.decode_failure(failure))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.options import Json
-from cli.output import run_async
+from cli.server_errors import run_async
 
 
 def demo(

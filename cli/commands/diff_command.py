@@ -58,13 +58,13 @@ def _print_phase_diff(
         )
     commits, store = checkpoint_reader.checkpoint_commits_at(job, places, before, after)
     old, new = (checkpoint_reader.files_at_checkpoint(store, commit) for commit in commits)
-    changes = file_differences.list_differences(old, new, path)
+    changes = file_differences.list_file_differences(old, new, path)
     names = [text if text == "now" else f"phase {text}" for text in (before, after)]
 
-    def render_change(difference: file_differences.Difference) -> str | None:
+    def render_change(difference: file_differences.FileDifference) -> str | None:
         if stat or difference.aside:
             return None
-        return file_differences.render_difference(
+        return file_differences.render_file_difference(
             old, new, difference, (names[0], names[1]), all_lines=bool(path)
         )
 

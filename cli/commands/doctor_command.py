@@ -10,7 +10,8 @@ import typer
 
 from cli.checks.check_result import CheckResult
 from cli.options import Json
-from cli.output import FAILED, OK, print_advice, print_json, run_async
+from cli.output import FAILED, OK, print_advice, print_json
+from cli.server_errors import run_async
 
 
 def doctor(

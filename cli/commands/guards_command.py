@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from cli.options import Json
-from cli.output import OK, UserError, print_json, print_note, print_result, run_async
+from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.root_access import run_with_root
 from cli.schedules.service_schedules import set_service_schedule
+from cli.server_errors import run_async
 from config.schema.agent import ConfigError
 
 if TYPE_CHECKING:
@@ -57,16 +58,16 @@ def guards(
     lessons = run_with_root(LearningPass)
     messages: list[str] = []
     if action == "propose":
-        messages = _run_guard_command(lessons.learn)
+        messages = _run_guard_action(lessons.learn)
     elif action == "promote":
-        messages = [_run_guard_command(lambda: lessons.promote_guard(name))]
+        messages = [_run_guard_action(lambda: lessons.promote_guard(name))]
     elif action == "retire":
-        messages = [_run_guard_command(lambda: lessons.retire_guard(name))]
+        messages = [_run_guard_action(lambda: lessons.retire_guard(name))]
     elif action == "show":
-        description = _run_guard_command(lambda: lessons.show_guard(name))
+        description = _run_guard_action(lambda: lessons.show_guard(name))
         print_json(description) if json else print_result(description["file"])
         return OK
-    guard_states = _run_guard_command(lessons.guard_statuses)
+    guard_states = _run_guard_action(lessons.guard_statuses)
     if json:
         listed = [{**now.learned.data(), "figures": now.figures.as_data()} for now in guard_states]
         print_json({"done": messages, "guards": listed})
@@ -80,7 +81,7 @@ def guards(
     return OK
 
 
-def _run_guard_command(work: Callable[[], T]) -> T:
+def _run_guard_action(work: Callable[[], T]) -> T:
     try:
         return work()
     except ConfigError as problem:

@@ -36,7 +36,7 @@ def init(
                 f"{target}: the folder is not empty ({', '.join(present[:5])}); nothing was "
                 "written. Name another one"
             )
-        written = _write_initial_files(target)
+        written = _copy_first_folder(target)
     except OSError as error:
         where = error.filename or target
         raise UserError(f"{where}: cannot be written ({error.strerror or error})") from None
@@ -55,7 +55,7 @@ def init(
     return OK
 
 
-def _write_initial_files(target: Path) -> list[Path]:
+def _copy_first_folder(target: Path) -> list[Path]:
     written = []
     for source in sorted(path for path in FOLDER.rglob("*") if path.suffix in TEXTS):
         place = target / source.relative_to(FOLDER)

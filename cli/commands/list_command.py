@@ -8,7 +8,8 @@ import typer
 
 from cli.jobs.job_list import list_jobs
 from cli.options import Json
-from cli.output import OK, print_json, print_note, print_result, render_text_table, run_async
+from cli.output import OK, print_json, print_note, print_result, render_text_table
+from cli.server_errors import run_async
 from engine.connection import connect_client
 
 if TYPE_CHECKING:

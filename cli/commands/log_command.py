@@ -29,7 +29,7 @@ def log(job: Job, json: Json = False) -> int:
         )
     else:
         [commit], store = checkpoint_reader.checkpoint_commits_at(job, places, "now")
-        steps = checkpoint_reader.read_checkpoint_steps(store, commit)
+        steps = checkpoint_reader.read_checkpoint_log(store, commit)
         if store.lacks_parent(steps[0].id):
             print_note("the steps before these are damaged or not in this store")
     if json:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import Job, Json
-from cli.output import OK, UserError, print_json, print_note, print_result, run_async
+from cli.output import OK, UserError, print_json, print_note, print_result
+from cli.server_errors import run_async
 from engine.connection import connect_client
 
 if TYPE_CHECKING:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
+from cli.requirements.requirement_rendering import (
+    requirement_json,
+    requirement_line,
+    requirement_page,
+)
+from cli.requirements.requirement_search import rank_requirements, read_stored_requirements
 from cli.root_access import run_with_root
 from cli.signals.signal_sending import signal_sender_name
-from protocol.short_text import one_line
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -21,11 +26,7 @@ if TYPE_CHECKING:
 
 Action = Literal["list", "search", "show", "export", "withdraw", "restore"]
 Format = Literal["csv", "markdown", "json", "reqif"]
-TEXT = 100
-"""Characters of a requirement's text in a list."""
 MOST = 1_000_000
-MIN_LIKENESS = 0.2
-"""Minimum similarity of a search result."""
 T = TypeVar("T")
 
 
@@ -70,16 +71,16 @@ def requirements(
     if action == "show":
         return _show_requirements(_require_requirement_names(action, names), json=json)
     if action in ("withdraw", "restore"):
-        change = _run_requirements_withdraw if action == "withdraw" else _run_requirements_restore
+        change = _withdraw_requirements if action == "withdraw" else _restore_requirements
         return change(_require_requirement_names(action, names), reason.strip(), json=json)
     if action == "search" and not names:
         raise UserError('requirements search: give the words to look for, such as "kept for years"')
     if action != "search" and names:
         raise UserError(f"requirements {action}: takes no names, but --job, --status, --document")
     only = {"job": job, "status": status or "", "document": document, "withdrawn": withdrawn}
-    entries = _read_requirements(only)
+    entries = read_stored_requirements(only)
     if action == "search":
-        entries = _rank_by_likeness(" ".join(names), entries)
+        entries = rank_requirements(" ".join(names), entries)
     entries = entries[:limit]
     if action == "export":
         return _export_requirements(entries, format, to)
@@ -88,31 +89,31 @@ def requirements(
 
 def _print_requirements(entries: list[StoredRequirement], *, json: bool) -> int:
     if json:
-        print_json([_requirement_data(entry) for entry in entries])
+        print_json([requirement_json(entry) for entry in entries])
         return OK
     for each in entries:
-        print_result(_requirement_line(each))
+        print_result(requirement_line(each))
     if not entries:
         print_note("no requirements")
     return OK
 
 
 def _show_requirements(names: list[str], *, json: bool) -> int:
-    entries = _read_requirements({"refs": names, "withdrawn": True})
+    entries = read_stored_requirements({"refs": names, "withdrawn": True})
     known = {entry.requirement.ref for entry in entries}
     if missing := [name for name in names if name not in known]:
         raise UserError(
             f"there is no requirement {missing[0]}; `starter.py requirements` names them"
         )
     if json:
-        print_json([_requirement_data(each) for each in entries])
+        print_json([requirement_json(each) for each in entries])
         return OK
     for place, each in enumerate(entries):
-        print_result(("\n" if place else "") + _requirement_page(each))
+        print_result(("\n" if place else "") + requirement_page(each))
     return OK
 
 
-def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> int:
+def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_withdrawal as withdrawal  # noqa: PLC0415 - loads the activities
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
@@ -145,7 +146,7 @@ def _run_requirements_withdraw(names: list[str], reason: str, *, json: bool) -> 
     return OK
 
 
-def _run_requirements_restore(names: list[str], reason: str, *, json: bool) -> int:
+def _restore_requirements(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_withdrawal as withdrawal  # noqa: PLC0415 - loads the activities
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
@@ -195,9 +196,9 @@ def _export_requirements(entries: list[StoredRequirement], format: Format, to: P
 
     records = [entry.requirement for entry in entries]
     if format == "json":
-        text = as_readable_json([_requirement_data(each) for each in entries])
+        text = as_readable_json([requirement_json(each) for each in entries])
     elif format == "reqif":
-        text = _as_reqif(records)
+        text = _export_as_reqif(records)
     else:
         text = requirements_as_csv(records) if format == "csv" else requirements_as_table(records)
     if to is None:
@@ -211,7 +212,7 @@ def _export_requirements(entries: list[StoredRequirement], format: Format, to: P
     return OK
 
 
-def _as_reqif(records: list[Requirement]) -> str:
+def _export_as_reqif(records: list[Requirement]) -> str:
     try:
         from activities.requirements.reqif_export import requirements_as_reqif  # noqa: PLC0415 - of an extra
     except ImportError:
@@ -222,25 +223,6 @@ def _as_reqif(records: list[Requirement]) -> str:
     return requirements_as_reqif(records, datetime.now(UTC).isoformat(timespec="seconds"))
 
 
-def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[StoredRequirement]:
-    """Sort requirements with all of the words first, then similar ones; drop the rest."""
-    from activities.search.text_likeness import compute_text_likeness  # noqa: PLC0415 - loads the activities
-
-    texts = [
-        f"{entry.requirement.text} {entry.requirement.citations[0].quote}".casefold()
-        for entry in entries
-    ]
-    query_words = words.casefold().split()
-    alike = compute_text_likeness(words, texts, lambda: None, rarity=True)
-    has_all_words = [all(word in text for word in query_words) for text in texts]
-    ranked = sorted(
-        range(len(entries)), key=lambda place: (not has_all_words[place], -alike[place])
-    )
-    return [
-        entries[place] for place in ranked if has_all_words[place] or alike[place] >= MIN_LIKENESS
-    ]
-
-
 def _require_requirement_names(action: str, names: list[str]) -> list[str]:
     if not names:
         raise UserError(
@@ -248,68 +230,3 @@ def _require_requirement_names(action: str, names: list[str]) -> list[str]:
             "`starter.py requirements` names them"
         )
     return list(dict.fromkeys(names))
-
-
-def _read_requirements(only: dict[str, Any]) -> list[StoredRequirement]:
-    from activities.requirements.requirement_store import search_requirement_store  # noqa: PLC0415
-    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
-
-    return run_with_root(
-        lambda root: RelationalStore(root).read(lambda c: search_requirement_store(c, **only))
-    )
-
-
-def _requirement_line(entry: StoredRequirement) -> str:
-    requirement = entry.requirement
-    text = one_line(requirement.text, TEXT)
-    return (
-        f"{requirement.ref} · {_requirement_status_word(entry)} · {requirement.force} · "
-        f"{requirement.citations[0].place} · {text}"
-    )
-
-
-def _requirement_status_word(entry: StoredRequirement) -> str:
-    return "withdrawn" if entry.withdrawn else entry.requirement.status
-
-
-def _requirement_page(entry: StoredRequirement) -> str:
-    requirement = entry.requirement
-    lines = [
-        f"{requirement.ref} · {_requirement_status_word(entry)} · {requirement.force} · "
-        f"{requirement.type}",
-        "",
-        requirement.text,
-        "",
-    ]
-    for citation in requirement.citations:
-        lines += [f"> {citation.quote}", f"  {citation.document}, {citation.place}"]
-        lines += [f"  {citation.url}, read {citation.accessed}"] if citation.url else []
-    lines += ["", f"Confidence {requirement.confidence:g}. {requirement.reasoning}"]
-    if entry.decided_by:
-        double = f" of {requirement.duplicate_of}" if requirement.duplicate_of else ""
-        lines.append(
-            f"{requirement.status.capitalize()}{double} by {entry.decided_by}: {entry.reasons}"
-        )
-    if entry.withdrawn_why:
-        lines.append(f"Withdrawn by {entry.withdrawn_by}: {entry.withdrawn_why}")
-    elif entry.withdrawn:
-        lines.append("Withdrawn: it is no longer in its workspace")
-    if entry.restored_why:
-        lines.append(f"Restored by {entry.restored_by}: {entry.restored_why}")
-    return "\n".join(lines)
-
-
-def _requirement_data(entry: StoredRequirement) -> dict[str, Any]:
-    requirement = entry.requirement
-    return {
-        "ref": requirement.ref,
-        **requirement.content,
-        "job": requirement.job,
-        "decided_by": entry.decided_by,
-        "reasons": entry.reasons,
-        "withdrawn": entry.withdrawn,
-        "withdrawn_by": entry.withdrawn_by,
-        "withdrawn_why": entry.withdrawn_why,
-        "restored_by": entry.restored_by,
-        "restored_why": entry.restored_why,
-    }

@@ -9,7 +9,8 @@ import typer
 from cli.jobs import job_lines
 from cli.jobs.job_view import view_job
 from cli.options import Job, Json
-from cli.output import OK, UserError, print_json, print_result, run_async
+from cli.output import OK, UserError, print_json, print_result
+from cli.server_errors import run_async
 from cli.signals import limit_arguments, signal_effects, signal_sending
 from cli.start.job_settings import parse_job_settings
 from engine.connection import connect_client
@@ -285,7 +286,7 @@ async def _send_signal(
             f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it"
         )
     elif applied:
-        status = job_lines.status_line(view_after.status, view_after.waiting)
+        status = job_lines.job_status_line(view_after.status, view_after.waiting)
         print_result(f"{job} {past_tense}: {status}")
         if (
             undone := _rewind_undo_advice(job, payload, view_after.status)
@@ -304,6 +305,6 @@ async def _send_signal(
     else:
         print_result(
             f"{job}: {signal} sent, not taken yet: "
-            f"{job_lines.status_line(view_after.status, view_after.waiting)}"
+            f"{job_lines.job_status_line(view_after.status, view_after.waiting)}"
         )
     return OK

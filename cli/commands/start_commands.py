@@ -11,7 +11,7 @@ import typer
 
 from cli.jobs.job_outcome import print_job_outcome
 from cli.jobs.job_view import JOB, PROJECT
-from cli.jobs.missing_jobs import forgotten_notice
+from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.jobs.watch import follow_on_console
 from cli.options import (
     ApprovePublish,
@@ -27,12 +27,12 @@ from cli.options import (
     Subfolder,
     TokenVariable,
 )
-from cli.output import OK, UserError, err_console, print_json, print_note, print_result, run_async
+from cli.output import OK, UserError, err_console, print_json, print_note, print_result
 from cli.schedules.recurring_starts import start_recurring
+from cli.server_errors import run_async
 from cli.start.job_input import check_job_input_size, job_input, read_instructions_text
 from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting
-from cli.start.job_start import check_new_job_id, new_job_id
-from cli.start.job_start import start_workflow as start_job
+from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.project_input import project_input
 from cli.start.repository_input import publish_input_fields, repository_input_fields
 from engine.connection import connect_client
@@ -107,7 +107,7 @@ def start(
     job_id = new_job_id(agent) if id is None else id
     if every:
         return _start_on_schedule(job_id, JOB, data, every, wait=wait, json=json)
-    return run_async(_start_workflow(job_id, data, wait=wait, json=json))
+    return run_async(_start_and_report(job_id, data, wait=wait, json=json))
 
 
 def _start_on_schedule(
@@ -127,7 +127,7 @@ def _start_on_schedule(
     return OK
 
 
-async def _start_workflow(
+async def _start_and_report(
     job_id: str, data: dict[str, Any], *, wait: bool, json: bool, kind: str = JOB
 ) -> int:
     client = await connect_client()
@@ -172,7 +172,7 @@ def project(
     data = project_input(file, begins_from)
     if every:
         return _start_on_schedule(project_id, PROJECT, data, every, wait=wait, json=json)
-    return run_async(_start_workflow(project_id, data, wait=wait, json=json, kind=PROJECT))
+    return run_async(_start_and_report(project_id, data, wait=wait, json=json, kind=PROJECT))
 
 
 def fork(
@@ -226,7 +226,7 @@ async def _fork_job(
 ) -> int:
     from cli.job_files import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
-    if notice := forgotten_notice(job):
+    if notice := forgotten_job_notice(job):
         raise UserError(notice)
     places = await checkpoint_reader.find_checkpoint_places(await connect_client(), job)
     if places.project is not None:
@@ -244,4 +244,4 @@ async def _fork_job(
             check_fork_settings(checkpoint_reader.config_at_checkpoint(store, commit), settings)
     if places.remote:
         data["set"] = {"workspace.remote": places.remote, **settings}
-    return await _start_workflow(new, data, wait=wait, json=json)
+    return await _start_and_report(new, data, wait=wait, json=json)

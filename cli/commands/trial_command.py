@@ -15,18 +15,10 @@ from cli.jobs.job_failures import explain_job_failure
 from cli.jobs.job_view import TRIAL
 from cli.jobs.watch import follow_on_console
 from cli.options import Json
-from cli.output import (
-    FAILED,
-    OK,
-    UserError,
-    err_console,
-    print_json,
-    print_note,
-    print_result,
-    run_async,
-)
+from cli.output import FAILED, OK, UserError, err_console, print_json, print_note, print_result
+from cli.server_errors import run_async
 from cli.start.job_input import check_job_input_size
-from cli.start.job_start import check_new_job_id, new_job_id, start_workflow
+from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.trial_input import read_trial_file
 from cli.trials.trial_rendering import trial_ending_line, trial_table_lines
 from cli.trials.trial_usage import fill_trial_usages
@@ -63,11 +55,11 @@ def trial(
 async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bool) -> int:
     client = await connect_client()
     if attach:
-        await _check_trial(client, trial_id)
+        await _check_trial_exists(client, trial_id)
     else:
         data = start.model_dump(mode="json")
         check_job_input_size(data)
-        await start_workflow(client, trial_id, data, TRIAL)
+        await start_job(client, trial_id, data, TRIAL)
     print_note(f"trial    {trial_id}; `starter.py trial FILE --id {trial_id} --attach` waits again")
     handle = client.get_workflow_handle(trial_id)
     await follow_on_console(err_console(), client, trial_id)
@@ -88,7 +80,7 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
     return FAILED if status["status"] == "cancelled" else OK
 
 
-async def _check_trial(client: Client, trial_id: str) -> None:
+async def _check_trial_exists(client: Client, trial_id: str) -> None:
     try:
         description = await client.get_workflow_handle(trial_id).describe()
     except RPCError as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cli.jobs.job_outcome import job_exit_code, print_job_outcome
 from cli.jobs.watch import JsonScreen, follow_job, follow_on_console
 from cli.options import Job, Json
-from cli.output import result_console, run_async
+from cli.output import result_console
+from cli.server_errors import run_async
 from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client
 

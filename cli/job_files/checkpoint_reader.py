@@ -27,8 +27,9 @@ from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.phases.phase_tags import phase_tag_commits
 from cli.jobs.job_view import PROJECT, view_job
-from cli.jobs.missing_jobs import forgotten_notice
-from cli.output import UserError, print_note, run_async
+from cli.jobs.missing_jobs import forgotten_job_notice
+from cli.output import UserError, print_note
+from cli.server_errors import run_async
 from config.schema.agent import AgentConfig
 from engine.connection import connect_client
 from engine.workspaces_root import workspaces_root
@@ -149,7 +150,7 @@ def open_checkpoints_for_reading(
     except RootError as error:
         raise StoreMissing((places and places.unbegun) or str(error)) from None
     except CheckpointMissing:
-        if notice := forgotten_notice(job_id):
+        if notice := forgotten_job_notice(job_id):
             raise StoreMissing(notice) from None
         if places and places.unbegun:
             raise StoreMissing(places.unbegun) from None
@@ -283,7 +284,7 @@ def checkpoint_file_json(content: bytes) -> dict[str, str]:
         return {"base64": b64encode(content).decode()}
 
 
-def read_checkpoint_steps(store: Checkpoints, commit: str) -> list[LogEntry]:
+def read_checkpoint_log(store: Checkpoints, commit: str) -> list[LogEntry]:
     """Return the job's steps up to a commit, oldest first."""
     try:
         return store.log(commit, MAX_LOG_ENTRIES)[::-1]

@@ -14,7 +14,7 @@ MAX_LINES = 400
 
 
 @dataclass(frozen=True)
-class Difference:
+class FileDifference:
     """One path that differs."""
 
     change: Change
@@ -53,7 +53,7 @@ class Difference:
         }
 
 
-def list_differences(old: Files, new: Files, path: str) -> list[Difference]:
+def list_file_differences(old: Files, new: Files, path: str) -> list[FileDifference]:
     """Return the differing paths at or below `path`, system files last.
 
     Raises:
@@ -68,15 +68,15 @@ def list_differences(old: Files, new: Files, path: str) -> list[Difference]:
         raise UserError(str(error)) from None
     folder = path.strip("/")
     changes = [
-        Difference(change, aside=is_system_path(change.path) and not is_system_path(folder))
+        FileDifference(change, aside=is_system_path(change.path) and not is_system_path(folder))
         for change in diff_files(old, new)
         if not folder or f"{change.path}/".startswith(f"{folder}/")
     ]
     return sorted(changes, key=lambda difference: difference.aside)
 
 
-def render_difference(
-    old: Files, new: Files, difference: Difference, names: tuple[str, str], *, all_lines: bool
+def render_file_difference(
+    old: Files, new: Files, difference: FileDifference, names: tuple[str, str], *, all_lines: bool
 ) -> str:
     """Return the differing lines, or a sentence on why there are none to show.
 

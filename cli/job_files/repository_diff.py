@@ -57,7 +57,9 @@ def diff_job_repository(job: str, store: Checkpoints, commit: str) -> Repository
             f"`starter.py diff {job} 2 now`"
         )
     repository = _job_repository(link)
-    return _diff_commits(repository, link.commit, job_branch_tree(repository, snapshot, link))
+    return _diff_repository_commits(
+        repository, link.commit, job_branch_tree(repository, snapshot, link)
+    )
 
 
 def diff_project_repository(project: str) -> RepositoryDiff:
@@ -65,8 +67,8 @@ def diff_project_repository(project: str) -> RepositoryDiff:
     repository = open_project_files(project)
     head, origin = project_files_tip(repository, state=False), repository.origin
     if origin is not None:
-        return _diff_commits(repository, origin.commit, head)
-    return _diff_commits(repository, str(repository.git.TreeBuilder().write()), head)
+        return _diff_repository_commits(repository, origin.commit, head)
+    return _diff_repository_commits(repository, str(repository.git.TreeBuilder().write()), head)
 
 
 def _job_repository(link: RepositoryLink) -> ProjectRepository:
@@ -76,7 +78,7 @@ def _job_repository(link: RepositoryLink) -> ProjectRepository:
     return ProjectRepository(path)
 
 
-def _diff_commits(repository: ProjectRepository, base: str, tip: str) -> RepositoryDiff:
+def _diff_repository_commits(repository: ProjectRepository, base: str, tip: str) -> RepositoryDiff:
     before, after = (repository.git[each].peel(pygit2.Tree) for each in (base, tip))
     diff = before.diff_to_tree(after, flags=DiffOption.INDENT_HEURISTIC)
     diff.find_similar()

@@ -13,7 +13,7 @@ BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"
 Status = dict[str, Any]
 
 
-def render_job_todos(status: Status) -> list[tuple[str, str]]:
+def job_todo_lines(status: Status) -> list[tuple[str, str]]:
     """Return box and text of each todo."""
     if status.get("project"):
         return project_rendering.project_unit_lines(status)
@@ -32,8 +32,8 @@ def render_job_todos(status: Status) -> list[tuple[str, str]]:
 def job_todo_progress(status: Status) -> tuple[int, int]:
     """Return the number of completed todos, and of all that are needed."""
     if status.get("trial"):
-        return trial_rendering.run_progress(status)
-    boxes = [box for box, _ in render_job_todos(status) if box != BOXES["not needed"]]
+        return trial_rendering.trial_progress(status)
+    boxes = [box for box, _ in job_todo_lines(status) if box != BOXES["not needed"]]
     return boxes.count(BOXES["completed"]), len(boxes)
 
 
@@ -116,10 +116,10 @@ def agent_timer_line(status: Status) -> str:
     return f"the agent waits until {until}" if until else ""
 
 
-def status_line(status: Status, waiting: dict[str, str] | None) -> str:
+def job_status_line(status: Status, waiting: dict[str, str] | None) -> str:
     """Render the job on one line, which is printed when it differs from the previous one."""
     done, total = job_todo_progress(status)
-    current = next((text for box, text in render_job_todos(status) if box == BOXES["current"]), "")
+    current = next((text for box, text in job_todo_lines(status) if box == BOXES["current"]), "")
     parts = [
         str(status.get("status", "running")) if not waiting else waiting_line(waiting),
         phase_line(status),

@@ -26,7 +26,7 @@ def job_outcome_lines(status: Status) -> list[str]:
     if result.get("summary"):
         lines.append(str(result["summary"]))
     if result.get("result"):
-        lines.append(typed_result_line(result["result"]))
+        lines.append(job_result_line(result["result"]))
     if result.get("confidence") is not None:
         lines.append(f"confidence {result['confidence']}")
     for name in ("deliverables", "unresolved", "dropped"):
@@ -47,7 +47,7 @@ def job_outcome_lines(status: Status) -> list[str]:
     return lines
 
 
-def typed_result_line(typed: dict[str, Any]) -> str:
+def job_result_line(typed: dict[str, Any]) -> str:
     """Render `result output/result.json: {"grams": 3}`, or its size if it is long."""
     content = json.dumps(typed.get("content"), ensure_ascii=False)
     if typed.get("content") is None or len(content) > MOST_RESULT:

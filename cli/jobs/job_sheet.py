@@ -9,9 +9,9 @@ from cli.jobs.job_lines import (
     Status,
     agent_timer_line,
     job_title_line,
+    job_todo_lines,
     limits_line,
     phase_line,
-    render_job_todos,
     usage_line,
     waiting_line,
 )
@@ -46,7 +46,7 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
             if status.get("project")
             else trial_rendering.render_trial_sheet(status)
             if status.get("trial")
-            else [f"  {box} {text}" for box, text in render_job_todos(status)]
+            else [f"  {box} {text}" for box, text in job_todo_lines(status)]
         ),
         waiting_line(waiting),
         PAUSING if status.get("pausing") else "",

@@ -18,7 +18,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_failures import explain_job_failure, job_failure_message
 from cli.jobs.job_memo import job_start_time, read_job_memo, status_from_memo
-from cli.jobs.missing_jobs import expired_job_notice, forgotten_notice
+from cli.jobs.missing_jobs import expired_job_notice, forgotten_job_notice
 from cli.output import UserError
 from cli.schedules.schedule_lookup import find_schedule_notice
 from engine.errors import TOO_EARLY
@@ -134,7 +134,7 @@ class JobView:
         raise UserError(f"{self.id} is a trial, which {refusal}; name one of its runs{such}")
 
 
-async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDescription:
+async def describe_job(client: Client, job_id: str) -> WorkflowExecutionDescription:
     """Return Temporal's description of the job's latest run.
 
     Raises:
@@ -145,7 +145,7 @@ async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDes
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
             unknown = f"there is no job {job_id!r}; `starter.py list` shows them"
-            notice = forgotten_notice(job_id) or expired_job_notice(job_id)
+            notice = forgotten_job_notice(job_id) or expired_job_notice(job_id)
             notice = notice or await find_schedule_notice(client, job_id, (JOB, PROJECT))
             raise UserError(notice or unknown) from None
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
@@ -167,8 +167,8 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
     Raises:
         UserError: There is no such job.
     """
-    description = await describe_workflow(client, job_id)
-    memo, status = await read_job_memo(description), await query_status(client, job_id, seconds)
+    description = await describe_job(client, job_id)
+    memo, status = await read_job_memo(description), await query_job_status(client, job_id, seconds)
     live = status is not None
     if status is None:
         status = status_from_memo(memo)
@@ -176,7 +176,7 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
     closed = outcome in CLOSED
     status = {"job_id": job_id, **status}
     if closed:
-        status = await _with_job_outcome(client, description, status)
+        status = await _add_closed_status(client, description, status)
     status.setdefault("status", "running")
     if description.workflow_type == PROJECT:
         # A memo does not contain this.
@@ -191,13 +191,13 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
         started=job_start_time(description, memo),
         run_id=description.run_id,
         ended=description.close_time,
-        pending=await _retrying_job_activities(client, description),
+        pending=await _view_job_retries(client, description),
         kind=description.workflow_type,
         attempts=description.raw_description.pending_workflow_task.attempt,
     )
 
 
-async def query_status(client: Client, job_id: str, seconds: float) -> dict[str, Any] | None:
+async def query_job_status(client: Client, job_id: str, seconds: float) -> dict[str, Any] | None:
     """Return the result of the job's `status` query; None if no worker answered."""
     handle = client.get_workflow_handle(job_id)
     loop = asyncio.get_running_loop()
@@ -218,7 +218,7 @@ async def query_status(client: Client, job_id: str, seconds: float) -> dict[str,
     return None
 
 
-async def _with_job_outcome(
+async def _add_closed_status(
     client: Client, description: WorkflowExecutionDescription, status: dict[str, Any]
 ) -> dict[str, Any]:
     """Add how the job ended to `status`; Temporal's outcome takes precedence over the job's."""
@@ -239,9 +239,7 @@ async def _with_job_outcome(
     return closed_status
 
 
-async def _retrying_job_activities(
-    client: Client, description: WorkflowExecutionDescription
-) -> list[str]:
+async def _view_job_retries(client: Client, description: WorkflowExecutionDescription) -> list[str]:
     retried = []
     for activity in description.raw_description.pending_activities:
         if activity.attempt > 1:

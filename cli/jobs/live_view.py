@@ -15,10 +15,10 @@ from cli.jobs.job_lines import (
     Status,
     agent_timer_line,
     job_title_line,
+    job_todo_lines,
     job_todo_progress,
     limits_line,
     phase_line,
-    render_job_todos,
     usage_line,
     waiting_line,
 )
@@ -62,7 +62,7 @@ def render_live_view(
         bar = Table.grid(padding=(0, 1))
         bar.add_row(ProgressBar(total=total, completed=done, width=40), f"{done}/{total}")
         parts.append(bar)
-    for box, text in render_job_todos(status):
+    for box, text in job_todo_lines(status):
         style = {BOXES["current"]: "bold", BOXES["completed"]: "dim"}.get(box, "")
         parts.append(_live_view_row(f"{box} {text}", style))
     parts += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.workspaces_root import workspaces_root
 
 
-def forgotten_notice(job_id: str) -> str | None:
+def forgotten_job_notice(job_id: str) -> str | None:
     """Return a line on when the job was forgotten; None if it was not, or the root is not here."""
     # Imported on use: it loads libgit2, and only closed or missing jobs need it.
     from activities.checkpoints import Root, RootError, forgotten_records  # noqa: PLC0415

@@ -18,7 +18,7 @@ _STEPS = (
 """Events of a step: regular activity, local activity, durable timer."""
 
 
-async def newest_events(client: Client, job_id: str, limit: int) -> Sequence[HistoryEvent]:
+async def fetch_recent_events(client: Client, job_id: str, limit: int) -> Sequence[HistoryEvent]:
     """Return the end of the job's history, newest first."""
     page = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
@@ -30,10 +30,12 @@ async def newest_events(client: Client, job_id: str, limit: int) -> Sequence[His
     return page.history.events
 
 
-async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple[datetime, str]]:
+async def fetch_recent_steps(
+    client: Client, job_id: str, limit: int = 6
+) -> list[tuple[datetime, str]]:
     """Return times and one-line summaries of the job's newest steps, oldest first."""
     events: list[tuple[datetime, str]] = []
-    for event in await newest_events(client, job_id, 60):
+    for event in await fetch_recent_events(client, job_id, 60):
         # Later events of a step repeat its summary.
         begins = event.WhichOneof("attributes") in _STEPS
         if begins and event.user_metadata.HasField("summary") and len(events) < limit:

@@ -13,7 +13,7 @@ from temporalio.client import Client
 from cli.jobs import job_lines
 from cli.jobs.job_view import JobView, view_job
 from cli.jobs.live_view import render_live_view
-from cli.jobs.recent_events import last_events
+from cli.jobs.recent_events import fetch_recent_steps
 from cli.output import print_json_line
 
 INTERVAL_SECONDS = 0.5
@@ -33,7 +33,7 @@ class LineScreen:
         self.last = ""
 
     async def show(self, client: Client, job_view: JobView) -> None:
-        line = job_lines.status_line(job_view.status, job_view.waiting)
+        line = job_lines.job_status_line(job_view.status, job_view.waiting)
         if not job_view.live and not job_view.closed:
             line += f" ({job_view.silence}: last state on record)"
         if line != self.last:
@@ -71,7 +71,7 @@ class LiveScreen:
             job_view.status,
             job_view.waiting,
             running_for=job_view.elapsed_text(datetime.now(UTC)),
-            events=await last_events(client, job_view.id),
+            events=await fetch_recent_steps(client, job_view.id),
             pending=job_view.pending,
             silence="" if job_view.closed else job_view.silence,
         )

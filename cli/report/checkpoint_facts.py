@@ -10,7 +10,7 @@ from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.tools.shell_command import LOG
 from cli.job_files import checkpoint_reader
-from cli.job_files.checkpoint_reader import read_checkpoint_steps
+from cli.job_files.checkpoint_reader import read_checkpoint_log
 from cli.jobs.job_view import JobView
 from cli.output import UserError
 from cli.report.archive_pages import ArchivePage, read_archive_pages
@@ -69,14 +69,14 @@ class CheckpointFacts:
     """Whether earlier steps are damaged or missing here."""
 
 
-def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
+def collect_checkpoint_facts(store: Checkpoints, commit: str) -> CheckpointFacts:
     """Read a job's checkpoints up to a commit.
 
     Raises:
         UserError: The commit is not in this store.
         CheckpointMissing: A part of it is not in this store.
     """
-    log = _checkpoint_log_since_fork(full_log := read_checkpoint_steps(store, commit))
+    log = _checkpoint_log_since_fork(full_log := read_checkpoint_log(store, commit))
     newest = Snapshot.load(store, commit)
     starts = set(store.tags().values())
     starts_of_phases = [
@@ -148,7 +148,9 @@ def read_checkpoint_facts(job_id: str, job_view: JobView | None) -> CheckpointFa
     )
     store = checkpoint_reader.open_checkpoints_for_reading(job_id, places)
     try:
-        return read_checkpoints(store, checkpoint_reader.checkpoint_commit_at(places, store, None))
+        return collect_checkpoint_facts(
+            store, checkpoint_reader.checkpoint_commit_at(places, store, None)
+        )
     except CheckpointMissing as error:
         raise UserError(
             f"a checkpoint of {job_id} is damaged or not in this store: {error}"

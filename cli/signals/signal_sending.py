@@ -11,7 +11,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_view import TRIAL, JobView, view_job
-from cli.jobs.missing_jobs import forgotten_notice
+from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.output import UserError
 from cli.signals.signal_effects import REFUSED, Effect, notices_after_signal
 from protocol.payloads import SIGNALS
@@ -46,7 +46,7 @@ async def send_signal_and_wait(
         if signal in ("rewind", "tell") and not before.status.get("project"):
             closed += f"; `starter.py fork {job_id}` begins another job from its end, or with"
             closed += " --phase N from a phase of it"
-        raise UserError(forgotten_notice(job_id) or closed)
+        raise UserError(forgotten_job_notice(job_id) or closed)
     try:
         sent = {**payload, "by": signal_sender_name()}
         await client.get_workflow_handle(job_id).signal(signal, sent)

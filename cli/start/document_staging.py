@@ -38,9 +38,9 @@ def stage_documents(
         return list(documents)
     try:
         folder = open_workspaces_root(root).staged
-        staged = {text: _copy_document(path, folder) for text, path in local.items()}
+        staged = {text: _stage_document_copy(path, folder) for text, path in local.items()}
         if remote:
-            _store_documents(list(staged.values()), folder, remote)
+            _upload_staged_documents(list(staged.values()), folder, remote)
         return [staged.get(text, text) for text in documents]
     except OSError as error:
         raise UserError(f"a document cannot be staged: {error}") from None
@@ -67,7 +67,7 @@ def _check_local_document(text: str, limit: int) -> Path:
     return path
 
 
-def _copy_document(path: Path, folder: Path) -> str:
+def _stage_document_copy(path: Path, folder: Path) -> str:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     target = folder / digest / path.name
@@ -80,7 +80,7 @@ def _copy_document(path: Path, folder: Path) -> str:
     return f"staged:{digest}/{path.name}"
 
 
-def _store_documents(staged: list[str], folder: Path, remote: str) -> None:
+def _upload_staged_documents(staged: list[str], folder: Path, remote: str) -> None:
     """Store staged files in the remote. Raises UserError, OSError."""
     from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
     from activities.checkpoints.remote_files import store_remote_file  # noqa: PLC0415 - takes a moment

@@ -12,7 +12,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from cli.jobs.job_memo import read_job_memo
-from cli.jobs.job_view import JOB, TRIAL, describe_workflow, view_job
+from cli.jobs.job_view import JOB, TRIAL, describe_job, view_job
 from cli.output import UserError
 from engine.connection import task_queue
 from engine.otel import export_settings
@@ -35,9 +35,7 @@ def check_new_job_id(job_id: str) -> None:
         )
 
 
-async def start_workflow(
-    client: Client, job_id: str, data: dict[str, Any], kind: str = JOB
-) -> None:
+async def start_job(client: Client, job_id: str, data: dict[str, Any], kind: str = JOB) -> None:
     """Start the job or project.
 
     Raises:
@@ -79,7 +77,7 @@ async def _job_never_began(client: Client, job_id: str) -> bool:
     """Return whether it was cancelled while its start waited, so that it has no data besides
     Temporal's.
     """
-    description = await describe_workflow(client, job_id)
+    description = await describe_job(client, job_id)
     if description.status != WorkflowExecutionStatus.CANCELED:
         return False
     memo = await read_job_memo(description)

@@ -40,7 +40,7 @@ def stage_repository(
             RepositoryBounds.of_agents(*agents),
         )
         for remote in {config.workspace.remote for config in agents if config.workspace.remote}:
-            _store_staged_repository(path, staged, remote)
+            _upload_staged_repository(path, staged, remote)
     except (ConfigError, GitNotInstalled, RuntimeError) as problem:
         raise UserError(str(problem)) from None
     except OSError as error:
@@ -48,7 +48,7 @@ def stage_repository(
     return {**repository, "folder": staged}
 
 
-def _store_staged_repository(path: Path, staged: str, remote: str) -> None:
+def _upload_staged_repository(path: Path, staged: str, remote: str) -> None:
     """Put a staged folder into the remote, from where workers elsewhere take it.
 
     Raises:

@@ -65,7 +65,7 @@ def render_trial_run_counts(by_status: dict[str, int]) -> str:
     )
 
 
-def run_progress(status: Status) -> tuple[int, int]:
+def trial_progress(status: Status) -> tuple[int, int]:
     """Runs that ended, and in all."""
     runs = read_trial_runs(status)
     counts = Counter(run.status for run in runs)
@@ -78,14 +78,14 @@ def trial_run_lines(status: Status) -> list[str]:
     return [
         f"  {MARKS.get(run.status, ENDED_OTHERWISE)} {run.job}: {WORDS[run.status]}"
         + (f" · {one_line(run.reason, MOST_REASON)}" if run.reason else "")
-        + (f" · {_wait_text(run.waiting)}" if run.waiting and not run.reason else "")
+        + (f" · {_trial_wait_text(run.waiting)}" if run.waiting and not run.reason else "")
         + (" · waits for a share of the limits" if run.needs else "")
         for run in read_trial_runs(status)
         if run.status not in ("pending", "unstarted")
     ]
 
 
-def _wait_text(waiting: str) -> str:
+def _trial_wait_text(waiting: str) -> str:
     return "paused" if waiting == "paused" else f"waits for a person ({waiting})"
 
 
@@ -151,7 +151,7 @@ def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
     if others:
         lines[0] += f"; {render_trial_run_counts(others)}"
     lines += [
-        f"  failed {_run_count(count)}: {reason or 'no reason is known'}"
+        f"  failed {_trial_run_count(count)}: {reason or 'no reason is known'}"
         for reason, count in summary.failures.items()
     ]
     if summary.waited:
@@ -174,7 +174,7 @@ def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
     return lines
 
 
-def _run_count(count: int) -> str:
+def _trial_run_count(count: int) -> str:
     """`1 run`, `2 runs`."""
     return f"{count} run" + ("" if count == 1 else "s")
 

@@ -30,7 +30,7 @@ class Share:
         return f"{self.completed} of {self.runs}"
 
 
-def wilson_interval(share: Share) -> tuple[float, float]:
+def share_interval(share: Share) -> tuple[float, float]:
     """Return the bounds of the 95 % interval of a share, by Wilson's score method.
 
     Without runs nothing is known: 0 to 1.

@@ -10,7 +10,7 @@ from cli.trials.trial_statistics import (
     Share,
     TrialSpread,
     compare_completion_shares,
-    wilson_interval,
+    share_interval,
 )
 from protocol.data_model import Data
 from protocol.short_text import one_line
@@ -77,7 +77,7 @@ def trial_tokens(usage: Usage) -> int:
 def _summarise_trial_configuration(name: str, members: list[TrialRun]) -> TrialConfigurationSummary:
     ended = [run for run in members if run.status in OVER]
     completed = [run for run in ended if run.status == "completed"]
-    low, high = wilson_interval(Share(len(completed), len(ended)))
+    low, high = share_interval(Share(len(completed), len(ended)))
     usages = [run.usage for run in completed if run.usage]
     known, used = [run.usage for run in members if run.usage], Usage()
     for usage in known:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.demo import _print_addresses
+from cli.demo import _print_demo_addresses
 from cli.output import escape_unencodable_output, print_json
 from engine.development import DevelopmentServer
 from protocol.payloads import MAX_INSTRUCTIONS
@@ -96,11 +96,11 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
 
 def test_a_demo_on_other_ports_says_what_other_commands_need(capsys: Any) -> None:
     client: Any = None
-    _print_addresses(
+    _print_demo_addresses(
         DevelopmentServer(client, "127.0.0.1:7233", "http://localhost:8233"), Path("t.db")
     )
     assert "TEMPORAL" not in capsys.readouterr().err
-    _print_addresses(
+    _print_demo_addresses(
         DevelopmentServer(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db")
     )
     told = capsys.readouterr().err

@@ -16,7 +16,7 @@ from temporalio.worker import Replayer
 from activities.checkpoints import Root
 from cli.jobs.job_failures import job_failure_message
 from cli.jobs.job_view import view_job
-from cli.jobs.recent_events import last_events
+from cli.jobs.recent_events import fetch_recent_steps
 from engine.codec import encrypting_converter
 from engine.converter import DATA_CONVERTER
 from engine.workflow_sandbox import sandbox_runner
@@ -95,7 +95,7 @@ async def test_what_temporal_holds_of_a_job(
         assert seen.status_word == "completed"
         assert "oolong" in str(seen.status)
         assert any(
-            "notes/kettle.md" in line for _, line in await last_events(client, handle.id, 60)
+            "notes/kettle.md" in line for _, line in await fetch_recent_steps(client, handle.id, 60)
         )
         replayer = Replayer(
             workflows=[Job], data_converter=client.data_converter, workflow_runner=sandbox_runner()

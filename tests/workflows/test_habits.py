@@ -15,6 +15,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
+from activities.stores.stored_traces import read_job_traces
 from cli.report.report_store_reader import ReportStoreReader
 from config.learned_guards import LearnedGuards
 from rehearsal.request_view import RequestView, is_error_result

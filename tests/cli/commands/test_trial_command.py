@@ -142,7 +142,7 @@ def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> No
 
 
 def test_line_of_a_watched_trial_has_its_progress() -> None:
-    assert job_lines.status_line(trial_status(), None) == (
+    assert job_lines.job_status_line(trial_status(), None) == (
         "running · 4 of 6 runs ended, 1 running, 1 to begin"
     )
     assert job_lines.job_todo_progress(trial_status()) == (4, 6)

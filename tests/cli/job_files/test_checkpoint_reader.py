@@ -22,7 +22,7 @@ from activities.job.snapshot import Snapshot
 from cli.app import main
 from cli.job_files import checkpoint_reader
 from cli.jobs.job_list import list_jobs
-from cli.jobs.job_view import query_status
+from cli.jobs.job_view import query_job_status
 from cli.jobs.watch import follow_on_console
 from cli.report.job_report import BROKEN
 from config.agent_files import load_agent
@@ -271,7 +271,7 @@ def test_a_job_that_no_worker_has_taken_has_not_begun(engine, starter, workspace
 def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
     store = checkpoint_reader.open_checkpoints_for_reading(kept)
     newest = engine.status(kept)["checkpoint"]
-    first = checkpoint_reader.read_checkpoint_steps(store, newest)[0].id
+    first = checkpoint_reader.read_checkpoint_log(store, newest)[0].id
     store.tag("phase/0001", first)
     store.tag("phase/0002", newest)
     unknown = checkpoint_reader.CheckpointPlaces(None, {})
@@ -303,5 +303,5 @@ def test_a_project_that_failed_is_listed_as_failed() -> None:
 async def test_only_a_query_that_came_too_early_is_asked_again(said, answer, times):
     query = AsyncMock(side_effect=[WorkflowQueryFailedError(said), {"phase": 1}])
     client = Mock(get_workflow_handle=lambda _: Mock(query=query))
-    assert await query_status(client, "some-job", 5) == answer
+    assert await query_job_status(client, "some-job", 5) == answer
     assert query.await_count == times

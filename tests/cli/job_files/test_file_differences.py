@@ -109,8 +109,8 @@ def test_a_text_too_long_to_compare_is_not_compared(grown, workspaces):
     root = Root.open(workspaces, create=False)
     files = open_checkpoints(root, grown).files("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
     large = files.write("a.md", b"x\n" * MAX_BYTES)
-    [one] = file_differences.list_differences(files, large, "")
-    assert "too large" in file_differences.render_difference(
+    [one] = file_differences.list_file_differences(files, large, "")
+    assert "too large" in file_differences.render_file_difference(
         files, large, one, ("a", "b"), all_lines=True
     )
 

@@ -41,7 +41,7 @@ def painted(status, waiting=None, silence=""):
 
 
 def test_each_todo_has_the_box_of_its_status():
-    assert [box for box, _ in job_lines.render_job_todos(STATUS)] == ["☑", "▶", "☐"]
+    assert [box for box, _ in job_lines.job_todo_lines(STATUS)] == ["☑", "▶", "☐"]
     assert job_lines.job_todo_progress(STATUS) == (1, 3)
 
 
@@ -51,12 +51,12 @@ def test_a_todo_that_nobody_did_reads_not_needed_and_is_no_progress():
         {"id": 2, "content": "Second", "status": "not needed"},
     ]
     status = {**STATUS, "todos": todos}
-    assert job_lines.render_job_todos(status)[1] == ("·", "2. Second (not needed)")
+    assert job_lines.job_todo_lines(status)[1] == ("·", "2. Second (not needed)")
     assert job_lines.job_todo_progress(status) == (1, 1)
 
 
 def test_the_line_names_state_phase_progress_and_step():
-    assert job_lines.status_line(STATUS, None) == (
+    assert job_lines.job_status_line(STATUS, None) == (
         "running · phase 3 · tactical · Extraction · plan 2 of 4 · 1/3 · 2. Second"
     )
 
@@ -115,7 +115,7 @@ def test_what_to_do_is_whole_on_a_narrow_terminal(monkeypatch):
 
 
 def test_an_empty_status_is_shown_too():
-    assert job_lines.status_line({}, None) == "running"
+    assert job_lines.job_status_line({}, None) == "running"
     assert "no worker answers" in painted({}, silence="no worker answers")
     assert "None" not in painted({"agent": None, "model": None})
     assert (

@@ -56,7 +56,9 @@ def facts(tmp_path: Path) -> CheckpointFacts:
             path = f"archive/phase_{number:03d}.yaml"
             snapshot.files = snapshot.files.write(path, PAGES[number].encode())
     assert snapshot
-    found = checkpoint_facts.read_checkpoints(store, snapshot.save("phase 4 · job completed", 0))
+    found = checkpoint_facts.collect_checkpoint_facts(
+        store, snapshot.save("phase 4 · job completed", 0)
+    )
     found.verifiers = [Verifier(name="tests", command="make test")]
     return found
 

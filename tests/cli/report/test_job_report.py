@@ -67,7 +67,7 @@ def held(tmp_path: Path) -> checkpoint_facts.CheckpointFacts:
         store.tag(f"phase/{number:04d}", commit)
     assert snapshot
     snapshot.files = snapshot.files.write(f"output/{KEY}.md", b"tea").write("output/none.md", b"")
-    return checkpoint_facts.read_checkpoints(
+    return checkpoint_facts.collect_checkpoint_facts(
         store, snapshot.save("phase 4 · todo 2 · reply: text", START + 50)
     )
 
@@ -98,7 +98,7 @@ def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
         snapshot.state = state
         store.tag(f"phase/{number:04d}", snapshot.save(story, START + number))
         commit = snapshot.save(f"phase {number} · reply: text", START + number)
-    found = checkpoint_facts.read_checkpoints(store, commit)
+    found = checkpoint_facts.collect_checkpoint_facts(store, commit)
     assert ([began.phase.number for began in found.phase_starts], found.replies) == ([2], 1)
     assert found.first_at == START + 2
 

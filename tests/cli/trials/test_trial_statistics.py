@@ -10,7 +10,7 @@ from cli.trials.trial_statistics import (
     Share,
     compare_completion_shares,
     fisher_probability,
-    wilson_interval,
+    share_interval,
 )
 
 
@@ -26,11 +26,11 @@ from cli.trials.trial_statistics import (
     ],
 )
 def test_interval_is_that_of_wilson(share: Share, low: float, high: float) -> None:
-    assert wilson_interval(share) == pytest.approx((low, high), abs=0.00006)
+    assert share_interval(share) == pytest.approx((low, high), abs=0.00006)
 
 
 def test_nothing_is_known_of_a_share_without_runs() -> None:
-    assert wilson_interval(Share(0, 0)) == (0.0, 1.0)
+    assert share_interval(Share(0, 0)) == (0.0, 1.0)
 
 
 def test_fisher_probability_of_the_tea_tasting_is_exact() -> None:

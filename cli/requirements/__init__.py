@@ -1,0 +1,1 @@
+"""Stored requirements: their search, and how a terminal shows them."""

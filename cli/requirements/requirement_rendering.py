@@ -1,0 +1,69 @@
+"""Renders stored requirements for the terminal and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from protocol.short_text import one_line
+
+if TYPE_CHECKING:
+    from activities.requirements.requirement_store import StoredRequirement
+
+TEXT = 100
+"""Characters of a requirement's text in a list."""
+
+
+def requirement_line(entry: StoredRequirement) -> str:
+    requirement = entry.requirement
+    text = one_line(requirement.text, TEXT)
+    return (
+        f"{requirement.ref} · {_requirement_status_word(entry)} · {requirement.force} · "
+        f"{requirement.citations[0].place} · {text}"
+    )
+
+
+def _requirement_status_word(entry: StoredRequirement) -> str:
+    return "withdrawn" if entry.withdrawn else entry.requirement.status
+
+
+def requirement_page(entry: StoredRequirement) -> str:
+    requirement = entry.requirement
+    lines = [
+        f"{requirement.ref} · {_requirement_status_word(entry)} · {requirement.force} · "
+        f"{requirement.type}",
+        "",
+        requirement.text,
+        "",
+    ]
+    for citation in requirement.citations:
+        lines += [f"> {citation.quote}", f"  {citation.document}, {citation.place}"]
+        lines += [f"  {citation.url}, read {citation.accessed}"] if citation.url else []
+    lines += ["", f"Confidence {requirement.confidence:g}. {requirement.reasoning}"]
+    if entry.decided_by:
+        double = f" of {requirement.duplicate_of}" if requirement.duplicate_of else ""
+        lines.append(
+            f"{requirement.status.capitalize()}{double} by {entry.decided_by}: {entry.reasons}"
+        )
+    if entry.withdrawn_why:
+        lines.append(f"Withdrawn by {entry.withdrawn_by}: {entry.withdrawn_why}")
+    elif entry.withdrawn:
+        lines.append("Withdrawn: it is no longer in its workspace")
+    if entry.restored_why:
+        lines.append(f"Restored by {entry.restored_by}: {entry.restored_why}")
+    return "\n".join(lines)
+
+
+def requirement_json(entry: StoredRequirement) -> dict[str, Any]:
+    requirement = entry.requirement
+    return {
+        "ref": requirement.ref,
+        **requirement.content,
+        "job": requirement.job,
+        "decided_by": entry.decided_by,
+        "reasons": entry.reasons,
+        "withdrawn": entry.withdrawn,
+        "withdrawn_by": entry.withdrawn_by,
+        "withdrawn_why": entry.withdrawn_why,
+        "restored_by": entry.restored_by,
+        "restored_why": entry.restored_why,
+    }
