@@ -149,7 +149,7 @@ async def _run_demo_job(
         for line in job_outcome.job_outcome_lines(job_view.status):
             print_result(line)
         if job_view.waiting:
-            print_result(job_lines.waiting_line(job_view.waiting))
+            print_result(job_lines.job_waiting_line(job_view.waiting))
         print_result(f"workspace {workspace}")
         for path in outputs:
             print_result(f"  {path}")

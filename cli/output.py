@@ -96,15 +96,15 @@ def escape_controls(text: str) -> str:
 
 def print_json(value: object) -> None:
     """Print a result for programs."""
-    print(json.dumps(value, ensure_ascii=not _takes_unicode(), indent=2, default=str))
+    print(json.dumps(value, ensure_ascii=not _output_takes_unicode(), indent=2, default=str))
 
 
 def print_json_line(value: object) -> None:
     """Print one of several results for programs: a JSON object per line."""
-    print(json.dumps(value, ensure_ascii=not _takes_unicode(), default=str), flush=True)
+    print(json.dumps(value, ensure_ascii=not _output_takes_unicode(), default=str), flush=True)
 
 
-def _takes_unicode() -> bool:
+def _output_takes_unicode() -> bool:
     """Return whether standard output can encode any character; its own escapes are not JSON."""
     return codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
 

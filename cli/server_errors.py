@@ -14,7 +14,7 @@ from engine.connection import client_options
 T = TypeVar("T")
 
 
-def run_async(work: Coroutine[Any, Any, T]) -> T:
+def run_server_work(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's work; raise server errors as UserError."""
     try:
         return asyncio.run(work)

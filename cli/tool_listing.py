@@ -84,7 +84,7 @@ def agent_tool_listing(name: str) -> AgentTools:
     routes = {route.name: route for route in resolved.routes}
 
     def describe_tool(entry: Tool, *, deferred: bool = False) -> ToolListing:
-        guards = list(dict.fromkeys(_tool_guard_names(resolved.config, entry)))
+        guards = list(dict.fromkeys(_list_tool_guards(resolved.config, entry)))
         asks = entry.name in tools_routed_to_approval(resolved.config)
         return _tool_listing(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
 
@@ -122,7 +122,7 @@ def _tool_listing(entry: Tool, route: ToolRoute, **of_agent: Any) -> ToolListing
     )
 
 
-def _tool_guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
+def _list_tool_guards(config: AgentConfig, entry: Tool) -> Iterator[str]:
     points = {"before_tool", "after_tool", *WORKFLOW_POINTS.get(entry.name, ())}
     acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
     for guard in acting:

@@ -29,7 +29,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.activity_catalogue import all_activities
 from cli.demo import DOCUMENT, INSTRUCTIONS
-from cli.report.html_page import render_page as report_page
+from cli.report.html_page import render_html_page as report_page
 from cli.report.report_builder import build_report
 from cli.start.job_input import job_input
 from cli.start.job_start import start_job

@@ -101,7 +101,7 @@ class ModelCheckExchange:
         self.conversation = self.conversation.append({"role": "user", "content": SECOND_PROMPT})
 
 
-def configured_models(config: AgentConfig) -> list[ModelConfig]:
+def list_models_to_check(config: AgentConfig) -> list[ModelConfig]:
     """Return the distinct models that an agent's jobs use, with their effective names."""
     named = [
         model.model_copy(update={"name": endpoint_model_name(model)})
@@ -227,7 +227,7 @@ def _check_finish_reasons(*replies: StreamedReply) -> CheckResult:
 async def check_models() -> AsyncIterator[CheckResult]:
     """Yield checks of what jobs need from their models."""
     try:
-        models = configured_models(load_agent("generalist"))
+        models = list_models_to_check(load_agent("generalist"))
     except ConfigError as error:
         yield CheckResult("configuration", False, str(error), "correct it")
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.options import Json
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 
 
 def demo(
@@ -28,4 +28,4 @@ def demo(
     """
     from cli.demo import run_demo  # noqa: PLC0415 - loads the worker, which others do without
 
-    return run_async(run_demo(agent, document, keep=keep, json=json))
+    return run_server_work(run_demo(agent, document, keep=keep, json=json))

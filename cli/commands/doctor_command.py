@@ -11,7 +11,7 @@ import typer
 from cli.checks.check_result import CheckResult
 from cli.options import Json
 from cli.output import FAILED, OK, print_advice, print_json
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 
 
 def doctor(
@@ -41,7 +41,7 @@ def doctor(
                 print_advice(check.as_line())
         return results
 
-    results = run_async(print_checks())
+    results = run_server_work(print_checks())
     if json:
         print_json([asdict(check) for check in results])
     return OK if all(check.ok for check in results) else FAILED

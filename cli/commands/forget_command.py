@@ -16,7 +16,7 @@ from cli.jobs.job_failures import explain_job_failure
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.schedules.service_schedules import set_service_schedule
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from engine.connection import connect_client, task_queue
 
 SCHEDULE = "longhaul-forgetting"
@@ -51,11 +51,11 @@ def forget(
     if bool(job) == bool(schedule):
         raise UserError("name the job to forget, or --schedule 1d to forget those that are due")
     if schedule:
-        state = run_async(set_service_schedule(SCHEDULE, "Forget", schedule))
+        state = run_server_work(set_service_schedule(SCHEDULE, "Forget", schedule))
         print_json({"schedule": state}) if json else print_result(state)
         return OK
     options = {"job": job, "traces": traces, "requirements": requirements}
-    result = run_async(
+    result = run_server_work(
         _run_forget_workflow(job, {key: value for key, value in options.items() if value})
     )
     if json:

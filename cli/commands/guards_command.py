@@ -11,7 +11,7 @@ from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.root_access import run_with_root
 from cli.schedules.service_schedules import set_service_schedule
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from config.schema.agent import ConfigError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def guards(
             raise UserError(
                 f"guards {action}: goes without --schedule, which is a command by itself"
             )
-        state = run_async(set_service_schedule(SCHEDULE, "Learning", schedule))
+        state = run_server_work(set_service_schedule(SCHEDULE, "Learning", schedule))
         print_json({"schedule": state}) if json else print_result(state)
         return OK
     if action in ("show", "promote", "retire") and not name:

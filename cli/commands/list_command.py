@@ -9,7 +9,7 @@ import typer
 from cli.jobs.job_list import list_jobs
 from cli.options import Json
 from cli.output import OK, print_json, print_note, print_result, render_text_table
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from engine.connection import connect_client
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def list_(
     async def fetch_jobs() -> list[dict[str, Any]]:
         return await list_jobs(await connect_client(), limit)
 
-    jobs = run_async(fetch_jobs())
+    jobs = run_server_work(fetch_jobs())
     if json:
         print_json(jobs)
         return OK

@@ -9,7 +9,7 @@ import typer
 
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_note, print_result
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from engine.connection import connect_client
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def report(
     configurations compare, what they change, and its runs. With --json the figures go to standard
     output, or to FILE, and no page is written.
     """
-    from cli.report.html_page import render_page  # noqa: PLC0415 - loads the activities, which takes a second
+    from cli.report.html_page import render_html_page  # noqa: PLC0415 - loads the activities, which takes a second
 
-    job_report = run_async(_fetch_report(job))
+    job_report = run_server_work(_fetch_report(job))
     if json and output is None:
         print_json(job_report.model_dump(mode="json"))
         return OK
     path = output or Path(f"{job.replace('/', '_')}.html")
-    content = job_report.model_dump_json(indent=2) + "\n" if json else render_page(job_report)
+    content = job_report.model_dump_json(indent=2) + "\n" if json else render_html_page(job_report)
     try:
         path.write_text(content, encoding="utf-8")
     except OSError as error:

@@ -10,7 +10,7 @@ from cli import output
 from cli.options import Json
 from cli.output import OK, print_json, print_note, print_result
 from cli.schedules import recurring_starts
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 
 schedules = typer.Typer(
     help="List, pause, resume and remove what `--every` starts again and again.",
@@ -24,7 +24,7 @@ ScheduleId = Annotated[str, typer.Argument(help="Id of the schedule.", metavar="
 @schedules.command("list")
 def list_schedules(json: Json = False) -> int:
     """List the schedules: what each starts, how often, when next, and its newest job."""
-    entries = run_async(recurring_starts.list_recurring())
+    entries = run_server_work(recurring_starts.list_recurring_starts())
     if json:
         print_json([entry.as_json() for entry in entries])
         return OK
@@ -62,7 +62,7 @@ def remove_schedule(schedule: ScheduleId, json: Json = False) -> int:
 def _change_schedule(
     action: recurring_starts.Change, schedule: str, state: str, *, json: bool
 ) -> int:
-    state = run_async(recurring_starts.change_recurring_schedule(schedule, action)) or state
+    state = run_server_work(recurring_starts.change_recurring_start(schedule, action)) or state
     print_json({"schedule": schedule, "state": state}) if json else print_result(
         f"{schedule}: {state}"
     )

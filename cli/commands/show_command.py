@@ -10,7 +10,7 @@ from cli.jobs.job_view import JobView, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.options import Job, Json
 from cli.output import OK, name_running_program, print_json, print_note, print_result
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client
 
@@ -27,7 +27,7 @@ def show(job: Job, json: Json = False) -> int:
         client = await connect_client()
         return await with_trial_usages(client, await view_job(client, job))
 
-    job_view = run_async(fetch_job())
+    job_view = run_server_work(fetch_job())
     notice = forgotten_job_notice(job) if job_view.closed else None
     if not job_view.live:
         print_note(f"{job_view.silence}; this is the last state on record")

@@ -10,7 +10,7 @@ from cli.jobs import job_lines
 from cli.jobs.job_view import view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from cli.signals import limit_arguments, signal_effects, signal_sending
 from cli.start.job_settings import parse_job_settings
 from engine.connection import connect_client
@@ -43,7 +43,7 @@ def rewind(
         payload |= {"phase": phase, "restore_files": restore_files is not False}
     elif restore_files is not None:
         raise UserError("--restore-files and --keep-files need --phase: which files they mean")
-    return run_async(
+    return run_server_work(
         _send_signal(
             job, "rewind", payload, signal_effects.rewind_took_effect, "rewound", json=json
         )
@@ -62,7 +62,7 @@ def cancel(
     Signal `cancel` with `{"reason": "…"}`.
     """
     payload = {"reason": reason} if reason else {}
-    return run_async(
+    return run_server_work(
         _send_signal(
             job, "cancel", payload, signal_effects.cancel_took_effect, "cancelled", json=json
         )
@@ -76,7 +76,7 @@ def pause(job: Job, json: Json = False) -> int:
 
     Signal `pause` with `{}`.
     """
-    return run_async(
+    return run_server_work(
         _send_signal(job, "pause", {}, signal_effects.pause_took_effect, "paused", json=json)
     )
 
@@ -106,7 +106,7 @@ def resume(
         read_signal_payload("resume", [payload])
     except InvalidPayload as refusal:
         raise UserError(f"--{str(refusal).removeprefix('signal resume: ')}") from None
-    return run_async(
+    return run_server_work(
         _send_signal(
             job, "resume", payload, signal_effects.resume_took_effect, "resumed", json=json
         )
@@ -133,7 +133,7 @@ def limit(
     """
     payload = limit_arguments.parse_limit_arguments(limits)
     effect = signal_effects.limit_effect(payload)
-    return run_async(_send_signal(job, "limit", payload, effect, "has new limits", json=json))
+    return run_server_work(_send_signal(job, "limit", payload, effect, "has new limits", json=json))
 
 
 Id = Annotated[
@@ -156,7 +156,9 @@ def answer(
     """
     if not text.strip():
         raise UserError("TEXT: say what the agent should know")
-    return run_async(_send_answer_signal(job, "answer", {"text": text}, id_, "answered", json=json))
+    return run_server_work(
+        _send_answer_signal(job, "answer", {"text": text}, id_, "answered", json=json)
+    )
 
 
 def approve(
@@ -172,7 +174,7 @@ def approve(
     Signal `approve` with `{"id": "…", "reason": "…"}`. `show` prints the call.
     """
     payload = {"reason": reason} if reason else {}
-    return run_async(_send_answer_signal(job, "approve", payload, id_, "approved", json=json))
+    return run_server_work(_send_answer_signal(job, "approve", payload, id_, "approved", json=json))
 
 
 def deny(
@@ -187,7 +189,9 @@ def deny(
     """
     if not reason.strip():
         raise UserError("--reason: say why, the agent reads it")
-    return run_async(_send_answer_signal(job, "deny", {"reason": reason}, id_, "denied", json=json))
+    return run_server_work(
+        _send_answer_signal(job, "deny", {"reason": reason}, id_, "denied", json=json)
+    )
 
 
 async def _send_answer_signal(
@@ -223,7 +227,7 @@ def tell(
     payload: dict[str, Any] = {"text": text}
     if item:
         payload["item"] = True
-    return run_async(
+    return run_server_work(
         _send_signal(job, "tell", payload, signal_effects.tell_took_effect, "was told", json=json)
     )
 
@@ -240,7 +244,7 @@ def bypass(
     """
     payload = {"guard": guard, "reason": reason}
     effect = signal_effects.bypass_effect(guard)
-    return run_async(
+    return run_server_work(
         _send_signal(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json)
     )
 

@@ -28,8 +28,8 @@ from cli.options import (
     TokenVariable,
 )
 from cli.output import OK, UserError, err_console, print_json, print_note, print_result
-from cli.schedules.recurring_starts import start_recurring
-from cli.server_errors import run_async
+from cli.schedules.recurring_starts import create_recurring_start
+from cli.server_errors import run_server_work
 from cli.start.job_input import check_job_input_size, job_input, read_instructions_text
 from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
@@ -107,7 +107,7 @@ def start(
     job_id = new_job_id(agent) if id is None else id
     if every:
         return _start_on_schedule(job_id, JOB, data, every, wait=wait, json=json)
-    return run_async(_start_and_report(job_id, data, wait=wait, json=json))
+    return run_server_work(_start_and_report(job_id, data, wait=wait, json=json))
 
 
 def _start_on_schedule(
@@ -115,7 +115,7 @@ def _start_on_schedule(
 ) -> int:
     if wait:
         raise UserError("--wait: goes without --every, which starts nothing at once")
-    due = f"{run_async(start_recurring(name, kind, data, every)):%Y-%m-%dT%H:%M:%SZ}"
+    due = f"{run_server_work(create_recurring_start(name, kind, data, every)):%Y-%m-%dT%H:%M:%SZ}"
     if json:
         print_json({"schedule": name, "every": every, "next": due})
         return OK
@@ -172,7 +172,7 @@ def project(
     data = project_input(file, begins_from)
     if every:
         return _start_on_schedule(project_id, PROJECT, data, every, wait=wait, json=json)
-    return run_async(_start_and_report(project_id, data, wait=wait, json=json, kind=PROJECT))
+    return run_server_work(_start_and_report(project_id, data, wait=wait, json=json, kind=PROJECT))
 
 
 def fork(
@@ -218,7 +218,7 @@ def fork(
     if pushed := publish_input_fields(publish, publish_to, None, approve=approve_publish):
         data["publish"] = pushed
     check_job_input_size(data)
-    return run_async(_fork_job(job, phase, id, data, wait=wait, json=json))
+    return run_server_work(_fork_job(job, phase, id, data, wait=wait, json=json))
 
 
 async def _fork_job(

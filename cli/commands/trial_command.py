@@ -16,7 +16,7 @@ from cli.jobs.job_view import TRIAL
 from cli.jobs.watch import follow_on_console
 from cli.options import Json
 from cli.output import FAILED, OK, UserError, err_console, print_json, print_note, print_result
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from cli.start.job_input import check_job_input_size
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.trial_input import read_trial_file
@@ -49,7 +49,7 @@ def trial(
     if attach and id is None:
         raise UserError("--attach: goes with --id, which names the trial")
     start = read_trial_file(file)
-    return run_async(_run_trial(trial_id, start, attach=attach, json=json))
+    return run_server_work(_run_trial(trial_id, start, attach=attach, json=json))
 
 
 async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bool) -> int:

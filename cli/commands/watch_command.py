@@ -6,7 +6,7 @@ from cli.jobs.job_outcome import job_exit_code, print_job_outcome
 from cli.jobs.watch import JsonScreen, follow_job, follow_on_console
 from cli.options import Job, Json
 from cli.output import result_console
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client
 
@@ -17,7 +17,7 @@ def watch(job: Job, json: Json = False) -> int:
     On a terminal a live view; piped, a line per change; with --json an object per change. Ctrl-C
     stops watching; the job continues.
     """
-    return run_async(_run_watch(job, json=json))
+    return run_server_work(_run_watch(job, json=json))
 
 
 async def _run_watch(job: str, *, json: bool) -> int:

@@ -29,7 +29,7 @@ from activities.phases.phase_tags import phase_tag_commits
 from cli.jobs.job_view import PROJECT, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.output import UserError, print_note
-from cli.server_errors import run_async
+from cli.server_errors import run_server_work
 from config.schema.agent import AgentConfig
 from engine.connection import connect_client
 from engine.workspaces_root import workspaces_root
@@ -91,7 +91,7 @@ def fetch_checkpoint_places(job_id: str) -> CheckpointPlaces:
     async def fetch_places() -> CheckpointPlaces:
         return await find_checkpoint_places(await connect_client(), job_id)
 
-    return run_async(fetch_places())
+    return run_server_work(fetch_places())
 
 
 def checkpoint_places_from_status(status: dict[str, Any]) -> CheckpointPlaces:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from cli.output import escape_controls, name_running_program
 from cli.projects import project_rendering
 from cli.trials import trial_rendering
 from protocol.usage import Usage
+
+MOST_RESULT = 1000
+"""Characters of a typed result that are shown."""
+
 
 BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 Status = dict[str, Any]
@@ -37,7 +42,7 @@ def job_todo_progress(status: Status) -> tuple[int, int]:
     return boxes.count(BOXES["completed"]), len(boxes)
 
 
-def phase_line(status: Status) -> str:
+def job_phase_line(status: Status) -> str:
     """Render `phase 2 · tactical · Extraction · plan 1 of 3`; for a project, its progress."""
     if status.get("project"):
         return str(status.get("line") or "")
@@ -56,7 +61,7 @@ def phase_line(status: Status) -> str:
     return " · ".join(str(part) for part in parts if part)
 
 
-def usage_line(status: Status) -> str:
+def job_usage_line(status: Status) -> str:
     """Render `12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`.
 
     Tokens read from and written to the endpoint's cache follow the total; a cost of 0 is omitted.
@@ -68,7 +73,7 @@ def usage_line(status: Status) -> str:
     tokens = int(counts.get("prompt_tokens") or 0) + int(counts.get("completion_tokens") or 0)
     read, written = (int(counts.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
     cost = float(counts.get("cost") or 0)
-    details = _render_call_details(counts)
+    details = _job_call_details(counts)
     return (
         f"{counts.get('model_calls') or 0} model calls · {counts.get('tool_calls') or 0} tool calls"
         + (f" ({details})" if details else "")
@@ -78,14 +83,14 @@ def usage_line(status: Status) -> str:
     )
 
 
-def _render_call_details(details: dict[str, Any]) -> str:
+def _job_call_details(details: dict[str, Any]) -> str:
     """Render `34 sent, 4 refused, 2 failed`; empty if the job did not count them separately."""
     names = ("sent_calls", "tool_calls", "refused_calls", "failed_calls")
     counts = {name: int(details.get(name) or 0) for name in names}
     return Usage(**counts).call_details if counts["sent_calls"] else ""
 
 
-def limits_line(status: Status) -> str:
+def job_limits_line(status: Status) -> str:
     """Render `limits: job cost 1.2 of 2 · phase model calls 12 of 500`; empty without limits."""
     parts = [
         f"{scope} {key.replace('_', ' ')} {float(amount['spent']):,.10g} of {amount['limit']:,.10g}"
@@ -95,7 +100,7 @@ def limits_line(status: Status) -> str:
     return f"limits: {' · '.join(parts)}" if parts else ""
 
 
-def waiting_line(waiting: dict[str, str] | None) -> str:
+def job_waiting_line(waiting: dict[str, str] | None) -> str:
     """Render `waiting (credentials): The key was refused. Set OPENAI_API_KEY and resume.`"""
     if not waiting:
         return ""
@@ -110,7 +115,7 @@ def waiting_line(waiting: dict[str, str] | None) -> str:
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 
-def agent_timer_line(status: Status) -> str:
+def job_timer_line(status: Status) -> str:
     """Render `the agent waits until 2026-03-01T09:00:00Z`; empty if it does not wait."""
     until = status.get("waits_until")
     return f"the agent waits until {until}" if until else ""
@@ -121,8 +126,8 @@ def job_status_line(status: Status, waiting: dict[str, str] | None) -> str:
     done, total = job_todo_progress(status)
     current = next((text for box, text in job_todo_lines(status) if box == BOXES["current"]), "")
     parts = [
-        str(status.get("status", "running")) if not waiting else waiting_line(waiting),
-        phase_line(status),
+        str(status.get("status", "running")) if not waiting else job_waiting_line(waiting),
+        job_phase_line(status),
         f"{done}/{total}" if total and not status.get("trial") else "",
         "" if status.get("trial") else current,
     ]
@@ -132,3 +137,29 @@ def job_status_line(status: Status, waiting: dict[str, str] | None) -> str:
 def job_title_line(status: Status) -> str:
     title = " ".join(str(status.get("title") or "").split())
     return " · ".join(part for part in (str(status.get("job_id", "")), title[:80]) if part)
+
+
+def job_origin_line(origin: dict[str, Any]) -> str:
+    """Render the repository or folder that the work began from, and the pinned commit."""
+    ref = f" at {origin['ref']}" if origin.get("ref") else ""
+    return f"begun from {origin['source']}{ref}, commit {origin['commit'][:12]}"
+
+
+def job_result_line(typed: dict[str, Any]) -> str:
+    """Render `result output/result.json: {"grams": 3}`, or its size if it is long."""
+    content = json.dumps(typed.get("content"), ensure_ascii=False)
+    if typed.get("content") is None or len(content) > MOST_RESULT:
+        content = f"{typed['bytes']:,} bytes"
+    return f"result {typed['path']}: {content}"
+
+
+def job_branch_lines(branch: dict[str, Any]) -> list[str]:
+    """Render the branch with the work on a repository in lines."""
+    if not branch:
+        return []
+    if not branch.get("commit"):
+        return ["nothing in the repository was changed"]
+    lines = [f"branch {branch['branch']} at {branch['commit'][:12]}"]
+    if branch.get("published"):
+        lines[0] += f", pushed to {branch['published']}"
+    return lines + [f"  {path}" for path in branch.get("files") or []]

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from cli.jobs.job_lines import Status, usage_line
+from cli.jobs.job_lines import Status, job_branch_lines, job_result_line, job_usage_line
 from cli.jobs.job_view import JobView
 from cli.output import FAILED, OK, print_json, print_result
 from cli.trials import trial_rendering
-
-MOST_RESULT = 1000
-"""Characters of a typed result that are shown."""
 
 
 def job_outcome_lines(status: Status) -> list[str]:
@@ -35,7 +29,7 @@ def job_outcome_lines(status: Status) -> list[str]:
     if result.get("notes"):
         lines.append(str(result["notes"]))
     lines += job_branch_lines(result.get("branch") or {})
-    spent = usage_line({"usage": result.get("usage") or status.get("usage")})
+    spent = job_usage_line({"usage": result.get("usage") or status.get("usage")})
     if not spent:
         return lines
     if status.get("project"):
@@ -45,26 +39,6 @@ def job_outcome_lines(status: Status) -> list[str]:
     rewinds = result.get("rewinds") or status.get("rewinds") or 0
     lines.append(f"{phases} phases · {rewinds} rewinds · {spent}")
     return lines
-
-
-def job_result_line(typed: dict[str, Any]) -> str:
-    """Render `result output/result.json: {"grams": 3}`, or its size if it is long."""
-    content = json.dumps(typed.get("content"), ensure_ascii=False)
-    if typed.get("content") is None or len(content) > MOST_RESULT:
-        content = f"{typed['bytes']:,} bytes"
-    return f"result {typed['path']}: {content}"
-
-
-def job_branch_lines(branch: dict[str, Any]) -> list[str]:
-    """Render the branch with the work on a repository in lines."""
-    if not branch:
-        return []
-    if not branch.get("commit"):
-        return ["nothing in the repository was changed"]
-    lines = [f"branch {branch['branch']} at {branch['commit'][:12]}"]
-    if branch.get("published"):
-        lines[0] += f", pushed to {branch['published']}"
-    return lines + [f"  {path}" for path in branch.get("files") or []]
 
 
 def print_job_outcome(job: JobView, *, json: bool) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from cli.jobs.job_lines import (
     Status,
-    agent_timer_line,
+    job_limits_line,
+    job_origin_line,
+    job_phase_line,
+    job_timer_line,
     job_title_line,
     job_todo_lines,
-    limits_line,
-    phase_line,
-    usage_line,
-    waiting_line,
+    job_usage_line,
+    job_waiting_line,
 )
 from cli.projects import project_rendering
 from cli.trials import trial_rendering
@@ -22,15 +22,9 @@ PAUSING = "the job pauses once the calls of its last reply are carried out"
 _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
 
-def job_question_fields(status: Status) -> dict[str, str]:
+def _sheet_question_fields(status: Status) -> dict[str, str]:
     """Return the agent's question to a person, as the agent wrote it."""
     return (status.get("waiting") or {}).get("about") or {}
-
-
-def job_origin_line(origin: dict[str, Any]) -> str:
-    """Render the repository or folder that the work began from, and the pinned commit."""
-    ref = f" at {origin['ref']}" if origin.get("ref") else ""
-    return f"begun from {origin['source']}{ref}, commit {origin['commit'][:12]}"
 
 
 def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
@@ -40,7 +34,7 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
         job_title_line(status),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
         # A memo's `details` already contain the phase and its name.
-        "" if details.startswith("phase ") else phase_line(status),
+        "" if details.startswith("phase ") else job_phase_line(status),
         *(
             project_rendering.render_project_units(status)
             if status.get("project")
@@ -48,14 +42,14 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
             if status.get("trial")
             else [f"  {box} {text}" for box, text in job_todo_lines(status)]
         ),
-        waiting_line(waiting),
+        job_waiting_line(waiting),
         PAUSING if status.get("pausing") else "",
-        agent_timer_line(status),
-        *(f"  {name}: {value}" for name, value in job_question_fields(status).items()),
+        job_timer_line(status),
+        *(f"  {name}: {value}" for name, value in _sheet_question_fields(status).items()),
         *project_rendering.project_job_lines(status),
         *project_rendering.render_project_waits(status),
-        usage_line(status),
-        limits_line(status),
+        job_usage_line(status),
+        job_limits_line(status),
     ]
     scope = status.get("scope") or {}
     if scope.get("original") or scope.get("added"):

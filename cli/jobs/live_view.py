@@ -13,14 +13,14 @@ from rich.text import Text
 from cli.jobs.job_lines import (
     BOXES,
     Status,
-    agent_timer_line,
+    job_limits_line,
+    job_phase_line,
+    job_timer_line,
     job_title_line,
     job_todo_lines,
     job_todo_progress,
-    limits_line,
-    phase_line,
-    usage_line,
-    waiting_line,
+    job_usage_line,
+    job_waiting_line,
 )
 from cli.output import escape_controls
 
@@ -49,12 +49,12 @@ def render_live_view(
         (word, f"bold {_COLOURS.get(word, 'white')}"),
         f"  {status.get('agent') or ''}  {status.get('model') or ''}  {running_for}",
     )
-    parts: list[RenderableType] = [head, _live_view_paragraph(phase_line(status), "bold")]
+    parts: list[RenderableType] = [head, _live_view_paragraph(job_phase_line(status), "bold")]
     # Before the todos: if the terminal has too few lines, the rest is cut.
     if waiting:
-        parts.append(_live_view_paragraph(waiting_line(waiting), "yellow"))
-    if agent_timer_line(status):
-        parts.append(_live_view_paragraph(agent_timer_line(status), "dim"))
+        parts.append(_live_view_paragraph(job_waiting_line(waiting), "yellow"))
+    if job_timer_line(status):
+        parts.append(_live_view_paragraph(job_timer_line(status), "dim"))
     if silence:
         parts.append(_live_view_paragraph(f"{silence}: this is the last state on record", "yellow"))
     done, total = job_todo_progress(status)
@@ -67,7 +67,7 @@ def render_live_view(
         parts.append(_live_view_row(f"{box} {text}", style))
     parts += [
         _live_view_paragraph(text, "dim")
-        for text in (usage_line(status), limits_line(status))
+        for text in (job_usage_line(status), job_limits_line(status))
         if text
     ]
     parts += [_live_view_row(f"retrying {text}", "yellow") for text in pending]

@@ -23,7 +23,7 @@ _HERE = files(__package__)
 TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
 
 
-def render_page(report: Report | ProjectReport | TrialReport) -> str:
+def render_html_page(report: Report | ProjectReport | TrialReport) -> str:
     """Render the page of a job, of all jobs of a project, or of a trial."""
     if isinstance(report, TrialReport):
         title = f"{report.title or report.id} · {report.id}"

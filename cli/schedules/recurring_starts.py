@@ -25,7 +25,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.jobs.job_view import JOB, PROJECT
 from cli.output import UserError
 from cli.schedules.schedule_interval import parse_schedule_interval, schedule_interval_text
-from cli.schedules.schedule_lookup import started_jobs, starts_workflow
+from cli.schedules.schedule_lookup import schedule_started_jobs, schedule_starts_workflow
 from engine.connection import connect_client, task_queue
 
 TRIGGER_SECONDS = 5.0
@@ -55,7 +55,9 @@ class RecurringStart:
         return asdict(self)
 
 
-async def start_recurring(name: str, kind: str, data: dict[str, Any], every: str) -> datetime:
+async def create_recurring_start(
+    name: str, kind: str, data: dict[str, Any], every: str
+) -> datetime:
     """Start a job with this input at an interval; each job's id consists of the name and a time.
 
     A job is skipped while the previous one is running.
@@ -84,7 +86,7 @@ async def start_recurring(name: str, kind: str, data: dict[str, Any], every: str
     return (await handle.describe()).info.next_action_times[0]
 
 
-async def list_recurring() -> list[RecurringStart]:
+async def list_recurring_starts() -> list[RecurringStart]:
     """Return the schedules that start jobs and projects, by name."""
     client = await connect_client()
     entries = [
@@ -105,7 +107,7 @@ def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringSt
     paused = bool(schedule and schedule.state.paused)
     intervals = schedule.spec.intervals if schedule else []
     due = info.next_action_times if info and not paused else []
-    actions = started_jobs(info.recent_actions if info else [])
+    actions = schedule_started_jobs(info.recent_actions if info else [])
     return RecurringStart(
         schedule=entry.id,
         starts=starts,
@@ -116,7 +118,7 @@ def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringSt
     )
 
 
-async def change_recurring_schedule(name: str, change: Change) -> str:
+async def change_recurring_start(name: str, change: Change) -> str:
     """Pause, resume, trigger or delete a schedule of jobs.
 
     Returns:
@@ -131,7 +133,7 @@ async def change_recurring_schedule(name: str, change: Change) -> str:
     unknown = UserError(f"there is no schedule {name!r}; `starter.py schedules list` shows them")
     try:
         before = await handle.describe()
-        if not starts_workflow(before, (JOB, PROJECT)):
+        if not schedule_starts_workflow(before, (JOB, PROJECT)):
             # Other commands manage the schedules for learning and forgetting.
             raise unknown
         await getattr(handle, change)()
@@ -139,19 +141,21 @@ async def change_recurring_schedule(name: str, change: Change) -> str:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
         raise unknown from None
-    return await _trigger_outcome(handle, before.info) if change == "trigger" else ""
+    return await _recurring_trigger_outcome(handle, before.info) if change == "trigger" else ""
 
 
-async def _trigger_outcome(handle: ScheduleHandle, before: ScheduleInfo) -> str:
+async def _recurring_trigger_outcome(handle: ScheduleHandle, before: ScheduleInfo) -> str:
     """Wait until the server has started a job or skipped it; return which, or empty."""
     loop = asyncio.get_running_loop()
     end = loop.time() + TRIGGER_SECONDS
     while loop.time() < end:
         info = (await handle.describe()).info
         if info.num_actions_skipped_overlap > before.num_actions_skipped_overlap:
-            running = ", ".join(started_jobs(info.running_actions)) or "its last job"
+            running = ", ".join(schedule_started_jobs(info.running_actions)) or "its last job"
             return f"skipped, because {running} is still running"
-        if info.num_actions > before.num_actions and (jobs := started_jobs(info.recent_actions)):
+        if info.num_actions > before.num_actions and (
+            jobs := schedule_started_jobs(info.recent_actions)
+        ):
             return f"started {jobs[-1]}"
         await asyncio.sleep(0.1)
     return ""

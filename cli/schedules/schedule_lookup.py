@@ -15,13 +15,15 @@ from temporalio.client import (
 from temporalio.service import RPCError
 
 
-def starts_workflow(description: ScheduleDescription, kinds: Container[str]) -> bool:
+def schedule_starts_workflow(description: ScheduleDescription, kinds: Container[str]) -> bool:
     """Return whether a schedule starts a workflow of one of these types."""
     action = description.schedule.action
     return isinstance(action, ScheduleActionStartWorkflow) and action.workflow in kinds
 
 
-def started_jobs(actions: Iterable[ScheduleActionResult | ScheduleActionExecution]) -> list[str]:
+def schedule_started_jobs(
+    actions: Iterable[ScheduleActionResult | ScheduleActionExecution],
+) -> list[str]:
     """Return the ids of the jobs that a schedule's actions have started."""
     executions = (
         each.action if isinstance(each, ScheduleActionResult) else each for each in actions
@@ -39,8 +41,8 @@ async def find_schedule_notice(client: Client, name: str, kinds: Container[str])
         description = await client.get_schedule_handle(name).describe()
     except RPCError:
         return ""
-    if not starts_workflow(description, kinds):
+    if not schedule_starts_workflow(description, kinds):
         return ""
-    jobs = started_jobs(description.info.recent_actions)
+    jobs = schedule_started_jobs(description.info.recent_actions)
     newest = f"its newest job is {jobs[-1]}" if jobs else "it has started no job yet"
     return f"{name} is a schedule, which `starter.py schedules` pauses and removes; {newest}"

@@ -71,10 +71,14 @@ def test_the_screen_shows_texts_as_they_are():
 
 def test_cost_shows_when_there_is_some_and_limits_when_there_are():
     usage = {"model_calls": 3, "prompt_tokens": 1200}
-    assert job_lines.usage_line({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
-    told = job_lines.usage_line({"usage": {**usage, "cached_tokens": 1000, "written_tokens": 50}})
+    assert (
+        job_lines.job_usage_line({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
+    )
+    told = job_lines.job_usage_line(
+        {"usage": {**usage, "cached_tokens": 1000, "written_tokens": 50}}
+    )
     assert told.endswith("1,200 tokens (cache: 1,000 read, 50 written)")
-    assert job_lines.usage_line({"usage": usage | {"cost": 0.01234}}).endswith(
+    assert job_lines.job_usage_line({"usage": usage | {"cost": 0.01234}}).endswith(
         "tokens · cost 0.0123"
     )
     limits = {
@@ -82,11 +86,11 @@ def test_cost_shows_when_there_is_some_and_limits_when_there_are():
         "phase": {"tokens": {"limit": 1_000_000, "spent": 12_345}},
     }
     told = "limits: job cost 1.97 of 2 · phase tokens 12,345 of 1,000,000"
-    assert job_lines.limits_line({"limits": limits}) == told
+    assert job_lines.job_limits_line({"limits": limits}) == told
     assert told in painted(STATUS | {"limits": limits})
     assert (
-        job_lines.limits_line({})
-        == job_lines.limits_line({"limits": {"job": {}, "phase": {}}})
+        job_lines.job_limits_line({})
+        == job_lines.job_limits_line({"limits": {"job": {}, "phase": {}}})
         == ""
     )
 
@@ -180,7 +184,7 @@ def test_advice_stands_apart_from_a_message_of_several_lines() -> None:
         "message": "It failed. It printed:\nno index",
         "remedy": "Mend.",
     }
-    assert job_lines.waiting_line(waiting).endswith("It printed:\nno index\nMend.")
-    assert job_lines.waiting_line({**waiting, "message": "It failed"}).endswith(
+    assert job_lines.job_waiting_line(waiting).endswith("It printed:\nno index\nMend.")
+    assert job_lines.job_waiting_line({**waiting, "message": "It failed"}).endswith(
         ": It failed. Mend."
     )

@@ -9,7 +9,7 @@ import pytest
 
 from cli.report import charts
 from cli.report.habits import find_habits
-from cli.report.html_page import render_page
+from cli.report.html_page import render_html_page
 from cli.report.report_content import ProjectReport
 from config.learned_guards import LearnedRevision
 from config.schema.guards import Guard
@@ -88,16 +88,16 @@ def test_what_was_seen_on_trial_stands_on_what_was_refused() -> None:
     ],
 )
 def test_what_is_no_tool_is_headed_by_what_it_is(by: str, headed: str) -> None:
-    told = render_page(report(habits=[habit(2).model_copy(update={"tool": "", "by": by})]))
+    told = render_html_page(report(habits=[habit(2).model_copy(update={"tool": "", "by": by})]))
     assert f"{headed}</strong> of generalist" in told
 
 
 def test_of_a_project_they_are_told_once() -> None:
     alone = report()
-    assert render_page(alone).count("Mistakes that come again") == 1
+    assert render_html_page(alone).count("Mistakes that come again") == 1
     bare = report(habits=[])
     whole = ProjectReport(id="p", status="running", jobs=[bare, bare], habits=[habit(2, 1)])
-    told = render_page(whole)
+    told = render_html_page(whole)
     assert told.count("Mistakes that come again") == 1
     assert told.index("Mistakes that come again") < told.index("<article")
     assert "job tea-1: 2 refused, 1 seen by a guard on trial" in told

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.report.html_page import render_page
+from cli.report.html_page import render_html_page
 from cli.report.report_content import (
     BARS,
     MOST_LISTED,
@@ -78,7 +78,7 @@ def test_a_project_tells_what_came_of_each_feature_and_how_it_was_proved() -> No
     whole = ProjectReport(
         id="all", status="completed", units=[brewed], waits=["waited 2:00:00"], jobs=[report()]
     )
-    told = " ".join(Seen(render_page(whole)).texts)
+    told = " ".join(Seen(render_html_page(whole)).texts)
     for part in (*brewed.story, brewed.runs[0].line, "3 passed", "Its output", "waited 2:00:00"):
         assert part in told
 
@@ -97,7 +97,7 @@ def test_hostile_texts_stay_texts_wherever_they_are() -> None:
         remarks=[HOSTILE],
     )
     for made, jobs in ((found, 1), (whole, 2)):
-        seen = Seen(render_page(made))
+        seen = Seen(render_html_page(made))
         assert {tag for tag, _ in seen.tags} <= set(TAGS.split())
         names = {name for _, held in seen.tags for name in held}
         assert not {name for name in names if name.startswith("on")}
@@ -108,16 +108,16 @@ def test_hostile_texts_stay_texts_wherever_they_are() -> None:
 
 
 def test_the_page_forbids_itself_to_run_or_load_anything() -> None:
-    seen = Seen(render_page(report()))
+    seen = Seen(render_html_page(report()))
     [policy] = [held["content"] for _, held in seen.tags if "http-equiv" in held]
     assert policy is not None
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert "url(" not in render_page(report())
-    assert "@import" not in render_page(report())
+    assert "url(" not in render_html_page(report())
+    assert "@import" not in render_html_page(report())
 
 
 def test_landmarks_language_and_title() -> None:
-    seen = Seen(render_page(report()))
+    seen = Seen(render_html_page(report()))
     tags = [tag for tag, _ in seen.tags]
     assert seen.attributes("lang") == ["en"]
     assert tags.count("h1") == 1
@@ -130,7 +130,7 @@ def test_landmarks_language_and_title() -> None:
 
 def test_several_jobs_are_listed_and_keep_their_ids_apart() -> None:
     whole = ProjectReport(id="all", title="Tea", status="running", jobs=[report(), report()])
-    seen = Seen(render_page(whole))
+    seen = Seen(render_html_page(whole))
     ids = seen.attributes("id")
     assert len(ids) == len(set(ids))
     assert {"#job-1", "#job-2"} <= set(seen.attributes("href"))
@@ -150,13 +150,15 @@ def test_a_job_that_has_done_nothing_yet_has_a_page() -> None:
         "refusals": [],
         "deliverables": [],
     }
-    seen = Seen(render_page(report(**bare, scope=Scope(), traces=[], unresolved=[], notices=[])))
+    seen = Seen(
+        render_html_page(report(**bare, scope=Scope(), traces=[], unresolved=[], notices=[]))
+    )
     assert "None known." in seen.texts
-    assert Seen(render_page(ProjectReport(id="p", status="running", jobs=[]))).texts
+    assert Seen(render_html_page(ProjectReport(id="p", status="running", jobs=[]))).texts
 
 
 def test_what_is_not_known_shows_as_a_dash() -> None:
-    seen = Seen(render_page(report()))
+    seen = Seen(render_html_page(report()))
     place = seen.texts.index("Nudges")
     assert seen.texts[place + 1] == "–"  # noqa: RUF001
 
@@ -173,7 +175,7 @@ def test_a_page_is_small_and_quick_at_any_length(steps: int) -> None:
         unresolved=[texts] * MOST_LISTED,
     )
     began = time.process_time()
-    made = render_page(long)
+    made = render_html_page(long)
     assert time.process_time() - began < 2
     assert len(made.encode()) < 1_000_000
     assert len(long.steps) <= BARS

@@ -13,7 +13,7 @@ from activities.job.snapshot import Snapshot
 from cli.jobs.job_view import JobView
 from cli.report import checkpoint_facts
 from cli.report.history import StatusChange
-from cli.report.html_page import render_page
+from cli.report.html_page import render_html_page
 from cli.report.job_report import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose_job_report
 from cli.report.report_content import Report
 from cli.report.sanitize import sanitize_line
@@ -114,7 +114,7 @@ def test_no_credential_gets_into_a_report(held: checkpoint_facts.CheckpointFacts
     }
     status = {"waiting": waiting, "notices": [f"saw {KEY}"], "error": KEY, "result": result}
     made = composed(held, seen(**status))
-    for shown in (made.model_dump_json(), render_page(made)):
+    for shown in (made.model_dump_json(), render_html_page(made)):
         assert "a1b2" not in shown.lower()
         assert "q3egrt" not in shown.lower()
         assert "[redacted]" in shown
@@ -127,7 +127,7 @@ def test_a_waiting_job_says_why_and_what_to_do(held: checkpoint_facts.Checkpoint
     assert made.figures.waiting_seconds == 45
     [row] = made.refusals
     assert (row.kind, row.count) == ("signal", 2)
-    assert "Raise it." in render_page(made)
+    assert "Raise it." in render_html_page(made)
     sizes = {one.path: (one.bytes, one.problem) for one in made.deliverables}
     assert sizes["output/none.md"] == (0, "is empty")
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cli.jobs.job_view import TRIAL, JobView
-from cli.report.html_page import render_page
+from cli.report.html_page import render_html_page
 from cli.report.trial_report import TrialReport, compose_trial_changes, compose_trial_report
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun, TrialStatus
@@ -67,20 +67,20 @@ def test_report_has_share_spread_and_comparison_of_each_configuration() -> None:
     assert other.calls is None
     assert other.used.model_calls == 9
     assert other.counts == "1 failed, 1 to begin"
-    page = render_page(trial_report(*RUNS))
+    page = render_html_page(trial_report(*RUNS))
     assert "6<br>" in page
     assert "4 to 8" in page
     assert "Fisher&#39;s exact test" in page
 
 
 def test_page_links_the_runs_that_have_begun() -> None:
-    page = render_page(trial_report(*RUNS))
+    page = render_html_page(trial_report(*RUNS))
     assert 'href="http://ui/tea-other-01"' in page
     assert 'href="http://ui/tea-other-02"' not in page
 
 
 def test_texts_of_the_trial_stay_texts() -> None:
-    page = render_page(trial_report(*RUNS))
+    page = render_html_page(trial_report(*RUNS))
     assert "<script>" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "Make &lt;b&gt;tea&lt;/b&gt;." in page
@@ -92,5 +92,5 @@ def test_changes_are_the_settings_that_differ() -> None:
 
 
 def test_trial_that_has_not_begun_has_a_page() -> None:
-    page = render_page(trial_report())
+    page = render_html_page(trial_report())
     assert "Nothing yet." in page
