@@ -114,7 +114,7 @@ def test_a_failure_that_nobody_foresaw_ends_no_pushing(
 
     commit = made(root, "one")
     with monkeypatch.context() as for_now:
-        for_now.setattr("activities.job.checkpoint_push.push_refs", broken)
+        for_now.setattr("activities.job.checkpoint_push.push_to_remote", broken)
         told = pushing.push_now(commit, "run").result(SECONDS)
         assert "null byte" in told
         assert told.endswith("…")
