@@ -9,12 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
-from temporalio.worker import (
-    FixedSizeSlotSupplier,
-    Worker,
-    WorkerDeploymentConfig,
-    WorkerTuner,
-)
+from temporalio.worker import FixedSizeSlotSupplier, Worker, WorkerDeploymentConfig, WorkerTuner
 
 from engine.connection import task_queue as default_task_queue
 from engine.deployment import unversioned_build_id

@@ -13,14 +13,7 @@ from contextlib import suppress
 from typing import Annotated
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from activities.checkpoints import FilesError, PathRefused
 from activities.commands.check_commands import CheckRunner

@@ -17,11 +17,7 @@ from activities.documents import (
     nearest_quoted_passage,
     pages_with_quote,
 )
-from activities.requirements.requirement import (
-    MAX_SECTION,
-    MAX_TEXT,
-    Citation,
-)
+from activities.requirements.requirement import MAX_SECTION, MAX_TEXT, Citation
 from activities.requirements.text.statements import statements_of
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.registry import tool
