@@ -1,4 +1,8 @@
-"""Object stores in processes of their own: moto's, and nanio, which ignores conditions."""
+"""Object stores in processes of their own: moto's, and nanio, which ignores conditions.
+
+`LONGHAUL_TEST_S3` names the endpoint of another store to test in place of moto's. It needs a user
+with the keys `KEYS` who may create buckets.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,14 +27,20 @@ _ENVIRONMENT = {
     "NANIO_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"],
     "NANIO_SECRET_KEY": KEYS["AWS_SECRET_ACCESS_KEY"],
 }
+OTHER_STORE = os.environ.get("LONGHAUL_TEST_S3", "")
 SECONDS = 60
 
 
 @contextmanager
-def moto_server(port: int | None = None) -> Iterator[str]:
+def conditional_server(port: int | None = None) -> Iterator[str]:
     """Run an endpoint that honours conditions on writes."""
     pytest.importorskip("obstore")
     pytest.importorskip("moto")
+    if OTHER_STORE:
+        if port:
+            pytest.skip("another store cannot be stopped")
+        yield OTHER_STORE
+        return
     port = port or free_port()
     with _running([sys.executable, "-m", "moto.server", "-p", str(port)], port) as endpoint:
         yield endpoint
@@ -47,7 +56,7 @@ def empty_remote(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> It
         return
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    with moto_server() as endpoint:
+    with conditional_server() as endpoint:
         yield create_bucket(endpoint)
 
 
@@ -87,6 +96,12 @@ def _running(command: list[str], port: int) -> Iterator[str]:
 def create_bucket(endpoint: str) -> str:
     """Create a bucket; return the address of a folder in it."""
     name = f"checkpoints-{secrets.token_hex(4)}"
-    request = urllib.request.Request(f"{endpoint}/{name}", data=b"", method="PUT")
-    urllib.request.urlopen(request).close()
+    boto3 = pytest.importorskip("boto3")  # comes with moto
+    boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
+    ).create_bucket(Bucket=name)
     return f"s3://{name}/longhaul?endpoint={endpoint}"

@@ -30,6 +30,8 @@ class FlawedStore:
     flaw: Flaw | None = None
     times: int = 1_000_000
     """How many more requests it meets."""
+    compares_bare_versions: bool = False
+    """Compare If-Match as Ceph's gateway 16 does: no version in quotes matches."""
     is_met: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
 
@@ -66,6 +68,12 @@ def flawed_store(upstream: str) -> Iterator[FlawedStore]:
             self.close_connection = True
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             flaw = store.take_flaw(self.command, self.path)
+            version = self.headers.get("If-Match")
+            if version and store.compares_bare_versions:
+                if version.startswith('"'):
+                    self._refuse(412, "PreconditionFailed")
+                    return
+                self.headers.replace_header("If-Match", f'"{version}"')
             if flaw == "reset":
                 self.connection.shutdown(socket.SHUT_RDWR)
             elif isinstance(flaw, tuple):

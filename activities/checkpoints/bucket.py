@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,8 +34,12 @@ NOT_CONDITIONAL = (
     "the store ignores conditions on writes (If-Match, If-None-Match), without which hosts would "
     "overwrite each other's checkpoints: take a store that keeps them"
 )
+REFUSES_TRUE_CONDITION = (
+    "the store refuses a write whose condition (If-Match) holds, so no host could replace a list "
+    "of checkpoints: take a store that accepts it"
+)
 PROBE = "conditions"
-"""Key of the object that tests whether the server honours conditional writes."""
+"""Begins the keys of the objects that test how the server treats conditional writes."""
 _CREDENTIAL_CODES = (
     "AccessDenied",
     "InvalidAccessKeyId",
@@ -62,6 +66,7 @@ class Bucket:
     def __init__(self, address: S3Address) -> None:
         self._address = address
         self._is_probed = False
+        self._quotes_versions = True
         try:
             import obstore.store  # noqa: PLC0415 - an extra
         except ImportError:
@@ -122,7 +127,7 @@ class Bucket:
             The new version; None if somebody else has written meanwhile.
         """
         self.require_conditions()
-        return self._put_if(key, data, {"e_tag": version} if version else "create")
+        return self._put_if_unchanged(key, data, version) if version else self._create(key, data)
 
     def delete_objects(self, keys: list[str]) -> None:
         """Delete objects; missing ones are no error."""
@@ -148,7 +153,7 @@ class Bucket:
         key = f"{PROBE}-{secrets.token_hex(4)}"
         requests: dict[str, Callable[[], object]] = {
             "read": lambda: self.read_object(key),
-            "write": lambda: self._put_if(key, b"", "create"),
+            "write": lambda: self._create(key, b""),
             "write under conditions": self.require_conditions,
             "list": lambda: self.stale_keys(PROBE, 0),
             "delete": lambda: self.delete_objects([key]),
@@ -162,17 +167,32 @@ class Bucket:
                 raise RemoteUnavailable(f"cannot {action}: {failed}") from None
 
     def require_conditions(self) -> None:
-        """Refuse a store that takes a write whose condition does not hold."""
+        """Refuse a store that accepts a write whose condition fails, or refuses one that holds."""
         if self._is_probed:
             return
-        self._put_if(PROBE, b"", "create")
-        if self._put_if(PROBE, b"", {"e_tag": '"never"'}) is not None or (
-            self._put_if(PROBE, b"", "create") is not None
-        ):
-            raise RemoteUnfit(NOT_CONDITIONAL)
+        key = f"{PROBE}-{secrets.token_hex(4)}"
+        version = self._create(key, b"") or ""
+        try:
+            if self._put_if_unchanged(key, b"", '"never"') or self._create(key, b"") is not None:
+                raise RemoteUnfit(NOT_CONDITIONAL)
+            self._quotes_versions = self._put_if_unchanged(key, b"", version) is not None
+            if not self._quotes_versions and not self._put_if_unchanged(key, b"", version):
+                raise RemoteUnfit(REFUSES_TRUE_CONDITION)
+        finally:
+            with suppress(RemoteUnavailable):
+                self.delete_objects([key])
         self._is_probed = True
 
+    def _create(self, key: str, data: bytes) -> str | None:
+        return self._put_if(key, data, "create")
+
+    def _put_if_unchanged(self, key: str, data: bytes, version: str) -> str | None:
+        # Ceph's gateway compares If-Match with a version without quotes.
+        e_tag = version if self._quotes_versions else version.strip('"')
+        return self._put_if(key, data, {"e_tag": e_tag})
+
     def _put_if(self, key: str, data: bytes, condition: Any) -> str | None:
+        """Return the new version; None if the condition fails."""
         with self._failures() as outcome:
             return self._store.put(key, data, mode=condition, use_multipart=False)["e_tag"] or ""
         assert outcome.is_refused

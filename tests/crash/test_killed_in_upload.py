@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from activities.checkpoints import Root
-from tests.buckets import create_bucket, moto_server
+from tests.buckets import conditional_server, create_bucket
 from tests.crash import test_lost_host
 from tests.crash.begun import Begun, Place
 from tests.crash.site import Site
@@ -47,7 +47,7 @@ PATIENCE = 90
 
 async def trial(place: Place) -> list[Site]:
     """Run the job on one host, undisturbed, and at the same time on hosts killed in an upload."""
-    with moto_server() as endpoint:
+    with conditional_server() as endpoint:
         stayed = bucket_site(place, "uploaded", endpoint)
         sites = []
 

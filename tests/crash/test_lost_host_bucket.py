@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.buckets import create_bucket, moto_server
+from tests.buckets import conditional_server, create_bucket
 from tests.crash import test_lost_host
 from tests.crash.begun import Begun, Place
 from tests.crash.site import Site
@@ -15,7 +15,7 @@ pytest.importorskip("moto")
 
 async def trial(place: Place) -> list[Site]:
     """Run the job on one host, undisturbed, and at the same time on hosts that are lost."""
-    with moto_server() as endpoint:
+    with conditional_server() as endpoint:
         return await test_lost_host.lose_hosts(place, create_bucket(endpoint), "-bucket")
 
 

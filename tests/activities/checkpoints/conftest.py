@@ -10,7 +10,7 @@ import pytest
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.object_store import ObjectStore
 from tests.activities.checkpoints.hosts import Host
-from tests.buckets import KEYS, moto_server
+from tests.buckets import KEYS, conditional_server
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def start() -> Start:
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    with moto_server() as endpoint:
+    with conditional_server() as endpoint:
         yield endpoint
 
 

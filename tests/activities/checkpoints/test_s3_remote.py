@@ -10,12 +10,15 @@ from urllib.parse import urlsplit
 import pytest
 
 from activities.checkpoints import RemoteUnavailable
+from activities.checkpoints.bucket import PROBE
+from activities.checkpoints.checkpoint_errors import RemoteUnfit
 from activities.checkpoints.remote import remote_checkpoint_area, remote_owner
 from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
 from config.s3_address import S3Address
 from tests.activities.checkpoints.hosts import Host
-from tests.buckets import create_bucket, unconditional_server
+from tests.buckets import OTHER_STORE, create_bucket, unconditional_server
+from tests.flawed_store import flawed_store
 
 pytestmark = pytest.mark.usefixtures("bucket_keys")
 
@@ -205,6 +208,40 @@ def test_a_store_that_ignores_conditions_is_refused(here: Host, tmp_path: Path) 
         here.url = f"s3://bucket/x?endpoint={endpoint}"
         with pytest.raises(RemoteUnavailable, match="ignores conditions on writes"):
             here.push(here.step(None, "a.md"))
+
+
+@pytest.mark.skipif(bool(OTHER_STORE), reason="the proxy imitates such a store in front of moto")
+def test_a_store_that_compares_versions_without_quotes_serves_several_hosts(
+    here: Host, there: Host, endpoint: str, address: str
+) -> None:
+    with flawed_store(endpoint) as store:
+        store.compares_bare_versions = True
+        here.url = there.url = address.replace(endpoint, store.endpoint)
+        first = here.step(None, "a.md")
+        here.push(first)
+        there.fetch()
+        second = there.step(first, "b.md")
+        there.push(second)
+        here.push(here.step(first, "c.md"))
+        here.fetch()
+        assert here.checkpoints.is_intact(second)
+
+
+def test_a_store_that_refuses_true_conditions_is_refused(
+    here: Host, endpoint: str, address: str
+) -> None:
+    with flawed_store(endpoint) as store:
+        here.url = address.replace(endpoint, store.endpoint)
+        store.break_requests((412, "PreconditionFailed"), "/conditions-", times=100)
+        with pytest.raises(RemoteUnfit, match="refuses a write whose condition"):
+            here.push(here.step(None, "a.md"))
+
+
+def test_no_probe_is_left_in_the_bucket(here: Host, address: str) -> None:
+    here.push(here.step(None, "a.md"))
+    keys = another_process(address)._bucket.stale_keys("", -60)
+    assert keys
+    assert not [key for key in keys if PROBE in key]
 
 
 def test_wrong_keys_are_refused_and_not_told(
