@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints import folder_io, sharded_tree, tree_diff
-from activities.checkpoints.entry_names import (
-    name_from_bytes,
-    unescaped_file_name,
-)
+from activities.checkpoints.entry_names import name_from_bytes, unescaped_file_name
 from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from activities.documents.pdf_lines import (
-    Box,
-)
+from activities.documents.pdf_lines import Box
 
 MAX_RULE_HEIGHT = 2.0
 """Thickest line that may strike out text, in points."""

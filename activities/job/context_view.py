@@ -21,12 +21,7 @@ from typing import Any
 from pydantic import Field
 
 from activities.job.compaction_plan import MessageSize
-from activities.job.conversation import (
-    Conversation,
-    Part,
-    token_cache,
-    wire_cache,
-)
+from activities.job.conversation import Conversation, Part, token_cache, wire_cache
 from activities.job.message_encoding import MessageEncoding, MessageWeights
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens

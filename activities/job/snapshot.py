@@ -47,10 +47,7 @@ from activities.checkpoints.sharded_tree import (
 )
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import (
-    Conversation,
-    conversation_call_id,
-)
+from activities.job.conversation import Conversation, conversation_call_id
 from activities.redaction.credentials import register_credential_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink

@@ -9,11 +9,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from config.learned_guards import LearnedRevision
-from config.schema.agent_sections import Learning
-from config.schema.guards import GuardStage
 from protocol.requests import MAX_PATH
 
-BY_ITSELF = "retired by itself"
 WRITTEN = ("write_file", "append_file", "edit_file")
 ApprovedCall = tuple[str, int, str, str]
 """An approved call: job, step, tool, and the file it names, to distinguish the calls of one reply.
@@ -120,29 +117,3 @@ def normalise_trace_path(path: str) -> str:
     """
     parts = [part for part in path.split("/") if part not in ("", ".")]
     return "/".join(parts)[:MAX_PATH] or path
-
-
-def next_stage_by_precision(
-    stage: GuardStage, figures: GuardFigures, settings: Learning
-) -> tuple[GuardStage, str] | None:
-    """Return a guard's next stage and the reason; None to leave it.
-
-    Args:
-        stage: Its present stage.
-        figures: Its figures.
-        settings: The settings of its agent.
-    """
-    if stage == "active" and figures.wrong_share > settings.back_share:
-        return "experiment", f"went back by itself: {figures.line}"
-    if stage in ("active", "experiment") and figures.silent_jobs >= settings.silent_jobs:
-        return "retired", f"{BY_ITSELF}: it spoke in none of {figures.silent_jobs} jobs"
-    if stage == "experiment" and settings.promote and is_guard_ready(figures, settings):
-        return "active", f"promoted by itself: {figures.line}"
-    return None
-
-
-def is_guard_ready(figures: GuardFigures, settings: Learning) -> bool:
-    """Whether a guard on trial may become active."""
-    return (
-        figures.evaluations >= settings.evaluations and figures.wrong_share <= settings.ready_share
-    )

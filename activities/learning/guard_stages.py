@@ -12,15 +12,16 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.job.activity_context import attempt_started_ms
+from activities.learning.agent_settings import load_learning_settings
 from activities.learning.finished_jobs import read_finished_job
-from activities.learning.guard_precision import measure_guard_precision, next_stage_by_precision
+from activities.learning.guard_precision import GuardFigures, measure_guard_precision
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
-from config.agent_files import agent_names, load_agent
 from config.learned_guards import LearnedGuards, LearnedRevision
-from config.schema.agent import AgentConfig
 from config.schema.agent_sections import Learning
-from config.schema.guards import Guard, GuardStage
+from config.schema.guards import GuardStage
+
+BY_ITSELF = "retired by itself"
 
 
 def guard_revision_time() -> int:
@@ -70,7 +71,7 @@ def demote_guard(
     # Figures of a stricter version on trial say nothing about the acting version.
     relevant = [row for row in traces if acting is learned or not row.stage]
     figures = measure_guard_precision(acting, relevant, accepted)
-    moved = next_stage_by_precision("active", figures, learning_settings(learned.agent))
+    moved = next_guard_stage("active", figures, load_learning_settings(learned.agent))
     if not moved or moved[0] != "experiment":
         return None
     if acting is learned:
@@ -114,17 +115,27 @@ def demote_guards(root: Root, names: set[str]) -> list[str]:
     return notes
 
 
-def learning_settings(agent: str) -> Learning:
-    """Return the agent's settings; the defaults for an agent that no longer exists."""
-    return _load_agent_or_generalist(agent).learning
+def next_guard_stage(
+    stage: GuardStage, figures: GuardFigures, settings: Learning
+) -> tuple[GuardStage, str] | None:
+    """Return a guard's next stage and the reason; None to leave it.
 
-
-def own_guards(agent: str) -> list[Guard]:
-    """Return the guards in the agent's files; those of the defaults for an agent that no longer
-    exists.
+    Args:
+        stage: Its present stage.
+        figures: Its figures.
+        settings: The settings of its agent.
     """
-    return _load_agent_or_generalist(agent).rules
+    if stage == "active" and figures.wrong_share > settings.back_share:
+        return "experiment", f"went back by itself: {figures.line}"
+    if stage in ("active", "experiment") and figures.silent_jobs >= settings.silent_jobs:
+        return "retired", f"{BY_ITSELF}: it spoke in none of {figures.silent_jobs} jobs"
+    if stage == "experiment" and settings.promote and is_guard_ready(figures, settings):
+        return "active", f"promoted by itself: {figures.line}"
+    return None
 
 
-def _load_agent_or_generalist(name: str) -> AgentConfig:
-    return load_agent(name if name in agent_names() else "generalist")
+def is_guard_ready(figures: GuardFigures, settings: Learning) -> bool:
+    """Whether a guard on trial may become active."""
+    return (
+        figures.evaluations >= settings.evaluations and figures.wrong_share <= settings.ready_share
+    )

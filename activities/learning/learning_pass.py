@@ -10,22 +10,18 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
+from activities.learning.agent_settings import load_learning_settings, load_own_guards
 from activities.learning.call_moments import find_call_moments
 from activities.learning.finished_jobs import finished_jobs
-from activities.learning.guard_precision import (
-    BY_ITSELF,
-    GuardFigures,
-    is_guard_ready,
-    measure_guard_precision,
-    next_stage_by_precision,
-)
+from activities.learning.guard_precision import GuardFigures, measure_guard_precision
 from activities.learning.guard_replay import replay_guard
 from activities.learning.guard_stages import (
+    BY_ITSELF,
     demote_guard,
     guard_revision_time,
-    learning_settings,
+    is_guard_ready,
     move_guard_to_stage,
-    own_guards,
+    next_guard_stage,
 )
 from activities.learning.proposals import propose_guard, propose_stricter
 from activities.learning.stricter_version import is_guard_strict_enough
@@ -96,8 +92,8 @@ class LearningPass:
             if line := demote_guard(self._guards, learned, self.traces, self._accepted):
                 proposed.append(line)
                 continue
-            moved = next_stage_by_precision(
-                learned.stage, now.figures, learning_settings(learned.agent)
+            moved = next_guard_stage(
+                learned.stage, now.figures, load_learning_settings(learned.agent)
             )
             if moved:
                 proposed.append(move_guard_to_stage(self._guards, learned, *moved))
@@ -107,7 +103,7 @@ class LearningPass:
         proposed = []
         for pattern in self.patterns:
             beat()
-            settings = learning_settings(pattern.agent)
+            settings = load_learning_settings(pattern.agent)
             if len(pattern.traces) < settings.traces or pattern.jobs < settings.jobs:
                 continue
             known = {name: self._guards.newest_number(name) for name in self._guards.names()}
@@ -149,7 +145,7 @@ class LearningPass:
             learned.guard and is_guard_strict_enough(learned.guard, calls) for learned in in_use
         ):
             return None
-        agent_guards, timestamp = own_guards(pattern.agent), guard_revision_time()
+        agent_guards, timestamp = load_own_guards(pattern.agent), guard_revision_time()
         proposal = propose_stricter(pattern, timestamp, moments, in_use, agent_guards)
         if proposal is None or (proposal.replaces and proposal.name in newest):
             proposal = propose_guard(pattern, timestamp, moments)
@@ -171,7 +167,7 @@ class LearningPass:
         if now.learned.stage != "experiment":
             raise ConfigError(f"{name} is {now.learned.stage}; only one in experiment is promoted")
         if not now.ready:
-            settings = learning_settings(now.learned.agent)
+            settings = load_learning_settings(now.learned.agent)
             raise ConfigError(
                 f"{name} is not ready: {now.figures.line}; it takes {settings.evaluations} "
                 f"evaluations with at most {settings.ready_share:.0%} wrong"
@@ -209,7 +205,9 @@ class LearningPass:
         figures = measure_guard_precision(learned, self.traces, self._accepted, jobs)
         on_trial = learned.guard is not None and learned.stage == "experiment"
         return LearnedGuardStatus(
-            learned, figures, on_trial and is_guard_ready(figures, learning_settings(learned.agent))
+            learned,
+            figures,
+            on_trial and is_guard_ready(figures, load_learning_settings(learned.agent)),
         )
 
 
@@ -220,4 +218,4 @@ def _is_answered_by_earlier_pass(pattern: Pattern, known: LearnedRevision | None
     if known is None or known.stage != "retired" or not known.why.startswith(BY_ITSELF):
         return known is not None
     again = [row for row in pattern.traces if row.at > known.at]
-    return len(again) < learning_settings(pattern.agent).traces
+    return len(again) < load_learning_settings(pattern.agent).traces

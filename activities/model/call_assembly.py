@@ -15,11 +15,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from activities.job.conversation import MIXED_UP
-from activities.model.json_text import (
-    EMPTY,
-    canonical_json_arguments,
-    json_arguments_object,
-)
+from activities.model.json_text import EMPTY, canonical_json_arguments, json_arguments_object
 from activities.model.streamed_call import CallPieces, Piece, ToolNames
 from protocol.requests import MAX_CALLS
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from activities.job.activity_context import (
-    activity_schedule_time,
-)
+from activities.job.activity_context import activity_schedule_time
 from activities.projects.project_repository import ProjectRepository
 from activities.text.safe_text import as_readable_json
 from protocol.project import STATE
 from protocol.project_forms import FORM_SPECS
-from protocol.project_requests import (
-    WriteStateRequest,
-)
+from protocol.project_requests import WriteStateRequest
 
 
 def write_project_units(repository: ProjectRepository, request: WriteStateRequest) -> str:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from activities.checkpoints import CheckpointMissing, Root, job_folder_name, open_checkpoints
-from activities.job.activity_context import (
-    activity_job_id,
-    activity_schedule_time,
-)
+from activities.job.activity_context import activity_job_id, activity_schedule_time
 from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot

@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from activities.checkpoints import Files
-from activities.requirements.requirement import (
-    Requirement,
-)
+from activities.requirements.requirement import Requirement
 from protocol.errors import Invalid
 
 FOLDER = "requirements"

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Row, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.requirements.requirement import Citation, Requirement

@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Row,
-    and_,
-    func,
-    select,
-)
+from sqlalchemy import Connection, Row, and_, func, select
 
 from activities.requirements.requirement import Requirement
 from activities.requirements.requirement_rows import (

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import (
-    Connection,
-    and_,
-    select,
-)
+from sqlalchemy import Connection, and_, select
 
 from activities.requirements.requirement_rows import (
     GONE,

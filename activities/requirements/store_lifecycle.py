@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import (
-    Connection,
-    delete,
-    select,
-)
+from sqlalchemy import Connection, delete, select
 from temporalio import activity
 
 from activities.checkpoints import Root
@@ -21,10 +17,7 @@ from activities.job.snapshot import Snapshot
 from activities.requirements import requirement_store as rows
 from activities.requirements import requirement_withdrawal, store_sync, validation_claims
 from activities.requirements.graph import graph_writes  # noqa: F401 - enters how writes to the graph are made up
-from activities.requirements.requirement_rows import (
-    R,
-    reopen_duplicates,
-)
+from activities.requirements.requirement_rows import R, reopen_duplicates
 from activities.stores.outbox import Call, OutboxWriter, flush_outbox, waiting_writes_message
 from activities.stores.schema import CITATIONS, REQUIREMENTS
 from activities.stores.store_errors import StoreUnavailableError

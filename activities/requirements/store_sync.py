@@ -10,13 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import (
-    Connection,
-    delete,
-    insert,
-    or_,
-    select,
-)
+from sqlalchemy import Connection, delete, insert, or_, select
 
 from activities.requirements import requirement_files, requirement_withdrawal, validation_claims
 from activities.requirements.requirement import Requirement, requirement_fingerprint

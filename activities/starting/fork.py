@@ -27,14 +27,10 @@ from activities.checkpoints.remote import remote_owner
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.checkpoints.repository_owner import read_owner
 from activities.documents.input_documents import InputDocument, read_input_documents
-from activities.job.activity_context import (
-    activity_job_id,
-)
+from activities.job.activity_context import activity_job_id
 from activities.job.plan_and_todo_files import list_under_heading, parse_plan
 from activities.job.snapshot import Snapshot
-from activities.job.typed_result import (
-    check_result_schema,
-)
+from activities.job.typed_result import check_result_schema
 from activities.job.workspace_summary import with_workspace_summary
 from activities.notifications.recipients import resolve_recipients
 from activities.phases.archive import FORKED, archive_page, archive_phase
@@ -45,24 +41,13 @@ from activities.phases.predefined_todos import (
     begin_configured_list,
     predefined_todos,
 )
-from activities.projects.handoff import (
-    prepare_handoff_workspace,
-)
-from activities.projects.project_remote import (
-    open_remote_project,
-)
+from activities.projects.handoff import prepare_handoff_workspace
+from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import project_repository_path
-from activities.repository.workspace_repository import (
-    share_repository_with_fork,
-)
+from activities.repository.workspace_repository import share_repository_with_fork
 from activities.starting.agent_models import choose_agent_models
-from activities.starting.agent_resolution import (
-    resolve_agent_tools,
-    resolve_server_tools,
-)
-from activities.starting.agent_skills import (
-    read_agent_skills,
-)
+from activities.starting.agent_resolution import resolve_agent_tools, resolve_server_tools
+from activities.starting.agent_skills import read_agent_skills
 from activities.starting.prepared_job import (
     PreparedJob,
     claim_checkpoints,
@@ -72,9 +57,7 @@ from activities.starting.prepared_job import (
     report_refused_files,
     write_tool_pages,
 )
-from activities.starting.repository_ownership import (
-    check_remote_ownership,
-)
+from activities.starting.repository_ownership import check_remote_ownership
 from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace

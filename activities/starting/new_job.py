@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from activities.checkpoints import (
-    Root,
-)
+from activities.checkpoints import Root
 from activities.documents.input_documents import read_input_documents
-from activities.job.activity_context import (
-    activity_job_id,
-)
+from activities.job.activity_context import activity_job_id
 from activities.job.plan_and_todo_files import list_under_heading
 from activities.job.snapshot import Snapshot
-from activities.job.typed_result import (
-    check_result_schema,
-    with_typed_result_rules,
-)
+from activities.job.typed_result import check_result_schema, with_typed_result_rules
 from activities.notifications.recipients import resolve_recipients
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
     begin_configured_list,
     predefined_todos,
 )
-from activities.projects.handoff import (
-    prepare_handoff_workspace,
-)
+from activities.projects.handoff import prepare_handoff_workspace
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace_repository import (
-    put_repository_into_workspace,
-)
+from activities.repository.workspace_repository import put_repository_into_workspace
 from activities.starting.agent_models import choose_agent_models
 from activities.starting.agent_resolution import (
     resolve_agent_tools,
@@ -51,9 +40,7 @@ from activities.starting.prepared_job import (
     report_refused_files,
     write_tool_pages,
 )
-from activities.starting.repository_ownership import (
-    check_remote_ownership,
-)
+from activities.starting.repository_ownership import check_remote_ownership
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template

@@ -5,10 +5,7 @@ from __future__ import annotations
 import shlex
 
 from activities.checkpoints import Root
-from activities.job.activity_context import (
-    activity_job_id,
-    activity_schedule_time,
-)
+from activities.job.activity_context import activity_job_id, activity_schedule_time
 from activities.job.done_when import check_done_when
 from activities.job.plan_and_todo_files import list_under_heading
 from activities.notifications.recipients import resolve_recipients
@@ -34,9 +31,7 @@ from config.schema.agent import AgentConfig, ConfigError
 from protocol.commit_message import SUBJECT
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
 from protocol.project_forms import FORM_SPECS
-from protocol.project_requests import (
-    ProjectPrepareReply,
-)
+from protocol.project_requests import ProjectPrepareReply
 from protocol.project_start import ProjectStart
 from protocol.repository_link import RepositoryOrigin
 from protocol.scope_ledger import ScopeItem, scope_from_texts, scope_size_fault

@@ -6,9 +6,7 @@ import asyncio
 
 from temporalio import activity
 
-from activities.checkpoints import (
-    Root,
-)
+from activities.checkpoints import Root
 from activities.job.activity_context import (
     activity_effect_key,
     activity_schedule_time,
@@ -19,22 +17,15 @@ from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
 from activities.phases.orientation import orientation_messages
 from activities.phases.phase_tags import phase_tag
-from activities.projects.handoff import (
-    add_handoff_proof_time,
-)
-from activities.projects.project_remote import (
-    open_linked_remote_project,
-)
+from activities.projects.handoff import add_handoff_proof_time
+from activities.projects.project_remote import open_linked_remote_project
 from activities.requirements.store_lifecycle import (
     update_store_after_fork,
     update_store_after_replacement,
 )
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.starting.agent_resolution import (
-    resolve_job_limits,
-    resolve_tool_routes,
-)
+from activities.starting.agent_resolution import resolve_job_limits, resolve_tool_routes
 from activities.starting.fork import (
     fetch_fork_origin,
     newest_fork_origin_phase,

@@ -17,10 +17,7 @@ from activities.job.activity_context import (
     check_activity_root,
 )
 from activities.model.endpoint import Connect
-from activities.projects.project_remote import (
-    open_remote_project,
-    push_project,
-)
+from activities.projects.project_remote import open_remote_project, push_project
 from activities.projects.project_repository import MAIN
 from activities.projects.project_state import commit_project_files, write_project_units
 from activities.repository.branch import make_branch_patch

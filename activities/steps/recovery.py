@@ -8,13 +8,7 @@ from contextlib import suppress
 
 from temporalio import activity
 
-from activities.checkpoints import (
-    CheckpointMissing,
-    Root,
-    diff_files,
-    open_checkpoints,
-    take_edits,
-)
+from activities.checkpoints import CheckpointMissing, Root, diff_files, open_checkpoints, take_edits
 from activities.checkpoints.forgotten_records import find_forgotten_record
 from activities.job.activity_context import (
     activity_job_id,
@@ -37,10 +31,7 @@ from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.steps.call_refs import newest_call_refs
 from activities.text.safe_text import replace_surrogates
-from activities.toolkit.path_ownership import (
-    leave_out_refused_edits,
-    restore_unreadable_files,
-)
+from activities.toolkit.path_ownership import leave_out_refused_edits, restore_unreadable_files
 from activities.toolkit.result_text import result_error_line
 from protocol.requests import (
     EmptyReply,

@@ -13,10 +13,7 @@ import hashlib
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import (
-    activity_job_id,
-    check_activity_root,
-)
+from activities.job.activity_context import activity_job_id, check_activity_root
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from activities.checkpoints import (
-    Files,
-    diff_files,
-)
+from activities.checkpoints import Files, diff_files
 from activities.checkpoints import parse_path as parts_of
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.tree_diff import Change

@@ -7,11 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import (
-    Page,
-    name_unread_pages,
-    render_pages,
-)
+from activities.documents import Page, name_unread_pages, render_pages
 from activities.documents.chunks import split_document_chunks
 from activities.documents.pages import page_span_text
 from activities.text import tokens

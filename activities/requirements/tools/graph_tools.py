@@ -1,4 +1,4 @@
-"""Tools that read the shared graph; those in `integration.py` write."""
+"""Tools that read the shared graph; those in `graph_writing_tools.py` write."""
 
 from __future__ import annotations
 

@@ -8,11 +8,7 @@ from pydantic import Field
 
 from activities.documents import name_unread_pages
 from activities.requirements import candidate_list, requirement_files
-from activities.requirements.requirement import (
-    MAX_CITATIONS,
-    Requirement,
-    RequirementKind,
-)
+from activities.requirements.requirement import MAX_CITATIONS, Requirement, RequirementKind
 from activities.requirements.requirement_files import requirement_folder_number
 from activities.requirements.set_aside_rules import (
     PATH,

@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import (
-    CheckpointMissing,
-    Checkpoints,
-    RemoteUnavailable,
-)
+from activities.checkpoints import CheckpointMissing, Checkpoints, RemoteUnavailable
 from activities.checkpoints.journal_records import COMMIT, JournalRecord
 from activities.checkpoints.packing import pack_journal
 from activities.checkpoints.push_staging import PushStaging

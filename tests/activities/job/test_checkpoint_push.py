@@ -14,14 +14,7 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.remote import remote_ref_prefix
 from activities.job.checkpoint_push import JobPusher, PushRegistry
-from tests.activities.wires import (
-    HELPER,
-    PASSWORD,
-    Trouble,
-    authorization,
-    given,
-    web,
-)
+from tests.activities.wires import HELPER, PASSWORD, Trouble, authorization, given, web
 
 SECONDS = 30
 
@@ -114,7 +107,7 @@ def test_a_failure_that_nobody_foresaw_ends_no_pushing(
 
     commit = made(root, "one")
     with monkeypatch.context() as for_now:
-        for_now.setattr("activities.job.checkpoint_push.push_refs", broken)
+        for_now.setattr("activities.job.checkpoint_push.push_to_remote", broken)
         told = pushing.push_now(commit, "run").result(SECONDS)
         assert "null byte" in told
         assert told.endswith("…")

@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from activities.learning.guard_precision import (
-    GuardFigures,
-    is_guard_ready,
-    measure_guard_precision,
-    next_stage_by_precision,
-)
+from activities.learning.guard_precision import GuardFigures, measure_guard_precision
+from activities.learning.guard_stages import is_guard_ready, next_guard_stage
 from activities.learning.proposals import propose_guard
 from activities.learning.trace_patterns import extract_patterns
 from config.learned_guards import LearnedRevision
@@ -195,15 +191,13 @@ def test_a_guard_is_ready_after_enough_evaluations_of_which_few_were_wrong() -> 
 
 
 def test_an_active_guard_that_is_wrong_too_often_goes_back() -> None:
-    assert next_stage_by_precision("active", GuardFigures(20, 2), SETTINGS) is None
-    assert next_stage_by_precision("active", GuardFigures(20, 3), SETTINGS) == (
+    assert next_guard_stage("active", GuardFigures(20, 2), SETTINGS) is None
+    assert next_guard_stage("active", GuardFigures(20, 3), SETTINGS) == (
         "experiment", "went back by itself: 20 evaluations, 3 wrong (15%)",
     )  # fmt: skip
 
 
 def test_a_guard_becomes_active_by_itself_only_when_configured() -> None:
-    assert next_stage_by_precision("experiment", GuardFigures(20, 0), SETTINGS) is None
+    assert next_guard_stage("experiment", GuardFigures(20, 0), SETTINGS) is None
     alone = SETTINGS.model_copy(update={"promote": True})
-    assert (next_stage_by_precision("experiment", GuardFigures(20, 0), alone) or ("",))[
-        0
-    ] == "active"
+    assert (next_guard_stage("experiment", GuardFigures(20, 0), alone) or ("",))[0] == "active"
