@@ -27,7 +27,7 @@ async def metrics_runtime() -> AsyncIterator[Runtime | None]:
     if prometheus or not export_settings.exports_metrics():
         yield prometheus
         return
-    async with export_settings.load_export_pipeline().otlp_metrics_runtime() as runtime:
+    async with export_settings.load_otlp_export().otlp_metrics_runtime() as runtime:
         yield runtime
 
 

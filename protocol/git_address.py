@@ -15,7 +15,7 @@ NO_PASSWORD = (
 def git_address_fault(address: str) -> Literal["", "password", "form"]:
     """Why an address cannot be used; empty when it can."""
     scheme, mark, rest = address.partition("://")
-    if _has_password(rest if mark and _is_git_address_word(scheme, "") else address):
+    if _has_git_password(rest if mark and _is_git_address_word(scheme, "") else address):
         return "password"
     if any(char.isspace() or char == "\0" for char in address):
         return "form"
@@ -43,7 +43,7 @@ def git_address_without_user(address: str) -> str:
     return f"{scheme}{mark}{place.rpartition('@')[2]}{slash}{path}"
 
 
-def _has_password(body: str) -> bool:
+def _has_git_password(body: str) -> bool:
     """Whether a user with a password precedes the host, even unescaped; a port does not count."""
     end = min((place for place in map(body.find, "/@[") if place >= 0), default=len(body))
     for place, char in enumerate(body[:end]):

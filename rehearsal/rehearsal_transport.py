@@ -51,7 +51,7 @@ class RehearsalTransport(httpx2.AsyncBaseTransport):
         if isinstance(answer, wire.Reply):
             # One piece of content: the client's own decoder splits it, as it would a socket read.
             return httpx2.Response(
-                200, headers=headers, content=_rehearsal_response_content(incoming, answer)
+                200, headers=headers, content=wire.wire_response_body(incoming, answer)
             )
         return httpx2.Response(
             200, headers=headers, stream=_BrokenRehearsalStream(request, incoming, answer)
@@ -75,7 +75,7 @@ class _BrokenRehearsalStream(httpx2.AsyncByteStream):
         if isinstance(self._answer, wire.Hang):
             await self._wait_silently(None)
             return
-        content = _rehearsal_response_content(self._incoming, self._answer.reply)
+        content = wire.wire_response_body(self._incoming, self._answer.reply)
         middle = len(content) // 2
         yield content[:middle]
         if isinstance(self._answer, wire.Cut):
@@ -96,12 +96,6 @@ class _BrokenRehearsalStream(httpx2.AsyncByteStream):
         else:
             await asyncio.sleep(patience)
             raise httpx2.ReadTimeout("the rehearsal model is silent", request=self._request)
-
-
-def _rehearsal_response_content(incoming: wire.WireRequest, reply: wire.Reply) -> bytes:
-    if incoming.streams:
-        return b"".join(wire.stream_wire_reply(incoming, reply))
-    return wire.encode_wire_reply(incoming, reply)
 
 
 def _rehearsal_failure_response(failure: wire.Failure) -> httpx2.Response:

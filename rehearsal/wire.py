@@ -170,6 +170,13 @@ def encode_wire_reply(incoming: WireRequest, reply: Reply) -> bytes:
     return json.dumps(completion).encode()
 
 
+def wire_response_body(request: WireRequest, reply: Reply) -> bytes:
+    """Return a whole reply as the bytes of a response's body."""
+    if request.streams:
+        return b"".join(stream_wire_reply(request, reply))
+    return encode_wire_reply(request, reply)
+
+
 def stream_wire_reply(incoming: WireRequest, reply: Reply) -> list[bytes]:
     """Yield the answer as server-sent events."""
     model = json.dumps(incoming.request.get("model", "rehearsal"))

@@ -1,4 +1,4 @@
-"""Show a job: the `status` query, Temporal Web's current details, memo, search attributes."""
+"""The status of a job: the answer to the query `status`, and the report to its project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show a project: the `status` query, current details, memo, search attributes."""
+"""The status of a project: the answer to the query `status`, and what it says of units and jobs."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class ComparisonBench:
             *(
                 sys.executable,
                 "-m",
-                "benchmarks.compare.adapter_run",
+                "benchmarks.compare.adapter_process",
                 name,
                 json.dumps(asdict(task)),
             ),

@@ -49,7 +49,7 @@ async def adapter_workflow_outcome(
         await handle.terminate()
     except WorkflowFailureError as error:
         outcome = failed_adapter_outcome(error)
-    recorded, runs = await measure_temporal_history(client, handle.id, model)
+    recorded, runs = await measure_adapter_history(client, handle.id, model)
     return Outcome(outcome.ended, outcome.error, recorded, runs=runs)
 
 
@@ -81,7 +81,7 @@ async def _adapter_workflow_task_failure(handle: WorkflowHandle[Any, Any]) -> st
     return "unknown"
 
 
-async def measure_temporal_history(
+async def measure_adapter_history(
     client: Client, workflow: str, model: str
 ) -> tuple[list[tuple[int, int]], int]:
     """Return bytes of history by model calls over all runs of the chain, and the number of runs."""

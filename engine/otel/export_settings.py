@@ -16,7 +16,7 @@ from engine.errors import SetupError
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
 OURS = "http/protobuf"
-_PIPELINE = "engine.otel.otlp_export"
+_OTLP_EXPORT = "engine.otel.otlp_export"
 
 
 def exports_traces() -> bool:
@@ -47,14 +47,12 @@ def export_client_plugins() -> list[Plugin]:
         SetupError: The extra is not installed, or another protocol is configured.
     """
     plugins: list[Plugin] = (
-        load_export_pipeline().export_pipeline_plugins()
-        if exports_traces() or exports_metrics()
-        else []
+        load_otlp_export().otlp_export_plugins() if exports_traces() or exports_metrics() else []
     )
     return plugins
 
 
-def load_export_pipeline() -> Any:
+def load_otlp_export() -> Any:
     """Load the module `engine.otel.otlp_export`, which imports OpenTelemetry.
 
     Raises:
@@ -71,7 +69,7 @@ def load_export_pipeline() -> Any:
                 f"{ENDPOINT} name the collector's HTTP port, 4318 as a rule"
             )
     try:
-        return import_module(_PIPELINE)
+        return import_module(_OTLP_EXPORT)
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("opentelemetry"):
             raise
@@ -88,13 +86,13 @@ def trace_start_if_exported(kind: str, job: str) -> Iterator[None]:
     if not exports_traces():
         yield
         return
-    with load_export_pipeline().start_span(kind, job):
+    with load_otlp_export().start_span(kind, job):
         yield
 
 
 def flush_optional_exports() -> None:
     """Send outstanding data before the process ends, for a few seconds at most."""
-    if loaded := sys.modules.get(_PIPELINE):
+    if loaded := sys.modules.get(_OTLP_EXPORT):
         loaded.flush_exports()
 
 

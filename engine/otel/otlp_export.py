@@ -107,7 +107,7 @@ def meter_provider() -> MeterProvider:
     return MeterProvider(readers, resource=_otel_service_resource(), shutdown_on_exit=False)
 
 
-def export_pipeline_plugins() -> list[Plugin]:
+def otlp_export_plugins() -> list[Plugin]:
     """Return Temporal's plugin, which propagates the trace, and the interceptor with our spans.
 
     Temporal's own spans are disabled, since they contain failure messages.

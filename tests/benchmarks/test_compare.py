@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.compare import comparison_figures
-from benchmarks.compare.adapter_run import run_adapter
+from benchmarks.compare.adapter_process import run_adapter
 from benchmarks.compare.adapter_task import (
     AdapterGauge,
     AdapterTask,

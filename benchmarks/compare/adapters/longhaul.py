@@ -12,7 +12,7 @@ from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from benchmarks.compare.adapter_task import KEY, AdapterTask, Outcome, failed_adapter_outcome
-from benchmarks.compare.temporal_adapters import QUEUE, WORKFLOW, measure_temporal_history
+from benchmarks.compare.temporal_adapters import QUEUE, WORKFLOW, measure_adapter_history
 from benchmarks.drift import closed_drift_job
 from engine.development import development_server
 from engine.service import build_worker
@@ -46,7 +46,7 @@ async def run(task: AdapterTask) -> Outcome:
             await handle.terminate()
         except WorkflowFailureError as failure:
             return failed_adapter_outcome(failure)
-        recorded, runs = await measure_temporal_history(running.client, WORKFLOW, "model_call")
+        recorded, runs = await measure_adapter_history(running.client, WORKFLOW, "model_call")
     store = open_checkpoints(root, WORKFLOW)
     store.pack()
     files = Snapshot.load(store, checkpoint).files

@@ -31,7 +31,7 @@ def exported() -> Iterator[Exported]:
         given.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.address}/v1/traces")
         # A batch that exceeds the time-out is dropped, and a busy machine may take 10 seconds.
         given.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
-        pipeline = export_settings.load_export_pipeline()
+        pipeline = export_settings.load_otlp_export()
         # OpenTelemetry allows one provider for each process; it is made here.
         assert not pipeline.span_export.cache_info().currsize, "another test has made it"
         pipeline.span_export()

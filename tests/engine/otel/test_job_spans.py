@@ -37,7 +37,7 @@ async def traced(exported: Exported, running: DevelopmentServer) -> Client:
     return await Client.connect(
         running.address,
         data_converter=DATA_CONVERTER,
-        plugins=exported.pipeline.export_pipeline_plugins(),
+        plugins=exported.pipeline.otlp_export_plugins(),
     )
 
 
@@ -93,7 +93,7 @@ async def test_recorded_histories_replay_with_it_and_send_nothing(exported: Expo
         workflows=[Job, Project, Trial],
         data_converter=DATA_CONVERTER,
         workflow_runner=sandbox_runner(),
-        plugins=exported.pipeline.export_pipeline_plugins(),
+        plugins=exported.pipeline.otlp_export_plugins(),
     )
     # Spans of earlier tests may still be on their way.
     exported.pipeline.span_export().tracers.force_flush()

@@ -1,4 +1,4 @@
-"""One run of one adapter, in this process: `python -m benchmarks.compare.adapter_run NAME TASK`.
+"""Runs one adapter in this process: `python -m benchmarks.compare.adapter_process NAME TASK`.
 
 TASK is JSON; the last printed line is the outcome as JSON.
 """
