@@ -23,7 +23,7 @@ def check_collectors() -> CheckResult:
     name, addresses = "traces and metrics", export_settings.collector_addresses()
     try:
         if addresses:
-            export_settings.load_export_pipeline()
+            export_settings.load_otlp_export()
         for address in addresses:
             url = urlsplit(address)
             port = url.port or (443 if url.scheme == "https" else 80)
