@@ -62,8 +62,8 @@ from cli.output import (
 )
 from config.schema.agent import ConfigError
 from engine import logs
-from engine.errors import SetupError
 from engine.exit_codes import INTERRUPTED
+from engine.setup_errors import SetupError
 from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line
 

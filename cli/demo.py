@@ -20,9 +20,9 @@ from engine import logs
 from engine.connection import describe_model_connection
 from engine.development import DevelopmentServer, development_server
 from engine.exit_codes import INTERRUPTED
+from engine.root_location import open_workspaces_root, workspaces_root
 from engine.service import build_worker
 from engine.web_ui import DEFAULT_UI, job_web_ui_link
-from engine.workspaces_root import open_workspaces_root, workspaces_root
 
 PORT, UI_PORT = 7233, 8233
 DOCUMENT = Path(__file__).parent.parent / "examples" / "documents" / "records-policy.md"

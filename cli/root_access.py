@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from cli.output import UserError
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root

@@ -22,7 +22,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.converter import DataConverter, PayloadCodec
 
 from engine.converter import DATA_CONVERTER, REASON, VARIABLE, EncryptedFailureConverter
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 from protocol.payload_reading import ENCRYPTED
 
 if TYPE_CHECKING:

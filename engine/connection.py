@@ -17,8 +17,8 @@ from temporalio.service import GrpcCompression
 from activities.redaction.credentials import without_credentials
 from engine import logs
 from engine.codec import data_converter
-from engine.errors import SetupError
 from engine.otel import export_settings
+from engine.setup_errors import SetupError
 from protocol.short_text import one_line
 
 DEFAULT_ADDRESS = "localhost:7233"

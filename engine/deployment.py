@@ -12,7 +12,7 @@ from pathlib import Path
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import WorkerDeploymentConfig
 
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 
 NAME = "LONGHAUL_DEPLOYMENT"
 BUILD = "LONGHAUL_BUILD_ID"

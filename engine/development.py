@@ -21,8 +21,8 @@ from temporalio.service import GrpcCompression
 
 from engine.codec import data_converter
 from engine.connection import plain_connection_runtime
-from engine.errors import SetupError
 from engine.otel import export_settings
+from engine.setup_errors import SetupError
 from protocol.search_attribute_names import NAMES
 from protocol.short_text import one_line
 

@@ -14,9 +14,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
-from engine.errors import SetupError
 from engine.minimal_http import SECONDS, serve_http
-from engine.workspaces_root import check_root_writable
+from engine.root_location import check_root_writable
+from engine.setup_errors import SetupError
 
 VARIABLE = "LONGHAUL_HEALTH"
 Check = Callable[[], Awaitable[str]]

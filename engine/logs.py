@@ -13,7 +13,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.runtime import LogForwardingConfig, LoggingConfig
 
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 from protocol.short_text import one_line
 
 LEVEL = "LONGHAUL_LOG"

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 
 SECONDS = 3
 """Time limit for a request to arrive, and for a process to answer."""

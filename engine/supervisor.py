@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from engine import health, logs
-from engine.errors import SetupError
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.metrics_sum import MetricsSum
 from engine.minimal_http import fetch_http_text, serve_http_text
+from engine.setup_errors import SetupError
 
 SUPERVISED = "LONGHAUL_SUPERVISED"
 """Set in worker processes, which drain when the supervisor's end of their input closes."""

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from engine import logs
-from engine.errors import SetupError
 from engine.otel import export_settings
+from engine.setup_errors import SetupError
 from protocol.short_text import one_line
 
 VARIABLE = "LONGHAUL_METRICS"

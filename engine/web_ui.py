@@ -8,7 +8,7 @@ import socket
 from urllib.parse import quote, urlsplit
 
 from engine.connection import client_options, is_local_temporal_address
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 
 DEFAULT_UI = "http://localhost:8233"
 UI_SECONDS = 1.0

@@ -24,12 +24,12 @@ from config.schema.agent import ConfigError
 from engine import health, logs, telemetry, waiting_jobs
 from engine.connection import connect_client, describe_model_connection, task_queue
 from engine.deployment import version_label, worker_deployment
-from engine.errors import SetupError
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.otel import export_settings
+from engine.root_location import check_root_writable, open_workspaces_root, workspaces_root
 from engine.service import build_worker
+from engine.setup_errors import SetupError
 from engine.supervisor import SUPERVISED
-from engine.workspaces_root import check_root_writable, open_workspaces_root, workspaces_root
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FILES = 8192

@@ -13,7 +13,7 @@ from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.worker.workflow_sandbox._runner import _Instance
 
-from engine.errors import TOO_EARLY
+from engine.setup_errors import TOO_EARLY
 
 PASSTHROUGH = ("protocol",)
 """Modules that all workflows share instead of importing them anew: data types only.

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from temporalio.api.common.v1 import Payload, Payloads
 
 from engine.codec import EncryptionCodec, keys_from_environment
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 
 PORT = 8234
 Turn = Callable[[Sequence[Payload]], Awaitable[list[Payload]]]

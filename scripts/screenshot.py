@@ -34,10 +34,10 @@ from cli.report.report_builder import build_report
 from cli.start.job_input import job_input
 from cli.start.job_start import start_job
 from engine.development import development_server
+from engine.root_location import open_workspaces_root
 from engine.service import build_worker
 from engine.web_ui import job_web_ui_link
 from engine.worker_process import exit_worker_process
-from engine.workspaces_root import open_workspaces_root
 from rehearsal import RehearsalTransport, rehearse
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"

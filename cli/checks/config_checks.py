@@ -33,7 +33,7 @@ from config.layers import SHIPPED, configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import read_prompt_template
 from config.yaml_files import read_yaml_model
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 from protocol.tools import ToolRoute
 
 

@@ -24,9 +24,9 @@ from cli.checks.installation_checks import (
 from cli.checks.model_checks import check_model_endpoint
 from cli.checks.storage_checks import check_graph, check_remote, check_store, check_workspaces_root
 from cli.checks.telemetry_checks import check_collectors, check_log_settings
-from cli.server_errors import temporal_error_text
+from cli.temporal_errors import temporal_error_text
 from engine.connection import client_options, connect_client
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 
 
 async def run_checks(project: Path | None = None) -> AsyncIterator[CheckResult]:

@@ -7,7 +7,7 @@ import os
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
-from engine.workspaces_root import open_workspaces_root, workspaces_root
+from engine.root_location import open_workspaces_root, workspaces_root
 from protocol.git_address import git_address_without_user
 
 BEFORE_ROOT = "not looked at before there is a workspaces root"

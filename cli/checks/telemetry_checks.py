@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from activities.redaction.credentials import without_credentials
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from engine import logs
-from engine.errors import SetupError
 from engine.otel import export_settings
+from engine.setup_errors import SetupError
 
 
 def check_log_settings() -> CheckResult:

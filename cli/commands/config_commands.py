@@ -9,7 +9,7 @@ import typer
 from cli.options import Json
 from cli.output import FAILED, OK, print_advice, print_json
 from config.editor_schemas import Kind, editor_file_schema
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 
 config = typer.Typer(
     help="Check the configuration, or have an editor check it.",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.options import Json
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 
 
 def demo(

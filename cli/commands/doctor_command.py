@@ -11,7 +11,7 @@ import typer
 from cli.checks.check_result import CheckResult
 from cli.options import Json
 from cli.output import FAILED, OK, print_advice, print_json
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 
 
 def doctor(

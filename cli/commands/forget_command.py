@@ -16,7 +16,7 @@ from cli.jobs.job_failures import explain_job_failure
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.schedules.service_schedules import set_service_schedule
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 from engine.connection import connect_client, task_queue
 
 SCHEDULE = "longhaul-forgetting"

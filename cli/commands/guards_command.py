@@ -11,7 +11,7 @@ from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.root_access import run_with_root
 from cli.schedules.service_schedules import set_service_schedule
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 from config.schema.agent import ConfigError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 from cli.jobs.job_list import list_jobs
 from cli.options import Json
 from cli.output import OK, print_json, print_note, print_result, render_text_table
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_note, print_result
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 
 if TYPE_CHECKING:

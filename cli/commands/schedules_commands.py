@@ -10,7 +10,7 @@ from cli import output
 from cli.options import Json
 from cli.output import OK, print_json, print_note, print_result
 from cli.schedules import recurring_starts
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 
 schedules = typer.Typer(
     help="List, pause, resume and remove what `--every` starts again and again.",

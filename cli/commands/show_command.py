@@ -10,7 +10,7 @@ from cli.jobs.job_view import JobView, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.options import Job, Json
 from cli.output import OK, name_running_program, print_json, print_note, print_result
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client
 

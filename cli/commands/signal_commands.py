@@ -10,9 +10,9 @@ from cli.jobs import job_lines
 from cli.jobs.job_view import view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result
-from cli.server_errors import run_server_work
 from cli.signals import limit_arguments, signal_effects, signal_sending
 from cli.start.job_settings import parse_job_settings
+from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 from protocol.payload_reading import InvalidPayload, read_signal_payload
 

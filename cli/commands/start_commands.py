@@ -29,12 +29,12 @@ from cli.options import (
 )
 from cli.output import OK, UserError, err_console, print_json, print_note, print_result
 from cli.schedules.recurring_starts import create_recurring_start
-from cli.server_errors import run_server_work
 from cli.start.job_input import check_job_input_size, job_input, read_instructions_text
 from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.project_input import project_input
 from cli.start.repository_input import publish_input_fields, repository_input_fields
+from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 from engine.web_ui import answering_web_ui_link
 

@@ -16,10 +16,10 @@ from cli.jobs.job_view import TRIAL
 from cli.jobs.watch import follow_on_console
 from cli.options import Json
 from cli.output import FAILED, OK, UserError, err_console, print_json, print_note, print_result
-from cli.server_errors import run_server_work
 from cli.start.job_input import check_job_input_size
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.trial_input import read_trial_file
+from cli.temporal_errors import run_server_work
 from cli.trials.trial_rendering import trial_ending_line, trial_table_lines
 from cli.trials.trial_usage import fill_trial_usages
 from engine.connection import connect_client

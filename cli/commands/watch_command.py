@@ -6,7 +6,7 @@ from cli.jobs.job_outcome import job_exit_code, print_job_outcome
 from cli.jobs.watch import JsonScreen, follow_job, follow_on_console
 from cli.options import Job, Json
 from cli.output import result_console
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client
 

@@ -29,10 +29,10 @@ from activities.phases.phase_tags import phase_tag_commits
 from cli.jobs.job_view import PROJECT, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.output import UserError, print_note
-from cli.server_errors import run_server_work
+from cli.temporal_errors import run_server_work
 from config.schema.agent import AgentConfig
 from engine.connection import connect_client
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 from protocol.endings import Outcome
 
 MAX_LOG_ENTRIES = 1_000_000

@@ -14,7 +14,7 @@ from activities.projects.project_repository import ProjectRepository, project_re
 from activities.repository.branch import job_branch_tree
 from cli.output import UserError
 from cli.projects.project_files import open_project_files, project_files_tip
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 from protocol.repository_link import RepositoryLink
 
 Form = Literal["patch", "stat", "names"]

@@ -21,7 +21,7 @@ from cli.jobs.job_memo import job_start_time, read_job_memo, status_from_memo
 from cli.jobs.missing_jobs import expired_job_notice, forgotten_job_notice
 from cli.output import UserError
 from cli.schedules.schedule_lookup import find_schedule_notice
-from engine.errors import TOO_EARLY
+from engine.setup_errors import TOO_EARLY
 from protocol.short_text import one_line
 
 JOB = "Job"

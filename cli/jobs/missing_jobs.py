@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 
 
 def forgotten_job_notice(job_id: str) -> str | None:

@@ -10,7 +10,7 @@ import pygit2
 from activities.checkpoints import CheckpointMissing, Root, RootError
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
 from cli.output import UserError
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 from protocol.project import STATE
 
 

@@ -13,7 +13,7 @@ from cli.report.habits import read_habits
 from cli.report.report_content import Habit
 from cli.report.sanitize import sanitize_line
 from config.schema.agent import ConfigError
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from cli.output import UserError
-from engine.workspaces_root import open_workspaces_root
+from engine.root_location import open_workspaces_root
 from protocol.git_address import git_address_without_user
 
 _URL = re.compile(r"https?://\S+")

@@ -14,7 +14,7 @@ from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from config.templates import render_template
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 from protocol.payloads import MAX_INSTRUCTIONS
 from protocol.scope_ledger import MAX_ITEMS
 

@@ -13,7 +13,7 @@ from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 from protocol.payload_reading import InvalidPayload, read_payload_object
 from protocol.project_forms import FORM_SPECS
 from protocol.project_start import ProjectStart

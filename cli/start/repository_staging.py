@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.output import UserError
 from config.schema.agent import AgentConfig, ConfigError
-from engine.workspaces_root import open_workspaces_root, workspaces_root
+from engine.root_location import open_workspaces_root, workspaces_root
 from protocol.git_address import git_address_without_user
 from protocol.repository_start import STAGED
 

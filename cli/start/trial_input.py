@@ -9,7 +9,7 @@ from cli.start import document_staging
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 from protocol.payload_reading import InvalidPayload, read_payload_object
 from protocol.trial_start import TrialStart
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from temporalio.client import Plugin
 
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"

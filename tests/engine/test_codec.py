@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from engine.codec import data_converter, encrypting_converter, keys_from_environment
 from engine.converter import DATA_CONVERTER
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 from protocol.payload_reading import (
     ENCRYPTED,
     UNDECODABLE,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import connection, workspaces_root
+from engine import connection, root_location
 from engine.connection import connect_client, describe_model_connection
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 from engine.web_ui import answering_web_ui_link, job_web_ui_link
 
 
@@ -89,7 +89,7 @@ def test_a_configuration_file_that_is_not_there_is_told(monkeypatch, tmp_path):
 def test_defaults():
     assert connection.client_options()["target_host"] == "localhost:7233"
     assert connection.task_queue() == "longhaul"
-    assert workspaces_root.workspaces_root() == Path.cwd() / "workspaces"
+    assert root_location.workspaces_root() == Path.cwd() / "workspaces"
     assert job_web_ui_link("job") == "http://localhost:8233/namespaces/default/workflows/job"
     assert (
         job_web_ui_link("a/b c") == "http://localhost:8233/namespaces/default/workflows/a%2Fb%20c"

@@ -19,7 +19,7 @@ from temporalio.worker import Replayer, Worker
 
 from engine import workflow_sandbox
 from engine.development import DevelopmentServer
-from engine.errors import TOO_EARLY
+from engine.setup_errors import TOO_EARLY
 from tests.engine import resting
 from tests.engine.reading import Reading
 from tests.engine.resting import Resting

@@ -7,7 +7,7 @@ from typing import Any
 
 from temporalio.client import WorkflowHandle, WorkflowQueryFailedError
 
-from engine.errors import TOO_EARLY
+from engine.setup_errors import TOO_EARLY
 
 
 async def query_status(handle: WorkflowHandle[Any, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from cli.jobs.job_view import query_job_status
 from cli.jobs.watch import follow_on_console
 from cli.report.job_report import BROKEN
 from config.agent_files import load_agent
-from engine.errors import TOO_EARLY
+from engine.setup_errors import TOO_EARLY
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.todo_list import Todo

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Root
-from engine.workspaces_root import workspaces_root
+from engine.root_location import workspaces_root
 from rehearsal import Reply, rehearse
 from rehearsal.wire import Answer, Request
 from tests.brief import BRIEF

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from engine.errors import SetupError
 from engine.otel import export_settings
+from engine.setup_errors import SetupError
 from tests.crash.processes import CLEAN, REPOSITORY
 
 HERE = "http://127.0.0.1:4318"

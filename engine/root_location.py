@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import SetupError
+from engine.setup_errors import SetupError
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
