@@ -94,8 +94,7 @@ async def development_server(
         database: SQLite file that outlives the server; None keeps data in memory.
 
     Raises:
-        SetupError: no binary, bad keys, traces that cannot be exported, or the server did not
-            start.
+        SetupError: no binary, bad keys, unusable exports of traces, or a server that did not start.
     """
     # Loads the worker of the SDK, which the commands that only look for the binary do without.
     from temporalio.testing import WorkflowEnvironment  # noqa: PLC0415

@@ -342,16 +342,12 @@ def prepare_fork(
         raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
     before = snapshot.files
     with report_refused_files(config):
-        instructions = job_instructions(root, request)
-        if snapshot.link and not request.project:
-            # A person forked a project's job: no project waits for it or judges its handoff.
-            alone = OF_ITS_OWN.format(project=snapshot.link.id)
-            instructions, snapshot.link = f"{alone}\n\n{instructions}", None
-            notices = [*notices, alone]
+        leaving_notice = "" if request.project else _leave_project(snapshot)
+        notices += [leaving_notice] if leaving_notice else []
         page = begin_fork(
             snapshot,
             config,
-            instructions,
+            "\n\n".join(filter(None, (leaving_notice, job_instructions(root, request)))),
             request.items,
             documents,
             ended=origin.ended,
@@ -368,6 +364,17 @@ def prepare_fork(
     snapshot.record_changes(before)
     began = f"forked from {fork.job} at {fork.place} · "
     return PreparedJob(snapshot, tools, page, began, notices, notifying)
+
+
+def _leave_project(snapshot: Snapshot) -> str:
+    """Unlink a job that a person forked from a project, and return the notice of it.
+
+    No project waits for this job or judges its handoff. Without a project the notice is empty.
+    """
+    if not snapshot.link:
+        return ""
+    project, snapshot.link = snapshot.link.id, None
+    return OF_ITS_OWN.format(project=project)
 
 
 def _share_repository(

@@ -104,7 +104,7 @@ def gather_gate_facts(
             if todo.done_when and todo.done_when.command:
                 todo.done_when, todo.done_when_error = None, NO_COMMANDS
     entries: list[str] = arguments.get("unresolved") or []
-    return GateFacts(
+    facts = GateFacts(
         todos_file=handed.status,
         todos_error=handed.error,
         todos_count=handed.count,
@@ -136,17 +136,20 @@ def gather_gate_facts(
         missing_deliverables=list_missing_deliverables(
             snapshot, arguments.get("deliverables") or []
         ),
-        deliverables_fingerprint=fingerprint_deliverables(
-            snapshot, arguments.get("deliverables") or []
-        )
-        if called["name"] == "job_complete" and not error
-        else "",
-        handoff=[why[:MAX_REASON_CHARACTERS] for why in handoff_problems(snapshot)][:MAX_NAMED]
-        if called["name"] == "job_complete"
-        else [],
-        result_problem=result_problem(snapshot) if called["name"] == "job_complete" else "",
         arguments_error=error,
     )
+    if called["name"] == "job_complete":
+        deliverables = [] if error else arguments.get("deliverables") or []
+        _add_completion_facts(snapshot, deliverables, facts)
+    return facts
+
+
+def _add_completion_facts(snapshot: Snapshot, deliverables: list[str], facts: GateFacts) -> None:
+    """Fill in what only the end of a job is judged by."""
+    if not facts.arguments_error:
+        facts.deliverables_fingerprint = fingerprint_deliverables(snapshot, deliverables)
+    facts.handoff = [why[:MAX_REASON_CHARACTERS] for why in handoff_problems(snapshot)][:MAX_NAMED]
+    facts.result_problem = result_problem(snapshot)
 
 
 def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:

@@ -189,8 +189,7 @@ def tool(
         at_most_once: Its outside effects cannot be recognised by `ToolContext.key`: an interrupted
             call is not repeated but reported as "may have happened".
         owns: Paths that only this tool may write; a trailing `/` includes everything below.
-        needs: The tool whose results it works on: an agent without that tool gets this one only
-            by name, not with its group.
+        needs: The tool whose results it needs; an agent without that one gets it only by name.
 
     Raises:
         ConfigError: The function or its declaration is invalid.
