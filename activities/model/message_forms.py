@@ -33,7 +33,7 @@ OPAQUE_CHARACTERS = 16 / 3
 
 
 @dataclass(frozen=True)
-class ChatForm:
+class ChatMessageForm:
     """The form for Chat Completions."""
 
     maker: str
@@ -75,7 +75,7 @@ class ChatForm:
 
 
 @dataclass(frozen=True)
-class ResponsesForm:
+class ResponsesMessageForm:
     """The form for the Responses API: a message is one input item, a reply several."""
 
     maker: str
@@ -154,8 +154,8 @@ def message_form_of(model: ModelConfig) -> MessageEncoding:
         model.cache_marks if model.cache_marks in CACHE_MARKS else "none",
     )
     if model.api == "responses":
-        return ResponsesForm(maker, model.send_reasoning is not False, marks, model.vision)
-    return ChatForm(maker, model.send_reasoning, marks, model.vision)
+        return ResponsesMessageForm(maker, model.send_reasoning is not False, marks, model.vision)
+    return ChatMessageForm(maker, model.send_reasoning, marks, model.vision)
 
 
 def _message_images(beside: bytes) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ from activities.repository.branch import (
     unfinished_branch_story,
     with_branch_files,
 )
-from activities.requirements.store_lifecycle import release_store_at_end
+from activities.requirements.store_sync import release_store_at_end
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_own_run

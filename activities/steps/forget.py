@@ -13,7 +13,7 @@ from activities.checkpoints.forgotten_records import ForgottenJob, find_forgotte
 from activities.forgetting.eligibility import ForgettingEligibility
 from activities.forgetting.job_files import has_job_files, job_lost_found_path, remove_job_paths
 from activities.job.activity_context import activity_schedule_time
-from activities.requirements import store_lifecycle
+from activities.requirements import store_sync
 from activities.runtime.failures import may_retry_activity, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.stores import stored_traces
@@ -69,7 +69,7 @@ class ForgetActivity:
                 if request.traces:
                     stored_traces.forget_traces(connection, record.job)
                 if request.requirements:
-                    store_lifecycle.forget_requirements(connection, record.job)
+                    store_sync.forget_requirements(connection, record.job)
 
         try:
             store.run(clear_rows)

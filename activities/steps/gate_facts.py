@@ -26,7 +26,7 @@ from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.projects.handoff import handoff_problems
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.requirement_survey import survey_requirements
-from activities.requirements.store_lifecycle import check_store_before_completion
+from activities.requirements.store_sync import check_store_before_completion
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text import tokens

@@ -19,7 +19,7 @@ from activities.phases.orientation import orientation_messages
 from activities.phases.phase_tags import phase_tag
 from activities.projects.handoff import add_handoff_proof_time
 from activities.projects.project_remote import open_linked_remote_project
-from activities.requirements.store_lifecycle import (
+from activities.requirements.store_sync import (
     update_store_after_fork,
     update_store_after_replacement,
 )

@@ -37,7 +37,7 @@ from activities.phases.phase_change import (
 )
 from activities.phases.phase_tags import phase_tag
 from activities.redaction.secrets import redact
-from activities.requirements.store_lifecycle import update_store_after_rewind
+from activities.requirements.store_sync import update_store_after_rewind
 from activities.runtime.failures import ATTEMPTS, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.tool_offer import unoffered_tools

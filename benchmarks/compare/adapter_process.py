@@ -24,7 +24,7 @@ from benchmarks.compare.adapter_task import (
 async def run_adapter(name: str, task: AdapterTask) -> Outcome:
     """Run the adapter and return the outcome with the files it wrote."""
     adapter: Any = importlib.import_module(f"benchmarks.compare.adapters.{name}")
-    outcome: Outcome = await adapter.run(task)
+    outcome: Outcome = await getattr(adapter, f"run_{name}")(task)
     files = outcome.made if outcome.made is not None else _read_adapter_run_files(task.files)
     return Outcome(**{**asdict(outcome), "made": files})
 

@@ -1,6 +1,6 @@
 """The runners, each used as documented, and how they differ.
 
-Each has a module of its name with `async def run(task: Task) -> Outcome`.
+Each has a module of its name, such as `plain`, with `async def run_plain(task) -> Outcome`.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ async def work_durably(prompt: str) -> str:
 durable = DBOS.workflow()(work_durably)
 
 
-async def run(task: AdapterTask) -> Outcome:
+async def run_dbos(task: AdapterTask) -> Outcome:
     DBOS.launch()
     outcome = Outcome("finished")
     try:

@@ -56,7 +56,7 @@ class DeepAgent:
         return result["messages"][-1].content
 
 
-async def run(task: AdapterTask) -> Outcome:
+async def run_deepagents(task: AdapterTask) -> Outcome:
     task.files.mkdir(parents=True)
     plugin = DeepAgentsPlugin(
         model_provider=lambda name: ChatOpenAI(

@@ -20,7 +20,7 @@ from benchmarks.compare.adapter_task import (
 )
 
 
-async def run(task: AdapterTask) -> Outcome:
+async def run_langgraph(task: AdapterTask) -> Outcome:
     database = Path(task.folder) / "checkpoints.sqlite"
     gauge = AdapterGauge(database, task.steps // 10)
     model = ChatOpenAI(

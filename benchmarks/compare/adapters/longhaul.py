@@ -18,7 +18,7 @@ from engine.development import development_server
 from engine.service import build_worker
 
 
-async def run(task: AdapterTask) -> Outcome:
+async def run_longhaul(task: AdapterTask) -> Outcome:
     root = Root.open(Path(task.folder) / "root", create=True)
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
     start = {

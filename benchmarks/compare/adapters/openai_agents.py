@@ -60,7 +60,7 @@ class OpenAIAgent:
         return str(result.final_output)
 
 
-async def run(task: AdapterTask) -> Outcome:
+async def run_openai_agents(task: AdapterTask) -> Outcome:
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
     plugin = OpenAIAgentsPlugin(
         model_params=ModelActivityParameters(start_to_close_timeout=PATIENCE),

@@ -33,7 +33,7 @@ OFFERED: Any = {
 }
 
 
-async def run(task: AdapterTask) -> Outcome:
+async def run_plain(task: AdapterTask) -> Outcome:
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY)
     try:
         async with asyncio.timeout(task.cap):

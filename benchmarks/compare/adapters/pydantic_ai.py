@@ -53,7 +53,7 @@ class PydanticAgent:
         return str(result.output)
 
 
-async def run(task: AdapterTask) -> Outcome:
+async def run_pydantic_ai(task: AdapterTask) -> Outcome:
     async with (
         serve_temporal_for_adapter([PydanticAIPlugin()]) as temporal,
         Worker(temporal, task_queue=QUEUE, workflows=[PydanticAgent]),

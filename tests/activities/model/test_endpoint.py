@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.model.client import call_endpoint
 from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_model_name
-from activities.model.message_forms import ChatForm
+from activities.model.message_forms import ChatMessageForm
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
 from activities.redaction.credentials import encode_without_credentials
@@ -49,7 +49,7 @@ def sent_back(got: StreamedReply, maker: str, reasoning: bool | None = None) -> 
     """Return the message that such a provider is sent about a reply from `one`."""
     got.maker = "one"
     message, data = reply_message(1, got), reply_provider_data(1, got)
-    form = ChatForm(maker, reasoning)
+    form = ChatMessageForm(maker, reasoning)
     return form.render(
         encode_without_credentials(message), encode_without_credentials(data) if data else b""
     ).decode()

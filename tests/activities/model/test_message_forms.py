@@ -12,7 +12,7 @@ from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
 from activities.job.conversation import Conversation, conversation_tool_result
 from activities.job.message_encoding import MessageEncoding
-from activities.model.message_forms import ChatForm, MessageFormWeights, ResponsesForm
+from activities.model.message_forms import ChatMessageForm, MessageFormWeights, ResponsesMessageForm
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.redaction.credentials import encode_without_credentials
@@ -60,7 +60,7 @@ def sent(held: Conversation, form: MessageEncoding | None) -> list[dict[str, Any
 
 def test_items_go_back_as_they_came_with_the_provider_s_ids(conversation: Conversation) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
-    assert sent(held, ResponsesForm(ONE, True)) == [
+    assert sent(held, ResponsesMessageForm(ONE, True)) == [
         {"type": "message", "role": "system", "content": "You work."},
         {"type": "message", "role": "user", "content": "Begin."},
         *ITEMS,
@@ -69,7 +69,7 @@ def test_items_go_back_as_they_came_with_the_provider_s_ids(conversation: Conver
 
 
 @pytest.mark.parametrize(
-    "form", [ResponsesForm("http://one/v1 other", True), ResponsesForm(ONE, False)]
+    "form", [ResponsesMessageForm("http://one/v1 other", True), ResponsesMessageForm(ONE, False)]
 )
 def test_another_model_gets_the_same_without_ids(
     conversation: Conversation, form: MessageEncoding
@@ -84,7 +84,7 @@ def test_another_model_gets_the_same_without_ids(
 
 def test_a_chat_model_gets_what_is_stored(conversation: Conversation) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
-    assert sent(held, ChatForm(ONE, None)) == sent(held, None)
+    assert sent(held, ChatMessageForm(ONE, None)) == sent(held, None)
     assert "rs_1" not in str(sent(held, None))
 
 
@@ -108,7 +108,7 @@ def test_reasoning_goes_back_where_it_is_wanted(
 ) -> None:
     plain = add(conversation, 1, reply())
     held = add(conversation, 1, reply(fields=FIELDS))
-    message = sent(held, ChatForm(maker, reasoning))[2]
+    message = sent(held, ChatMessageForm(maker, reasoning))[2]
     assert message == {**sent(plain, None)[2], **fields}
 
 
@@ -118,7 +118,7 @@ def test_it_is_the_same_however_many_messages_lie_together(conversation: Convers
         own = [{**REASONING, "id": f"rs_{step}"}, {**CALL, "call_id": f"call_{step}"}]
         # Every second reply is another model's.
         held = add(held, step, reply(items=own) if step % 2 else reply())
-    form = ResponsesForm(ONE, True)
+    form = ResponsesMessageForm(ONE, True)
     one_by_one = [
         item
         for number in range(len(held))
@@ -141,7 +141,7 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
             reply_provider_data(step, reply(items=items)),
         ).append(conversation_tool_result(step, 0, "x" * 500))
     view = ContextView(held, Compaction(cleared=10, folded=6, summary="So far."))
-    form = ResponsesForm(ONE, True)
+    form = ResponsesMessageForm(ONE, True)
     items = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
     kinds = [item.get("id") or item["type"] for item in items if item["type"] != "function_call"]
     outputs = ["function_call_output"]
@@ -159,7 +159,8 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
 
 
 @pytest.mark.parametrize(
-    "form", [ChatForm(ONE, None, "breakpoint"), ResponsesForm(ONE, True, "breakpoint")]
+    "form",
+    [ChatMessageForm(ONE, None, "breakpoint"), ResponsesMessageForm(ONE, True, "breakpoint")],
 )
 def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
     conversation: Conversation, form: MessageEncoding
@@ -173,7 +174,7 @@ def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
     marked = [n for n, each in enumerate(messages) if "prompt_cache_breakpoint" in str(each)]
     assert [messages[n].get("role") or messages[n]["type"] for n in marked] == (
         ["system", "tool", "tool"]
-        if isinstance(form, ChatForm)
+        if isinstance(form, ChatMessageForm)
         else ["system", "function_call_output", "function_call_output"]
     )
     assert marked[0] == 0
@@ -186,7 +187,7 @@ def test_the_bytes_of_what_nobody_wants_back_are_those_that_are_stored(
     conversation: Conversation,
 ) -> None:
     held = add(conversation, 1, reply())
-    assert held.wire_bytes(0, None, ChatForm(ONE, None)) == held.wire_bytes()
+    assert held.wire_bytes(0, None, ChatMessageForm(ONE, None)) == held.wire_bytes()
     assert held.provider_data(2) is None
     assert held.without_provider_data == held.files
     assert encode_without_credentials(sent(held, None)[0]) == held.wire_bytes()[0]

@@ -15,12 +15,11 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import MIXED_UP
-from activities.model.call_assembly import assemble_call_pieces
+from activities.model.call_pieces import Piece, assemble_call_pieces
 from activities.model.client import call_endpoint
 from activities.model.json_text import is_json_object
 from activities.model.reply_message import wrap_unusable_arguments
 from activities.model.reply_stream import StreamedReply
-from activities.model.streamed_call import Piece
 from activities.toolkit.registry import REGISTRY
 from activities.toolkit.tool_errors import ToolError
 from config.schema.agent_sections import ModelConfig

@@ -11,7 +11,6 @@ import pytest
 from activities.requirements import requirement_store as rows
 from activities.requirements import (
     requirement_withdrawal,
-    store_lifecycle,
     store_sync,
     validation_claims,
 )
@@ -161,7 +160,7 @@ def test_of_two_that_call_each_other_duplicates_one_stays(store: RelationalStore
         lambda store: fill(store, [], at=1),
         lambda store: fill(store, [requirement(1, "Something else is to be kept.")], at=1),
         lambda store: store.run(
-            lambda connection: store_lifecycle.forget_requirements(connection, "maker")
+            lambda connection: store_sync.forget_requirements(connection, "maker")
         ),
     ],
     ids=["rejected", "withdrawn", "changed", "forgotten"],
@@ -422,6 +421,6 @@ def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own
             decide(store, "judge", ref)
         else:
             decide(store, "judge", ref, "duplicate", other=like)
-    store.run(lambda connection: store_lifecycle.forget_requirements(connection, "maker"))
+    store.run(lambda connection: store_sync.forget_requirements(connection, "maker"))
     assert statuses(store, "like Maker") == {"REQ-001": "duplicate"}
     assert statuses(store, "like maker/two") == {"REQ-001": "duplicate"}

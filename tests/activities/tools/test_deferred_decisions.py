@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.requirements import store_lifecycle
+from activities.requirements import store_sync
 from activities.requirements.graph.graph_writes import NODE
 from activities.steps.close_job import CloseJobActivity
 from activities.stores.outbox import (
@@ -63,7 +63,7 @@ async def test_a_store_that_hangs_holds_up_no_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
-    monkeypatch.setattr(store_lifecycle, "RELEASE_SECONDS", 0.2)
+    monkeypatch.setattr(store_sync, "RELEASE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/db"
         monkeypatch.setenv("LONGHAUL_STORE_URL", url)
@@ -150,7 +150,7 @@ def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_
 
 def test_a_rewind_tells_people(judge: Standing) -> None:
     [told] = environment(local=False).run(
-        store_lifecycle.update_store_after_rewind, judge.root, judge.open()
+        store_sync.update_store_after_rewind, judge.root, judge.open()
     )
     assert "deferred write was dropped" in told
 

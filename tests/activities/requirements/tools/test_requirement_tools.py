@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.requirements import requirement_rows, store_lifecycle, store_sync
+from activities.requirements import requirement_rows, store_sync
 from activities.requirements import requirement_store as rows
 from activities.steps.close_job import CloseJobActivity
 from activities.stores.relational_store import RelationalStore
@@ -347,7 +347,7 @@ def test_a_rewind_withdraws_what_it_undid(job: Standing) -> None:
     before = job.commit
     job.call("add_requirement", **given())
     snapshot = job.open(before)
-    environment(local=False).run(store_lifecycle.update_store_after_rewind, job.root, snapshot)
+    environment(local=False).run(store_sync.update_store_after_rewind, job.root, snapshot)
     assert stored(job) == {}
     assert snapshot.state.deferred_writes == []
 
@@ -359,7 +359,7 @@ def test_a_rewind_while_the_store_is_away_is_made_up_for(
     job.call("add_requirement", **given())
     snapshot = job.open(before)
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
-    environment(local=False).run(store_lifecycle.update_store_after_rewind, job.root, snapshot)
+    environment(local=False).run(store_sync.update_store_after_rewind, job.root, snapshot)
     job.commit = snapshot.save("rewound", AT)
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     assert job.completion().unstored == []
@@ -600,7 +600,7 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
 
     def begin(*before: str) -> list[str]:
         told: list[str] = environment().run(
-            store_lifecycle.update_store_after_replacement, job.root, job.open(), before
+            store_sync.update_store_after_replacement, job.root, job.open(), before
         )
         return told
 
@@ -626,17 +626,17 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
     # The first was decided on; the parent's second has the same content.
     blobs = RelationalStore(job.root).read(lambda c: store_sync.stored_blobs(c, JOB))
     parents = [(first, blobs["REQ-001"]), (second, blobs["REQ-002"])]
-    RelationalStore(job.root).run(lambda c: store_lifecycle.forget_requirements(c, "parent"))
+    RelationalStore(job.root).run(lambda c: store_sync.forget_requirements(c, "parent"))
     RelationalStore(job.root).run(
         lambda c: store_sync.match_rows_to_workspace(c, call("parent", -2), blobs, parents)
     )
-    RelationalStore(job.root).run(lambda c: store_lifecycle.forget_requirements(c, JOB))
+    RelationalStore(job.root).run(lambda c: store_sync.forget_requirements(c, JOB))
     assert take(RelationalStore(job.root), "judge", at=-1) == "parent/REQ-001"
     decide(RelationalStore(job.root), "judge", "parent/REQ-001")
 
     def begin() -> list[str]:
         told: list[str] = environment().run(
-            store_lifecycle.update_store_after_fork, job.root, job.open(), "parent"
+            store_sync.update_store_after_fork, job.root, job.open(), "parent"
         )
         return told
 
