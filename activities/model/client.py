@@ -207,7 +207,7 @@ class ModelClient:
                 continue
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback
-            reply.maker = provider_name(model)
+            reply.maker, reply.received = provider_name(model), int(time.time())
             return await asyncio.to_thread(self._keep, exchange, reply, use_reply)
 
     def _keep(

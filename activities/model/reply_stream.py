@@ -78,6 +78,8 @@ class StreamedReply(Data):
     answered_by: str = ""
     """The endpoint's name of the model; empty if it gives none."""
     is_fallback: bool = False
+    received: int = 0
+    """When the worker had received it, in epoch seconds; 0 if unknown."""
     dropped_calls: int = 0
     """Number of calls beyond those that are kept."""
     missing_parts: list[str] = Field(default_factory=list)

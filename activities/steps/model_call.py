@@ -93,11 +93,12 @@ class ModelCallActivity:
                 snapshot.keep_arguments(index, arguments)
         if streamed.reasoning:
             snapshot.keep_reasoning(streamed.reasoning)
-        time_ms = activity_schedule_time()
+        # The kept reply has the time at which it came, so that a retry makes the same checkpoint.
+        timestamp = max(streamed.received, activity_schedule_time())
         names = ", ".join(name for name, _ in streamed.calls) or "text"
         reply = ModelReply(
-            commit=snapshot.save(snapshot.commit_message(f"reply: {names}"), time_ms),
-            at=time_ms,
+            commit=snapshot.save(snapshot.commit_message(f"reply: {names}"), timestamp),
+            at=timestamp,
             finish=streamed.finish[:40],
             calls=[
                 describe_call_ref(name, raw, snapshot.config.limits.wait_seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,8 +22,9 @@ from benchmarks.histories import history_steps, workflow_histories
 from cli.jobs.job_list import list_jobs
 from cli.jobs.job_view import view_job
 from protocol.endings import JobResult
-from rehearsal import rehearse
+from rehearsal import Reply, rehearse
 from rehearsal.request_view import RequestView
+from rehearsal.wire import Request
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 from tests.workflows.tea import PAGE
@@ -227,3 +229,27 @@ async def test_a_start_that_failed_is_listed_with_its_agent(ended: Ended) -> Non
             return
         await asyncio.sleep(0.1)
     pytest.fail(str(found))
+
+
+class Slow(Short):
+    """Takes its time for the first reply."""
+
+    answered = 0
+
+    def __call__(self, request: Request) -> Reply:
+        if not self.answered:
+            time.sleep(2.5)
+            self.answered = int(time.time())
+        return super().__call__(request)
+
+
+async def test_a_step_has_the_time_at_which_its_reply_came(temporal: Client, root: Root) -> None:
+    model = Slow()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job())
+        result = await jobs.result(handle)
+        snapshot = jobs.snapshot(handle, result["checkpoint"])
+        _, reply, first_call, *_ = reversed(snapshot.checkpoints.log(snapshot.commit, 100))
+    assert "reply:" in reply.message
+    assert reply.timestamp >= model.answered
+    assert first_call.timestamp >= reply.timestamp
