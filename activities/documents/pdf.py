@@ -32,6 +32,7 @@ from activities.documents.pdf_lines import (
 )
 from activities.documents.pdf_strikes import (
     find_thin_lines,
+    join_struck_passages,
     letters_crossed_by_lines,
     strike_out_boxes,
     struck_letters,
@@ -217,7 +218,7 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
         return
     deleted = struck_letters(text, boxes, struck) if struck else set()
     deleted |= letters_crossed_by_lines(text, boxes, find_thin_lines(page))
-    content.struck = sum(place - 1 not in deleted for place in deleted)
+    content.struck = join_struck_passages(text, deleted)
     # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
         places = [place for place in range(*line.span()) if text[place] not in "\r\n"]

@@ -77,3 +77,15 @@ def letters_crossed_by_lines(text: str, boxes: list[Box], rules: list[Box]) -> s
         if all(abs(end) < margin for end in ends):
             deleted.update(crossed)
     return deleted
+
+
+def join_struck_passages(text: str, deleted: set[int]) -> int:
+    """Add the white space between deleted letters, and return the number of passages."""
+    passages, end = 0, -1
+    for place in sorted(deleted):
+        if not passages or text[end:place].strip():
+            passages += 1
+        else:
+            deleted.update(range(end, place))
+        end = place + 1
+    return passages
