@@ -9,6 +9,7 @@ from temporalio import activity
 from temporalio.common import RawValue
 
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff_files
+from activities.checkpoints.errors import FileMissing
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import VotingOutcome
 from activities.job.activity_context import (
@@ -42,6 +43,7 @@ from activities.text import fingerprints
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import agent_tools_by_name
 from activities.toolkit.effects import run_tool_once
+from activities.toolkit.namesakes import namesakes_note
 from activities.toolkit.path_ownership import check_changed_paths, is_system_path
 from activities.toolkit.registry import Tool
 from activities.toolkit.result_text import result_error_line, truncate_result
@@ -159,6 +161,8 @@ def run_tool(
     except (ToolError, FilesError, PathRefused) as problem:
         # An empty error, such as a server's, would look like a result.
         why = str(problem).strip() or f"{entry.name} failed and did not say why."
+        if isinstance(problem, FileMissing):
+            why += namesakes_note(snapshot.files, problem.path)
         if instead := guards.rewrite_note:
             # Without this note an error about rewritten arguments would puzzle the model.
             why = f"{why}\n{instead}"

@@ -103,6 +103,15 @@ def test_write_read_append_edit_move_list_delete(job: Standing) -> None:
     assert job.call("read_file", path="b.md").startswith("Error: There is no file 'b.md'")
 
 
+def test_a_missing_file_is_answered_with_those_of_its_name(job: Standing) -> None:
+    missing = "Error: There is no file 'policy.md'; list the folder to see what is there."
+    assert job.call("read_file", path="policy.md") == missing
+    job.write("documents/policy.md", "Tea.")
+    found = f"{missing} By that name there is 'documents/policy.md'."
+    assert job.call("read_file", path="policy.md") == found
+    assert job.call("extract_document_text", path="policy.md") == found
+
+
 def test_no_file_is_made_of_a_path_that_names_a_folder(job: Standing) -> None:
     job.write("notes/a.md", "one")
     files = job.open().files

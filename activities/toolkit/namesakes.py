@@ -1,0 +1,27 @@
+"""Files with the name of one that is not there, for the model that got the folder wrong."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import PurePosixPath
+
+from activities.checkpoints import Files
+from activities.checkpoints.errors import quote_path_in_error
+from protocol.short_text import first_few
+
+MAX_SEARCHED = 5000
+"""Files in which a name is looked for."""
+MAX_NAMED = 3
+
+
+def namesakes_note(files: Files, path: str) -> str:
+    """Return a sentence on the files elsewhere that have the path's name; empty if none has."""
+    name = PurePosixPath(path).name
+    named = [
+        quote_path_in_error(entry.path)
+        for entry in islice(files.walk(), MAX_SEARCHED)
+        if name and PurePosixPath(entry.path).name == name
+    ]
+    if not named:
+        return ""
+    return f" By that name there is {first_few(named, MAX_NAMED)}."
