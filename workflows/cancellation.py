@@ -19,6 +19,7 @@ from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox
 
 T = TypeVar("T")
+_BY_WORKFLOW = "Cancel requested by workflow with run id "
 
 
 class CancelRequested(Interruption):
@@ -39,7 +40,12 @@ def read_cancellation(error: BaseException) -> Cancellation:
     if isinstance(error, CancelRequested):
         return Cancellation(str(error), by_signal=True)
     if is_cancelled_exception(error):
-        return Cancellation("cancelled through Temporal", by_signal=False)
+        reason = workflow.cancellation_reason() or ""
+        if reason.startswith(_BY_WORKFLOW):
+            # A workflow's own words come after those of the server.
+            reason = reason.partition(" with reason: ")[2]
+        text = "cancelled through Temporal" + (f": {reason}" if reason else "")
+        return Cancellation(text, by_signal=False)
     raise error
 
 

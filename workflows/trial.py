@@ -103,7 +103,7 @@ class Trial:
                 if run.status == "pending":
                     run.status, run.reason = "unstarted", CANCELLED
             for job in list(self._children):
-                await cancel_trial_job(job)
+                await cancel_trial_job(job, self._cancellation)
             await workflow.wait(tasks)
             if is_cancelled():
                 raise
@@ -256,12 +256,12 @@ class Trial:
                 return
             self._children[run.job] = child
             if self._stopped:
-                await cancel_trial_job(run.job)
+                await cancel_trial_job(run.job, self._cancellation)
             elif self._pause and not pause:
                 await signal_trial_job(run.job, "pause", {})
             overdue = await self._wait_for_end(start, run, child, began)
             if overdue:
-                await cancel_trial_job(run.job)
+                await cancel_trial_job(run.job, self._overdue_reason(start, run, overdue))
             await note_trial_ending(run, child)
             del self._children[run.job]
             self._note_cause(start, run, overdue)
@@ -284,10 +284,15 @@ class Trial:
             run.waiting = ""
         elif run.status == "cancelled" and self._stopped:
             run.reason = CANCELLED
-        elif overdue == "cut":
-            run.status, run.reason = "cut", self._cut[run.job]
-        elif overdue == "late":
-            run.status, run.reason = "late", late_trial_run_reason(start, run, self._limits.wait)
+        elif overdue:
+            run.status, run.reason = overdue, self._overdue_reason(start, run, overdue)
+
+    def _overdue_reason(
+        self, start: TrialStart, run: TrialRun, overdue: Literal["cut", "late"]
+    ) -> str:
+        if overdue == "cut":
+            return self._cut[run.job]
+        return late_trial_run_reason(start, run, self._limits.wait)
 
     async def _wait_for_end(
         self, start: TrialStart, run: TrialRun, child: Child, began: float

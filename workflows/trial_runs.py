@@ -53,10 +53,11 @@ async def signal_trial_job(job: str, signal: str, payload: dict[str, Any]) -> No
             raise
 
 
-async def cancel_trial_job(job: str) -> None:
+async def cancel_trial_job(job: str, reason: str) -> None:
     """Request the cancellation of a job; a job that has already ended is no error."""
     try:
-        await workflow.get_external_workflow_handle(job).cancel()
+        handle = workflow.get_external_workflow_handle(job)
+        await handle.cancel(reason=f"its trial ended it: {reason}")
     except FailureError as error:
         if not is_called_workflow_gone(error):
             raise

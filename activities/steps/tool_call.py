@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.common import RawValue
 
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff_files
-from activities.checkpoints.errors import FileMissing
+from activities.checkpoints.checkpoint_errors import FileMissing
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import VotingOutcome
 from activities.job.activity_context import (

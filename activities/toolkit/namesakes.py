@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from activities.checkpoints import Files
-from activities.checkpoints.errors import quote_path_in_error
+from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from protocol.short_text import first_few
 
 MAX_SEARCHED = 5000

@@ -64,6 +64,9 @@ async def test_run_that_waits_too_long_for_a_person_is_ended(temporal: Client, r
         changed = trial(configurations={"few": FEW, "now": {}}, runs=1, seconds=600)
         handle = await jobs.start({**changed, "limits": {"wait": 1}}, kind="Trial")
         few, now = (await jobs.result(handle))["runs"]
+        status = await temporal.get_workflow_handle(few["job"]).query("status")
+    ended = "its trial ended it: it waited 1 s for a person (budget)"
+    assert status["result"]["summary"] == f"cancelled through Temporal: {ended}"
     assert (few["status"], few["waiting"]) == ("late", "budget")
     assert few["reason"] == "it waited 1 s for a person (budget)"
     assert (now["status"], now["waiting"]) == ("completed", "")
