@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, get_args
 
+from activities.checkpoints import Files
+from activities.documents.input_documents import (
+    input_document_quality_name,
+    input_document_text_name,
+)
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes, plan_section
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import SUMMARY, condense_file_list
 from activities.phases.archive import FORKED, PAGE
 from activities.text.tokens import clip_to_tokens
 from activities.toolkit.tool_offer import ToolOffer, offer_tools, offered_names
-from activities.tools.workspace_documents import input_document_paths
 from config.schema.agent import AgentConfig
 from config.templates import render_template
 from protocol.job_state import JobState
@@ -91,7 +95,7 @@ def orientation_messages(
     )
     first = _orientation(snapshot, page, traces, offered, restored=restored)
     # Appended here, not by the template, so that custom templates cannot lose it.
-    if phase.number == 1 and (documents := input_document_paths(snapshot.files)):
+    if phase.number == 1 and (documents := _orientation_documents(snapshot.files)):
         listed = first_few(documents, MAX_DOCUMENTS)
         first = f"{first.rstrip()}\n\nThe job's documents: {listed}."
     if part := orientation_repository_part(snapshot.repository):
@@ -131,6 +135,16 @@ def _orientation(
         archive_name=last_archive_page(snapshot),
         archive=clip_to_tokens(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
     )
+
+
+def _orientation_documents(files: Files) -> list[str]:
+    """Return the paths of the documents that a job begins with."""
+    if files.entry("documents") is None:
+        return []
+    paths = [entry.path for entry in files.walk("documents") if entry.kind == "file"]
+    names = (input_document_text_name, input_document_quality_name)
+    beside = {name(path) for path in paths for name in names}
+    return [path for path in paths if path not in beside]
 
 
 def orientation_repository_part(repository: RepositoryLink | None) -> str:

@@ -43,7 +43,7 @@ def test_a_strategic_phase_begins_with_summary_plan_instructions_and_last_page(
 
 def test_the_first_phase_names_the_documents(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path, kind="strategic")
-    for name in ("a.pdf", "a.pdf.txt", "a.pdf.reading.json", "b.md", "sources/c.html"):
+    for name in ("a.pdf", "a.pdf.txt", "a.pdf.reading.json", "b.md"):
         job.write(f"documents/{name}", "Tea.")
     snapshot = job.open()
     _, later = orientation_messages(snapshot, PAGE)
