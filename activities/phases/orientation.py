@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, get_args
 
-from activities.checkpoints import Files
 from activities.documents.input_documents import (
     input_document_quality_name,
     input_document_text_name,
@@ -95,9 +94,6 @@ def orientation_messages(
     )
     first = _orientation(snapshot, page, traces, offered, restored=restored)
     # Appended here, not by the template, so that custom templates cannot lose it.
-    if phase.number == 1 and (documents := _orientation_documents(snapshot.files)):
-        listed = first_few(documents, MAX_DOCUMENTS)
-        first = f"{first.rstrip()}\n\nThe job's documents: {listed}."
     if part := orientation_repository_part(snapshot.repository):
         first = f"{first.rstrip()}\n\n{part}"
     return [{"role": "system", "content": system}, {"role": "user", "content": first}]
@@ -129,7 +125,7 @@ def _orientation(
         can_look=any(entry.name == "get_trace" for entry in offered.offered + offered.deferred),
         section=_orientation_plan_part(plan, phase) if kind == "tactical" else "",
         scope=_orientation_scope_part(state, plan) if kind == "strategic" else "",
-        instructions=_orientation_file_part(snapshot, "instructions.md"),
+        instructions=_orientation_instructions(snapshot),
         summary=_orientation_file_part(snapshot, SUMMARY, condense_file_list),
         plan=_orientation_file_part(snapshot, "plan.md"),
         archive_name=last_archive_page(snapshot),
@@ -137,14 +133,16 @@ def _orientation(
     )
 
 
-def _orientation_documents(files: Files) -> list[str]:
-    """Return the paths of the documents that a job begins with."""
-    if files.entry("documents") is None:
-        return []
-    paths = [entry.path for entry in files.walk("documents") if entry.kind == "file"]
+def _orientation_instructions(snapshot: Snapshot) -> str:
+    """Return the instructions, in the first phase with the names of the job's documents."""
+    text = _orientation_file_part(snapshot, "instructions.md")
+    if snapshot.state.phase.number > 1 or snapshot.files.entry("documents") is None:
+        return text
+    paths = [entry.path for entry in snapshot.files.walk("documents") if entry.kind == "file"]
     names = (input_document_text_name, input_document_quality_name)
     beside = {name(path) for path in paths for name in names}
-    return [path for path in paths if path not in beside]
+    documents = first_few([path for path in paths if path not in beside], MAX_DOCUMENTS)
+    return f"{text.rstrip()}\n\nThe job's documents: {documents}." if documents else text
 
 
 def orientation_repository_part(repository: RepositoryLink | None) -> str:
