@@ -36,7 +36,7 @@ from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
 from protocol.scope_ledger import is_scope_only_unticked
-from protocol.short_text import one_line
+from protocol.short_text import as_sentence, one_line
 
 MAX_NAMED = 30
 MAX_SENTENCES = 8
@@ -170,7 +170,7 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
             f"{document} {each.id} p.{each.page}: {one_line(each.text, 100)}"
             for document, each in uncovered[:MAX_SENTENCES]
         ]
-        facts.uncovered = [f"{count} neither cited nor set aside.", f"{'; '.join(named)}."]
+        facts.uncovered = [f"{count} neither cited nor set aside.", as_sentence("; ".join(named))]
     facts.badly_read = [
         f"{path}: {one_line(why, 300).rstrip('.')}"
         for path, why in now.badly_read.items()

@@ -264,6 +264,7 @@ def test_a_document_in_a_language_without_known_words_is_never_called_complete(
     job.call("set_sentences_aside", path="documents/a.md", reason="It is no part of this.")
     job.write("documents/r.md", RUSSIAN)
     job.write("documents/r.md.txt", f"[page 1]\n{RUSSIAN}")
+    assert job.completion().uncovered[1].endswith("any fire by phone.")
     told = job.call("identify_requirement_candidates", path="documents/r.md").splitlines()[0]
     assert told.startswith("1 candidate in documents/r.md,")
     assert "Hardly a word of it is English or German" in told
