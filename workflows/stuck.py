@@ -18,6 +18,8 @@ from protocol.waiting import WaitState
 from workflows.course import LONGEST_CYCLE
 
 NOTHING_NEW = "nothing_new"
+FAILURES = ("same_call_error", "same_error")
+"""Patterns of calls that fail."""
 ACCEPTED = ("todo_rewind", "todo_complete")
 """The tools of the one turn before a forced rewind."""
 Then = Literal["rewind", "stuck", "review"]

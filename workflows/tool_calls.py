@@ -11,6 +11,7 @@ from protocol.course_window import Course
 from protocol.endings import GuardPoint
 from protocol.job_record import JobRecord
 from protocol.requests import Call, ToolReply
+from protocol.short_text import one_line
 from protocol.todo_list import Todo
 from protocol.tools import ToolRoute
 from protocol.usage import Usage
@@ -28,6 +29,9 @@ from workflows import (
 )
 from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps
+
+MAX_ERROR = 200
+"""Most characters of an error in a notice and a trace."""
 
 
 class ToolCalls:
@@ -295,10 +299,16 @@ class ToolCalls:
 
     def _record_call(self, happened: course.CallOutcome) -> None:
         job = self.job
-        self.record_course(course.course_after_call(job.course, happened, job.limits.stuck))
+        after = course.course_after_call(job.course, happened, job.limits.stuck)
+        self.record_course(after, happened.reply.error or "")
 
-    def record_course(self, now: Course) -> None:
-        """Take over this course, and act on the verdicts of stuck detection."""
+    def record_course(self, now: Course, error: str = "") -> None:
+        """Take over this course, and act on the verdicts of stuck detection.
+
+        Args:
+            now: The course after the newest event.
+            error: The error of the newest call; empty if it did not fail.
+        """
         job, before = self.job, self.job.course
         if stuck.is_stuck_advice_outdated(now):
             now = self._withdraw_stuck_advice(now)
@@ -307,13 +317,17 @@ class ToolCalls:
         if not verdicts:
             return
         for verdict in verdicts:
-            self.notice(f"{_stuck_notice(job.step, verdict.word)}{verdict.issue}")
+            issue = verdict.issue
+            if error and verdict.pattern in stuck.FAILURES:
+                # Readers of notices and traces do not see the call's answer.
+                issue += f" {one_line(error, MAX_ERROR)}"
+            self.notice(f"{_stuck_notice(job.step, verdict.word)}{issue}")
             trace_notes.note_trace(
                 job,
                 "violation",
                 "detector",
                 verdict.pattern,
-                verdict.issue,
+                issue,
                 what_was_correct=verdict.advice,
             )
         gravest = verdicts[0]

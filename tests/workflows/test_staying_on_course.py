@@ -107,6 +107,24 @@ async def test_advice_that_the_same_reply_has_overtaken_is_not_given(
     assert not any("stuck" in notice for notice in status["notices"])
 
 
+class Failing(Otherwise):
+    """Reads a file that is not there, over and over."""
+
+    def answer(self, number: int, request: Request) -> Reply:
+        if number > 3:
+            return call("todo_complete", notes="Done without it.")
+        return call("read_file", path="notes/missing.md")
+
+
+async def test_others_learn_which_error_came_again(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Failing()) as jobs:
+        handle = await jobs.start(job())
+        status = await jobs.until(handle, phase=in_phase(3))
+        await handle.signal("cancel", {})
+    [notice] = [line for line in status["notices"] if line.startswith("stuck")]
+    assert "failed each time. There is no file 'notes/missing.md'" in notice
+
+
 class Relenting(Looping):
     """Completes its todo when its tools are restricted, and then works normally."""
 
