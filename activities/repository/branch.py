@@ -48,14 +48,17 @@ class _Stage:
     tree: str
     story: str
     timestamp: int
+    is_planning: bool = False
+    """Whether the phase has no words of its own: its todos are the configuration's."""
 
 
 def commit_job_branch(
     root: Root, snapshot: Snapshot, job: str, starts: Sequence[str], story: str
 ) -> BranchResult:
-    """Put a job's work on its branch: a commit for each phase that changed something.
+    """Put a job's work on its branch: a commit for each phase of work that changed something.
 
-    Deterministic: the same arguments give the same commits.
+    What was corrected while planning is in the commit that follows. Deterministic: the same
+    arguments give the same commits.
 
     Args:
         root: The workspaces root that has the git repository.
@@ -86,6 +89,7 @@ def commit_job_branch(
         stages.append(stage)
     if not stages:
         return result
+    stages = [stage for stage in stages[:-1] if not stage.is_planning] + stages[-1:]
     tip = link.commit
     for number, stage in enumerate(stages, 1):
         text = story if number == len(stages) else stage.story
@@ -151,7 +155,9 @@ def _job_branch_stages(
             continue
         if before is not None:
             text = _branch_phase_story(before, start)
-            stages.append(_Stage(job_branch_tree(repository, start, link), text, entry.timestamp))
+            tree = job_branch_tree(repository, start, link)
+            is_planning = before.state.phase.kind == "strategic"
+            stages.append(_Stage(tree, text, entry.timestamp, is_planning))
         before, timestamp = start, entry.timestamp
     # Date the last commit by the start of its phase: otherwise a remark to a job whose branch was
     # pushed, but which has not ended yet, would give the same work another commit.

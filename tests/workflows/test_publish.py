@@ -9,9 +9,10 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
+from rehearsal.request_view import RequestView
 from tests.activities.repository.origins import WorkTree, bare_clone, git
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import DONE, Short, close, job
+from tests.workflows.short import DONE, MARKED, TEA, Call, Short, close, hand_over, job
 
 MENDED = "def brew():\n    return 'strong tea'\n"
 SUMMARY = "The tea was too weak. It is strong now."
@@ -86,6 +87,29 @@ async def test_without_publish_a_patch_and_a_bundle_apply_to_a_clone(
         # What was done, in the agent's own words, and nothing of its instructions.
         message = git(tmp_path / clone, "log", "-1", "--format=%B")
         assert message.strip() == (f"The tea was too weak\n\n{SUMMARY}\n\nJob: {handle.id}")
+
+
+async def test_a_correction_while_planning_is_in_the_commit_of_the_work_after_it(
+    temporal: Client, root: Root, remote: Path
+) -> None:
+    def mark(view: RequestView) -> list[Call]:
+        if view.number > 3:
+            return [MARKED, close("output/tea.md", summary=SUMMARY)]
+        return [("write_file", {"path": "repo/cups/two.txt", "content": "a cup\n"}), hand_over({})]
+
+    def work(view: RequestView) -> list[Call]:
+        name = f"repo/pot-{view.number}.txt"
+        return [("write_file", {"path": name, "content": "a pot\n"}), TEA, DONE]
+
+    async with serving(temporal, root, Short({"Work": work, "Mark": mark})) as jobs:
+        await jobs.result(await jobs.start(publishing(remote)))
+    shown = git(remote, "log", "--name-only", "--format=%s", "stronger~2..stronger").split("\n")
+    assert [line for line in shown if line] == [
+        "The tea was too weak",
+        *("cups/two.txt", "pot-4.txt"),
+        "Tea",
+        "pot-2.txt",
+    ]
 
 
 async def test_the_bundle_of_a_plain_folder_can_be_cloned(
