@@ -93,6 +93,8 @@ class TransitionActivity:
         if request.restore is not None:
             restore_phase_start(snapshot, request.restore, with_files=request.restore_files)
             if request.restore_files:
+                # The model reads that the page's todos are undone.
+                last_page = snapshot.read_text(f"{archive_stem(snapshot.state.phase)}.md")
                 remarks = update_store_after_rewind(self._root, snapshot)
         if request.purpose == "work":
             take_scope_from_plan(snapshot)

@@ -65,7 +65,10 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
         assert "## Issue, from ada@host\n\nToo dry." in page
         assert "- bob@desk: Use a pot." in page
         assert "Undone" in start.read_text("archive/phase_002.md")
-        assert "Too dry." in str(start.conversation.messages()[1]["content"])
+        first = str(start.conversation.messages()[1]["content"])
+        assert "Too dry." in first
+        # The model, too, reads that the todos which the page shows as completed are undone.
+        assert "> Undone by a later rewind." in first
         # Usage is not given back, and no step is counted twice.
         assert status["usage"]["model_calls"] >= paused["usage"]["model_calls"] > 0
         assert status["usage"]["prompt_tokens"] >= paused["usage"]["prompt_tokens"] > 0
