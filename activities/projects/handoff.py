@@ -46,6 +46,7 @@ NOT_PRODUCT = {"output": ("completion.json",)}
 """By product folder: files that every job writes there and that are no part of the product."""
 BRIEF_CHARACTERS = 20_000
 FINDINGS_CHARACTERS = 12_000
+FOUND = "## What was found wrong with this very work"
 FINDINGS = "documents/findings.md"
 WHOLE_BRIEF = f"documents/{BRIEF}"
 MAX_REPORT_BYTES = 1_000_000
@@ -81,53 +82,60 @@ STARTING_SECONDS = 600
 _MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
 
 
-def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str:
+def render_handoff(root: Root, link: ProjectLink, *, earlier: str = "") -> str:
     """Render a handoff as the receiver's instructions.
 
     Args:
-        again: Whether the job already has the project's brief.
+        earlier: Instructions that the receiver has already, with the project's brief. Parts that
+            they have are left out, unless an amendment may say otherwise. The task and the
+            findings never are.
     """
+    known = "" if "## Amended" in earlier else earlier
+    task, *others = _handoff_parts(link)
+    parts = [task, *(each for each in others if each.startswith(FOUND) or each not in known)]
+    if earlier:
+        return "\n\n".join(parts)
+    brief = _handoff_project_brief(open_linked_remote_project(root, link), link.handoff)
+    if len(brief) > BRIEF_CHARACTERS:
+        brief = f"{shorten_to_start(brief, BRIEF_CHARACTERS)}\nAll of it is in {WHOLE_BRIEF}."
+    return "\n\n".join([*parts, brief])
+
+
+def _handoff_parts(link: ProjectLink) -> list[str]:
+    """Return the parts of a handoff: the task, then each with its heading."""
     handoff = link.handoff
-    lines = [handoff.task.strip()]
+    parts = [handoff.task.strip()]
     if handoff.inputs.findings:
         text = _number_handoff_findings(handoff.inputs.findings)
         if len(text) > FINDINGS_CHARACTERS:
             text = f"{shorten_to_start(text, FINDINGS_CHARACTERS)}\nAll of it is in {FINDINGS}."
-        lines += ["", "## What was found wrong with this very work", "", text]
+        parts.append(f"{FOUND}\n\n{text}")
     if handoff.inputs.written_tests:
         paths = [f"{link.folder}/{path}" for path in handoff.inputs.written_tests]
-        lines += ["", WRITTEN_TESTS.format(paths=first_few(paths, MOST_TESTS))]
+        parts.append(WRITTEN_TESTS.format(paths=first_few(paths, MOST_TESTS)))
     if handoff.inputs.results:
-        lines += ["", "## What came before", ""]
-        lines += [
+        lines = [
             f"- {shorten_to_start(indent_list_entry(text), 4000)}"
             for text in handoff.inputs.results
         ]
+        parts.append("## What came before\n\n" + "\n".join(lines))
     if handoff.tests and handoff.report != "features":
-        lines += ["", "## What the system runs itself", ""]
-        lines += [f"- {check}: `{each.command}`" for check, each in handoff.tests.items()]
+        lines = [f"- {check}: `{each.command}`" for check, each in handoff.tests.items()]
         text = ON_VERDICT if handoff.report == "verdict" else ON_WORK
         lines += ["", text.format(folder=link.folder)]
+        parts.append("## What the system runs itself\n\n" + "\n".join(lines))
     if handoff.postcondition or handoff.success:
-        lines += ["", "## When it is done", ""]
-        lines += [f"- {condition.line}" for condition in handoff.postcondition]
+        lines = [f"- {condition.line}" for condition in handoff.postcondition]
         lines += [f"- {text}" for text in handoff.success]
-    lines += [
-        "",
-        "## The project",
-        "",
+        parts.append("## When it is done\n\n" + "\n".join(lines))
+    parts.append(
+        "## The project\n\n"
         f"You are one of several agents, each at its own part. {link.folder}/ holds the project's "
         f"files as you were handed them; what you leave there is your work. In your summary say "
         f"which files changed, what was checked, what was found and what comes next, in at most "
-        f"{link.summary_tokens:,} tokens.",
-        "",
-    ]
-    if again:
-        return "\n".join(lines)
-    brief = _handoff_project_brief(open_linked_remote_project(root, link), handoff)
-    if len(brief) > BRIEF_CHARACTERS:
-        brief = f"{shorten_to_start(brief, BRIEF_CHARACTERS)}\nAll of it is in {WHOLE_BRIEF}."
-    return "\n".join(lines) + f"\n{brief}"
+        f"{link.summary_tokens:,} tokens."
+    )
+    return parts
 
 
 def _handoff_project_brief(repository: ProjectRepository, handoff: Handoff) -> str:

@@ -48,11 +48,15 @@ class PreparedJob:
     notifying: Notifying | None = None
 
 
-def job_instructions(root: Root, request: PrepareRequest) -> str:
-    """Return the job's instructions; for a project's job, the rendered handoff."""
+def job_instructions(root: Root, request: PrepareRequest, earlier: str = "") -> str:
+    """Return the job's instructions; for a project's job, the rendered handoff.
+
+    Args:
+        earlier: For a fork, the instructions of the first job.
+    """
     if request.project is None:
         return request.instructions
-    return render_handoff(root, request.project, again=request.fork is not None)
+    return render_handoff(root, request.project, earlier=earlier)
 
 
 def project_cache(root: Root, request: PrepareRequest) -> ResultCache | None:

@@ -70,7 +70,7 @@ def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -
     assert text.startswith("Brew.")
     assert "- It was cold." in text
     assert text.endswith("# Tea room\n")
-    assert "# Tea room" not in render_handoff(standing.root, held, again=True)
+    assert "# Tea room" not in render_handoff(standing.root, held, earlier="Tea.")
 
 
 def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
@@ -78,11 +78,28 @@ def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
     handed(standing, inputs={"findings": [found, "It is cold."]})
     held = standing.open().link
     assert held
-    for again in (False, True):
-        text = render_handoff(standing.root, held, again=again)
+    for earlier in ("", "Brew green tea."):
+        text = render_handoff(standing.root, held, earlier=earlier)
         assert f"### Finding 1\n\n{found}\n\n### Finding 2\n\nIt is cold.\n" in text
         assert text.index("### Finding 1") < text.index("- It was cold.")
     assert "documents/findings.md" not in standing.paths()
+
+
+def test_work_that_goes_back_is_told_only_what_is_new(standing: Standing) -> None:
+    handed(standing)
+    first = standing.open().link
+    assert first
+    earlier = render_handoff(standing.root, first)
+    handed(standing, inputs={"findings": ["It is cold."]})
+    link = standing.open().link
+    assert link
+    told = render_handoff(standing.root, link, earlier=earlier)
+    found = "## What was found wrong with this very work\n\n### Finding 1\n\nIt is cold."
+    assert told == f"Brew.\n\n{found}"
+    # An amendment may have said otherwise, and findings are told each time.
+    amended = f"{earlier}\n\n## Amended\n\nBrew less.\n\n{told}\n"
+    again = render_handoff(standing.root, link, earlier=amended)
+    assert again.startswith(f"{told}\n\n## What came before")
 
 
 def test_findings_and_a_brief_that_are_long_are_in_files_and_named(standing: Standing) -> None:
