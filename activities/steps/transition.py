@@ -25,7 +25,7 @@ from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens
 from activities.model.reply_stream import StreamedReply
-from activities.phases.archive import archive_prompt
+from activities.phases.archive import archive_prompt, archive_stem
 from activities.phases.phase_change import (
     build_next_phase,
     close_phase,
