@@ -47,17 +47,18 @@ def conditional_server(port: int | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def empty_remote(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return the address of an empty remote of kind `git` or `s3`."""
-    if kind == "git":
+def empty_remote(
+    request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Return the address of an empty remote; the fixture's parameter is `git` or `s3`."""
+    if request.param == "git":
         path = folder / "remote.git"
         subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
         yield f"file://{path}"
         return
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    with conditional_server() as endpoint:
-        yield create_bucket(endpoint)
+    yield create_bucket(request.getfixturevalue("object_store"))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from activities.checkpoints import Root
 from activities.redaction import credentials
 from engine.development import DevelopmentServer, development_server
 from tests.activities.requirements.graph import serving as graph_serving
+from tests.buckets import conditional_server
 from tests.crash.processes import Nursery, nursery
 
 _FETCHED = Path(__file__).with_name(".fetched")
@@ -183,6 +184,13 @@ def graph_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[graph_ser
     """Run a server for LONGHAUL_GRAPH_URL."""
     with graph_serving.serving(tmp_path_factory.mktemp("graph")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[str]:
+    """Return the endpoint of a server on which each test has its own bucket."""
+    with conditional_server() as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

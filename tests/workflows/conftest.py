@@ -41,5 +41,5 @@ def remote(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     """The address of an empty remote, a git repository or a bucket."""
-    with empty_remote(request.param, tmp_path, monkeypatch) as remote:
+    with empty_remote(request, tmp_path, monkeypatch) as remote:
         yield remote

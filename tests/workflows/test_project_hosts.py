@@ -15,7 +15,7 @@ from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request_view
-from tests.buckets import KEYS, conditional_server, create_bucket, unconditional_server
+from tests.buckets import KEYS, create_bucket, unconditional_server
 from tests.flawed_store import flawed_store
 from tests.workflows.serving import SECONDS, serving
 from tests.workflows.short import job
@@ -111,11 +111,11 @@ async def test_a_second_project_of_that_id_is_refused_on_another_host(
 
 
 async def test_keys_that_expire_have_a_project_wait_until_others_are_there(
-    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+    temporal: Client, root: Root, object_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    with conditional_server() as endpoint, flawed_store(endpoint) as store:
+    with flawed_store(object_store) as store:
         remote = create_bucket(store.endpoint)
         async with serving(temporal, root, Team(DOES)) as jobs:
             store.break_requests((403, "ExpiredToken"), "/projects/", times=1000)

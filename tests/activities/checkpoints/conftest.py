@@ -1,7 +1,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pygit2
@@ -10,7 +10,7 @@ import pytest
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.object_store import ObjectStore
 from tests.activities.checkpoints.hosts import Host
-from tests.buckets import KEYS, conditional_server
+from tests.buckets import KEYS
 
 
 @pytest.fixture
@@ -48,10 +48,9 @@ def start() -> Start:
     return started
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with conditional_server() as endpoint:
-        yield endpoint
+@pytest.fixture
+def endpoint(object_store: str) -> str:
+    return object_store
 
 
 @pytest.fixture

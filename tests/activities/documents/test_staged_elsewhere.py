@@ -21,7 +21,7 @@ LIMIT = 1_000_000
 def address(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    with empty_remote(request.param, tmp_path, monkeypatch) as address:
+    with empty_remote(request, tmp_path, monkeypatch) as address:
         yield address
 
 

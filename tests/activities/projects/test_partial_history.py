@@ -29,7 +29,7 @@ OWNER = "tea"
 def remote(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    with empty_remote(request.param, tmp_path, monkeypatch) as remote:
+    with empty_remote(request, tmp_path, monkeypatch) as remote:
         yield remote
 
 

@@ -118,10 +118,10 @@ def test_a_missing_variable_of_commands_is_named(offline, own_agent, monkeypatch
     assert "TEAM_INDEX" not in offline("config", "check", "mine").out
 
 
-def test_what_a_bucket_does_not_take_is_named(offline, configured, monkeypatch):
+def test_what_a_bucket_does_not_take_is_named(offline, configured, monkeypatch, object_store):
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    with conditional_server() as endpoint, flawed_store(endpoint) as store:
+    with flawed_store(object_store) as store:
         configured(create_bucket(store.endpoint))
         refused: Flaw = (403, "AccessDenied")
         requests = {"cannot write": ("PUT", "conditions-"), "cannot delete": ("POST", "?delete")}
