@@ -54,7 +54,18 @@ def tree(root: Root, project_id: str, commit: str) -> str:
     return ProjectRepository(project_repository_path(root, project_id)).tree_id(commit)
 
 
-async def test_a_project_whose_host_is_lost_ends_as_undisturbed(
+async def check_id_is_refused_elsewhere(
+    temporal: Client, root: Root, remote: str, project_id: str
+) -> None:
+    """Check that another host refuses a second project of an id that is in the remote."""
+    async with serving(await another(temporal), root, Team(DOES)) as jobs:
+        second = await jobs.start(pipeline(remote), kind="Project", job_id=project_id)
+        with pytest.raises(WorkflowFailureError) as failed:
+            await jobs.result(second)
+    assert "is already in the remote" in str(failed.value.cause)
+
+
+async def test_a_project_whose_host_is_lost_ends_as_undisturbed_and_keeps_its_id(
     temporal: Client, root: Root, tmp_path: Path, remote: str
 ) -> None:
     other = Root.open(tmp_path / "other", create=True)
@@ -62,6 +73,7 @@ async def test_a_project_whose_host_is_lost_ends_as_undisturbed(
     async with serving(temporal, third, Team(DOES)) as jobs:
         stayed = await jobs.start(pipeline(remote), kind="Project")
         undisturbed = await jobs.result(stayed)
+    await check_id_is_refused_elsewhere(temporal, other, remote, stayed.id)
     queue = f"lost-{tmp_path.name}"
     model = FirstStageOnly()
     async with serving(await another(temporal), root, model, queue=queue) as jobs:
@@ -94,20 +106,6 @@ async def test_a_project_that_goes_to_and_fro_ends_as_one_that_stays(
         handle = await jobs.start(pipeline(remote), kind="Project")
         result = await jobs.result(handle)
     assert result["status"] == "completed", result
-
-
-async def test_a_second_project_of_that_id_is_refused_on_another_host(
-    temporal: Client, root: Root, tmp_path: Path, remote: str
-) -> None:
-    other = Root.open(tmp_path / "other", create=True)
-    name = f"taken-{tmp_path.name}"
-    async with serving(temporal, root, Team(DOES)) as jobs:
-        await jobs.result(await jobs.start(pipeline(remote), kind="Project", job_id=name))
-    async with serving(await another(temporal), other, Team(DOES)) as jobs:
-        second = await jobs.start(pipeline(remote), kind="Project", job_id=name)
-        with pytest.raises(WorkflowFailureError) as failed:
-            await jobs.result(second)
-    assert "is already in the remote" in str(failed.value.cause)
 
 
 async def test_keys_that_expire_have_a_project_wait_until_others_are_there(
