@@ -19,6 +19,7 @@ from config.agent_files import load_agent
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request_view
 from tests.activities.repository.origins import WorkTree
+from tests.soak import soak
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, hand_over, job
 from tests.workflows.team import Team
@@ -27,6 +28,19 @@ from tests.workflows.test_project_hosts import DOES, pipeline
 
 SECONDS = 40
 MENDED = "def brew():\n    return 'green tea'\n"
+PAIRS = [
+    *(("git", "folder"), ("s3", "folder"), ("s3", "url")),
+    *(("git", "url"), ("git", "depth"), ("s3", "depth")),
+]
+"""Kinds of remotes and of starts."""
+
+
+def each_start(first: int) -> pytest.MarkDecorator:
+    """Run a test with every kind of start, from the pair of this number on: every second pair, so
+    that two tests have all of them; `make soak` runs all.
+    """
+    pairs = soak(PAIRS[first::2], PAIRS)
+    return pytest.mark.parametrize(("remote", "repository"), pairs, indirect=True)
 
 
 @pytest.fixture
@@ -60,7 +74,7 @@ def working() -> Short:
     return Short({"Hand": [hand_over({})], "Work": lambda view: [("write_file", edit), tea, DONE]})
 
 
-@pytest.fixture(params=["folder", "url", "depth"])
+@pytest.fixture
 def repository(
     request: pytest.FixtureRequest,
     tree: WorkTree,
@@ -83,6 +97,7 @@ def repository(
     return staged
 
 
+@each_start(0)
 async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     temporal: Client,
     root: Root,
@@ -123,6 +138,7 @@ async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
         assert str(published.target) == str(tip.id)
 
 
+@each_start(1)
 async def test_a_fork_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     temporal: Client,
     root: Root,
@@ -150,6 +166,7 @@ async def test_a_fork_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     assert product.read_file(result["branch"]["commit"], "tea.py") == MENDED.encode()
 
 
+@each_start(1)
 async def test_a_project_ends_on_a_host_that_never_had_its_repository(
     temporal: Client,
     root: Root,
