@@ -9,16 +9,25 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
+from tests.soak import soak
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.trial_limits import CountingModel, limited_trial, used_amount
 
+RUNS = soak(2, 4)
+"""Runs of each configuration of a trial that has room for all."""
 
-async def cost_of_a_run(jobs: Jobs, key: str) -> float:
+
+@pytest.fixture(scope="module")
+async def usage_of_a_run(
+    temporal: Client, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
     """Return what a run uses that nothing holds up."""
-    handle = await jobs.start(limited_trial(1, 1), kind="Trial")
-    runs = (await jobs.result(handle))["runs"]
+    root = Root.open(tmp_path_factory.mktemp("usage") / "root", create=True)
+    async with serving(temporal, root, CountingModel()) as jobs:
+        handle = await jobs.start(limited_trial(1, 1), kind="Trial")
+        runs = (await jobs.result(handle))["runs"]
     assert [run["status"] for run in runs] == ["completed", "completed"]
-    return used_amount(runs[0]["usage"], key)
+    return dict(runs[0]["usage"])
 
 
 async def usages(jobs: Jobs, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -29,12 +38,10 @@ async def usages(jobs: Jobs, runs: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 @pytest.mark.parametrize("key", ["model_calls", "tool_calls", "tokens", "cost"])
 async def test_runs_never_use_more_than_the_limit_of_the_trial(
-    temporal: Client, root: Root, key: str
+    temporal: Client, root: Root, usage_of_a_run: dict[str, Any], key: str
 ) -> None:
-    model = CountingModel()
+    model, limit = CountingModel(), 3.5 * used_amount(usage_of_a_run, key)
     async with serving(temporal, root, model) as jobs:
-        each = await cost_of_a_run(jobs, key)
-        before, limit = model.calls, 3.5 * each
         limit = round(limit, 6) if key == "cost" else int(limit)
         handle = await jobs.start(limited_trial(4, 3, **{key: limit}), kind="Trial")
         result = await jobs.result(handle)
@@ -50,7 +57,7 @@ async def test_runs_never_use_more_than_the_limit_of_the_trial(
     total = sum(used_amount(usage, key) for usage in used)
     assert total <= limit
     if key == "model_calls":
-        assert model.calls - before == total >= limit - 1
+        assert model.calls == total >= limit - 1
     # No run is treated differently for the want of a share.
     completed = [run["usage"] for run in begun if run["status"] == "completed"]
     assert {used_amount(usage, "model_calls") for usage in completed} == {
@@ -58,15 +65,15 @@ async def test_runs_never_use_more_than_the_limit_of_the_trial(
     }
 
 
-async def test_trial_with_room_for_all_runs_completes_them(temporal: Client, root: Root) -> None:
-    model = CountingModel()
+async def test_trial_with_room_for_all_runs_completes_them(
+    temporal: Client, root: Root, usage_of_a_run: dict[str, Any]
+) -> None:
+    model, each = CountingModel(), usage_of_a_run["model_calls"]
     async with serving(temporal, root, model) as jobs:
-        each = int(await cost_of_a_run(jobs, "model_calls"))
-        before = model.calls
-        limited = limited_trial(4, 3, model_calls=8 * each)
+        limited = limited_trial(RUNS, 3, model_calls=2 * RUNS * each)
         result = await jobs.result(await jobs.start(limited, kind="Trial"))
-    assert [run["status"] for run in result["runs"]] == ["completed"] * 8
-    assert (result["reached"], model.calls - before) == ("", 8 * each)
+    assert [run["status"] for run in result["runs"]] == ["completed"] * 2 * RUNS
+    assert (result["reached"], model.calls) == ("", 2 * RUNS * each)
 
 
 async def test_limit_below_what_any_run_needs_ends_the_trial(temporal: Client, root: Root) -> None:
@@ -81,10 +88,10 @@ async def test_limit_below_what_any_run_needs_ends_the_trial(temporal: Client, r
 
 
 async def test_raised_limit_lets_runs_go_on_that_wait_for_a_share(
-    temporal: Client, root: Root
+    temporal: Client, root: Root, usage_of_a_run: dict[str, Any]
 ) -> None:
+    each = usage_of_a_run["model_calls"]
     async with serving(temporal, root, CountingModel()) as jobs:
-        each = int(await cost_of_a_run(jobs, "model_calls"))
         handle = await jobs.start(limited_trial(1, 2, model_calls=each), kind="Trial")
         await handle.signal("pause", {"by": "ada@host"})
         paused = await jobs.until(handle, waiting=lambda waiting: waiting["reason"] == "paused")
@@ -112,9 +119,11 @@ async def test_signals_that_come_with_the_start_are_taken(temporal: Client, root
     assert [run["status"] for run in result["runs"]] == ["completed", "completed"]
 
 
-async def test_lowered_limit_ends_the_trial_sooner(temporal: Client, root: Root) -> None:
+async def test_lowered_limit_ends_the_trial_sooner(
+    temporal: Client, root: Root, usage_of_a_run: dict[str, Any]
+) -> None:
+    each = usage_of_a_run["model_calls"]
     async with serving(temporal, root, CountingModel()) as jobs:
-        each = int(await cost_of_a_run(jobs, "model_calls"))
         handle = await jobs.start(limited_trial(4, 2, model_calls=100 * each), kind="Trial")
         await handle.signal("limit", {"model_calls": each})
         result = await jobs.result(handle)
