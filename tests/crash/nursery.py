@@ -54,6 +54,15 @@ def main() -> None:
         born[pid] = Path(asked["log"])
         signal.pthread_sigmask(signal.SIG_UNBLOCK, DEATHS)
         print(pid, flush=True)
+    _end_workers()
+
+
+def _end_workers() -> None:
+    """Kill the workers that are left: a test run that is interrupted kills none itself."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, DEATHS)
+    for pid in born:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 async def _load_workflows() -> None:
