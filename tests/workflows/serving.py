@@ -72,7 +72,7 @@ class Jobs:
                     status = await query_status(handle)
                     if all(_holds(status, name, value) for name, value in wanted.items()):
                         return status
-                    await asyncio.sleep(max(0.05, (time.monotonic() - began) / 10))
+                    await asyncio.sleep(max(0.05, (time.monotonic() - began) / 5))
         except TimeoutError:
             pytest.fail(f"{wanted} did not come in {SECONDS} s; the last status: {status}")
 
