@@ -28,7 +28,11 @@ log = logging.getLogger("longhaul.folder")
 PATIENCE_SECONDS = 20.0
 """Seconds to wait for another projection where the folder must be up to date."""
 FOLLOW_SECONDS = 1.0
-"""Most seconds that a folder lags behind its job during a model call."""
+"""Least seconds between two updates of a folder."""
+PAUSE_SECONDS = 0.5
+"""A model call that takes longer is a pause, in which its job's folder is updated."""
+MAX_LAG_SECONDS = 5.0
+"""Seconds after which a folder is updated although its job makes no pause."""
 MAX_REMEMBERED = 10_000
 _packing_paths: set[Path] = set()
 """Repositories that this process is packing in the background."""
@@ -69,8 +73,8 @@ def update_job_folder(
 class JobFolderUpdater:
     """Updates folders in the background, while a step waits for something else.
 
-    A folder is updated at most once in `FOLLOW_SECONDS`: an update costs as much as the rest of a
-    step, and nobody can follow steps faster than that.
+    An update costs as much as the rest of a step, and nobody can follow steps that take half a
+    second. So it waits for a model call that takes longer, but not for ever.
     """
 
     def __init__(self, root: Root) -> None:
@@ -84,10 +88,11 @@ class JobFolderUpdater:
     async def update_meanwhile(self, commit: str) -> AsyncIterator[None]:
         """Update this job's folder to the commit while the body runs.
 
-        If the body ends before an update is due, the next one does it. An update under way is
+        If the body ends before an update is due, a later one does it. An update under way is
         awaited.
         """
         loop, job, scheduled = asyncio.get_running_loop(), activity_job_id(), activity_schedule_ms()
+        now = loop.time()
         running: list[asyncio.Task[None]] = []
 
         async def update_folder() -> None:
@@ -100,7 +105,8 @@ class JobFolderUpdater:
 
         if len(self._last_started) > MAX_REMEMBERED:
             self._last_started.clear()
-        due = self._last_started.get(job, -FOLLOW_SECONDS) + FOLLOW_SECONDS
+        last = self._last_started.setdefault(job, now - FOLLOW_SECONDS)
+        due = min(max(last + FOLLOW_SECONDS, now + PAUSE_SECONDS), last + MAX_LAG_SECONDS)
         timer = loop.call_at(due, start_update)
         try:
             yield

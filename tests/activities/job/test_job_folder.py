@@ -19,7 +19,13 @@ import pytest
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
 from activities.checkpoints.locks import file_lock
-from activities.job.job_folder import JobFolderUpdater, pack_full_job_journal, publish_checkpoint
+from activities.job.job_folder import (
+    MAX_LAG_SECONDS,
+    PAUSE_SECONDS,
+    JobFolderUpdater,
+    pack_full_job_journal,
+    publish_checkpoint,
+)
 from tests.activities.checkpoints.test_projection import in_tree, on_disk
 from tests.activities.standing import JOB, Standing, environment
 from tests.soak import soak
@@ -48,8 +54,6 @@ async def test_no_step_waits_for_a_pack(tmp_path: Path, monkeypatch: pytest.Monk
 
     async def step() -> None:
         async with follower.update_meanwhile(job.commit):
-            # As long as a quick model call: the folder is updated at once and again after a second.
-            await asyncio.sleep(1.1)
             assert await asyncio.to_thread(begun.wait, PATIENCE)
 
     await environment(local=False).run(step)
@@ -61,6 +65,30 @@ async def test_no_step_waits_for_a_pack(tmp_path: Path, monkeypatch: pytest.Monk
     assert await asyncio.to_thread(packed.wait, PATIENCE)
     assert not repository.is_full
     assert list((repository.path / "journal").iterdir()) == []
+
+
+async def test_a_folder_is_updated_in_a_pause_and_at_last_without_one(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    follower = JobFolderUpdater(job.root)
+    folder = job.root.workspace(JOB)
+
+    async def step(seconds: float) -> None:
+        async with follower.update_meanwhile(job.commit):
+            await asyncio.sleep(seconds)
+
+    job.write("a.md", "x")
+    for _ in range(20):
+        await environment(local=False).run(step, 0)
+    assert not folder.exists()
+    await environment(local=False).run(step, PAUSE_SECONDS + 0.1)
+    assert (folder / "a.md").read_text() == "x"
+    job.write("b.md", "y")
+    quick_steps = 0
+    async with asyncio.timeout(PATIENCE):
+        while not (folder / "b.md").exists():
+            quick_steps += 1
+            await environment(local=False).run(step, 0.05)
+    assert quick_steps > MAX_LAG_SECONDS
 
 
 async def test_a_journal_that_cannot_be_packed_costs_no_step(

@@ -13,11 +13,13 @@ from openai import AsyncOpenAI
 from pydantic_core import from_json
 from temporalio.exceptions import ApplicationError
 
+from activities.job.job_folder import PAUSE_SECONDS
 from activities.model.prompt import job_prompt_body
 from activities.redaction import credentials
 from activities.steps.model_call import ModelCallActivity
 from protocol.requests import ModelReply, ModelRequest
 from rehearsal import Failure, Reply, Script, call
+from rehearsal.rehearsal_transport import RehearsalTransport
 from tests.activities.standing import AT, JOB, Standing, environment
 from tests.full_disk import files_of_at_most
 from tests.workflows.serving import client_for
@@ -45,9 +47,15 @@ async def ask(
     return reply
 
 
+def with_pause(job: Standing, script: Script) -> ModelCallActivity:
+    """A model that takes long enough for the folder to be updated meanwhile."""
+    transport = RehearsalTransport(script, delay=PAUSE_SECONDS + 0.2)
+    return ModelCallActivity(job.root, lambda _: client_for(transport))
+
+
 async def test_a_reply_becomes_a_checkpoint(job: Standing) -> None:
     with Script(call("write_file", path="a.md", content="x")) as script:
-        reply = await ask(job, script)
+        reply = await ask(job, script, calls=with_pause(job, script))
     assert [(held.tool, held.path) for held in reply.calls] == [("write_file", "a.md")]
     after = job.open(reply.commit)
     assert after.state.step == 1
@@ -83,7 +91,7 @@ async def test_another_activity_asks_anew(job: Standing) -> None:
 async def test_a_folder_that_cannot_be_written_does_not_cost_the_reply(job: Standing) -> None:
     job.root.workspace(JOB).write_text("a file where the folder should be")
     with Script(call("list_files")) as script:
-        assert (await ask(job, script)).calls
+        assert (await ask(job, script, calls=with_pause(job, script))).calls
 
 
 async def test_a_kept_reply_that_is_garbled_counts_as_none(job: Standing) -> None:
