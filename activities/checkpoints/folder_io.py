@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pygit2
 
+from activities.checkpoints.disk_writes import write_whole
 from activities.checkpoints.object_store import ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 
@@ -113,8 +114,10 @@ def create_folder_entry(store: ObjectStore, raw: TreeEntry, fd: int, name: bytes
         return
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     inner = os.open(name, flags, 0o777 if raw.mode == EXECUTABLE else 0o666, dir_fd=fd)
-    with os.fdopen(inner, "wb") as file:
-        file.write(data)
+    try:
+        write_whole(inner, data)
+    finally:
+        os.close(inner)
 
 
 def _file_id(fd: int, name: bytes) -> bytes | None:
@@ -125,7 +128,7 @@ def _file_id(fd: int, name: bytes) -> bytes | None:
         if error.errno in NOT_OF_CONTENT:
             raise
         return None
-    with os.fdopen(inner, "rb") as file:
+    with os.fdopen(inner, "rb", buffering=0) as file:
         digest = hashlib.sha1(b"blob %d\0" % os.fstat(inner).st_size)
         while piece := file.read(CHUNK):
             digest.update(piece)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints.checkpoint_errors import path_in_errors
-from activities.checkpoints.fsync import fsync_path
+from activities.checkpoints.disk_writes import fsync_path, write_whole
 from activities.checkpoints.journal_records import HEAD, JournalRecord, decode_record, read_records
 from activities.checkpoints.object_cache import Cache
 
@@ -99,7 +99,7 @@ class Journal:
             with self._open_own_file() as (handle, file):
                 try:
                     with path_in_errors(self._folder / (self._own_name or "")):
-                        _write_to_journal(
+                        write_whole(
                             handle,
                             b"".join(part for record in new for part in record.encoded_parts),
                         )
@@ -223,12 +223,6 @@ def _is_same_journal(handle: int, path: Path, size: int) -> bool:
         return os.path.samestat(status, path.stat()) and status.st_size == size
     except FileNotFoundError:
         return False
-
-
-def _write_to_journal(handle: int, data: bytes) -> None:
-    remaining = memoryview(data)
-    while remaining:
-        remaining = remaining[os.write(handle, remaining) :]
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""A file lock between processes and threads that ends with its holder; errors that name a file."""
+"""A file lock between processes and threads that ends with its holder; errors that name a file;
+writes and flushes of whole files."""
 
 import fcntl
 import os

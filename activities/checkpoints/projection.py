@@ -1,6 +1,7 @@
 """The workspace folder as a projection of the newest tree. It may lag and is never read back."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from activities.checkpoints import folder_io
 from activities.checkpoints.checkout import Checkout
 from activities.checkpoints.checkpoint_errors import CheckpointMissing
 from activities.checkpoints.checkpoint_repository import Checkpoints
+from activities.checkpoints.disk_writes import write_whole
 from activities.checkpoints.files import Files
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.workspaces_root import Root
@@ -150,7 +152,8 @@ def _projection_record_path(checkpoints: Checkpoints) -> Path:
 def _read_projection_state(checkpoints: Checkpoints) -> ProjectionState | None:
     """Return the last complete line of the record; None if there is none."""
     try:
-        lines = _projection_record_path(checkpoints).read_bytes().splitlines()
+        with _projection_record_path(checkpoints).open("rb", buffering=0) as file:
+            lines = file.readall().splitlines()
     except OSError as error:
         # Without a record, files that we wrote would be taken for a person's.
         if error.errno in folder_io.NOT_OF_CONTENT:
@@ -166,7 +169,7 @@ def _write_projection_state(checkpoints: Checkpoints, record: ProjectionState) -
     """Replace the record by one line, whole or not at all."""
     path = _projection_record_path(checkpoints)
     draft = path.with_suffix(".new")  # one writer at a time: we hold the lock
-    draft.write_text(_state_line(record))
+    _write_state_line(draft, record, os.O_TRUNC)
     draft.rename(path)
 
 
@@ -176,9 +179,12 @@ def _complete_projection_state(checkpoints: Checkpoints, record: ProjectionState
     A second replacement would take as long as the rest of a small pass. If the line is lost, the
     pass counts as interrupted.
     """
-    with _projection_record_path(checkpoints).open("a") as file:
-        file.write(_state_line(record))
+    _write_state_line(_projection_record_path(checkpoints), record, os.O_APPEND)
 
 
-def _state_line(record: ProjectionState) -> str:
-    return f"{json.dumps(asdict(record))}\n"
+def _write_state_line(path: Path, record: ProjectionState, flag: int) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flag, 0o666)
+    try:
+        write_whole(handle, f"{json.dumps(asdict(record))}\n".encode())
+    finally:
+        os.close(handle)

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from activities.checkpoints import Root
+from activities.checkpoints.disk_writes import fsync_path
 from activities.checkpoints.forgotten_records import ForgottenJob, write_forgotten_record
-from activities.checkpoints.fsync import fsync_path
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.removal import remove_path
 from activities.commands.private_folder import private_path

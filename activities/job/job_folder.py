@@ -20,7 +20,7 @@ from activities.checkpoints import (
 from activities.job.activity_context import activity_job_id, activity_schedule_ms
 from activities.job.checkpoint_push import BackgroundPush
 from activities.job.result_cache import ResultCache
-from activities.job.snapshot import Snapshot
+from activities.job.snapshot import Snapshot, snapshot_workspace
 from activities.text.safe_text import replace_surrogates
 
 log = logging.getLogger("longhaul.folder")
@@ -31,7 +31,7 @@ FOLLOW_SECONDS = 1.0
 """Least seconds between two updates of a folder."""
 PAUSE_SECONDS = 0.5
 """A model call that takes longer is a pause, in which its job's folder is updated."""
-MAX_LAG_SECONDS = 5.0
+MAX_LAG_SECONDS = 2.0
 """Seconds after which a folder is updated although its job makes no pause."""
 MAX_REMEMBERED = 10_000
 _packing_paths: set[Path] = set()
@@ -60,7 +60,7 @@ def update_job_folder(
     Raises:
         OSError: the folder cannot be written, or is locked (TimeoutError).
     """
-    files = Snapshot.load(checkpoints, commit).files
+    files = snapshot_workspace(checkpoints, commit)
     moved = update_projection(
         checkpoints, root, activity_job_id(), files, scheduled, full=full, wait=wait
     )

@@ -11,6 +11,8 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from activities.checkpoints.disk_writes import write_whole
+
 ROOM_BYTES = 256 << 10
 """Larger than nearly every reply of a model."""
 
@@ -46,9 +48,11 @@ class ResultCache:
     def _write_file(self, key: str, data: bytes, draft: Path, flags: int) -> None:
         file = os.open(draft, flags | os.O_CLOEXEC, 0o666)
         try:
-            with os.fdopen(file, "wb") as out:
-                out.write(data)
-                out.truncate()
+            try:
+                write_whole(file, data)
+                os.ftruncate(file, len(data))
+            finally:
+                os.close(file)
             draft.rename(self.folder / key)
         except OSError:
             # A partial reply must not fill the disk.

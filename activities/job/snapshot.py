@@ -85,6 +85,12 @@ def _load_snapshot_project_link(store: ObjectStore, raw: TreeEntry | None) -> Pr
     return ProjectLink.model_validate_json(store.read(raw.id)) if raw else None
 
 
+def snapshot_workspace(checkpoints: Checkpoints, commit: str) -> Files:
+    """Return only the workspace of a checkpoint. Raises CheckpointMissing."""
+    parts = list_tree_entries(checkpoints.store, bytes.fromhex(checkpoints.tree_id(commit)))
+    return checkpoints.files(parts[b"files"].id.hex())
+
+
 @dataclass
 class Snapshot:
     """One checkpoint's content. Assign new values to change it, then `save`."""

@@ -197,7 +197,7 @@ def test_processes_append_at_once(folder: Path, start: Start) -> None:
 
 @pytest.mark.parametrize(
     ("stop", "at"),
-    [("call", "_try_lock_journal"), ("return", "_is_same_journal"), ("call", "_write_to_journal")],
+    [("call", "_try_lock_journal"), ("return", "_is_same_journal"), ("call", "write_whole")],
 )
 def test_a_writer_frozen_while_the_journal_is_packed_loses_nothing(
     checkpoints: Checkpoints, folder: Path, start: Start, stop: str, at: str
