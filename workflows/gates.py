@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from protocol.endings import GateFacts
 from protocol.job_state import JobState
 from protocol.limits import JobLimits
-from protocol.phase import Purpose, fewest_todos_after_phase
+from protocol.phase import PhaseKind, Purpose, fewest_todos_after_phase
 from protocol.scope_ledger import MAX_STEPS, ScopeItem
 from protocol.short_text import first_few, one_line
 from protocol.todo_list import Todo
@@ -40,6 +40,10 @@ TICK = (
 GIVING_UP = (
     "If it cannot be done, call todo_rewind(issue) to try another approach: only after that may "
     "what is open be listed in `unresolved` with reasons."
+)
+BY_A_LIST = (
+    " The tools that cite belong to tactical phases: hand over a list with "
+    "todo_write(phase, description, todos) for it."
 )
 PLAN_FORM = """\
 ## Phase 1: name
@@ -165,13 +169,13 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     refusal = _refuse_unfinished_work(state, facts, rewinds) or _refuse_unplanned(
         state, facts, rewinds
     )
-    if wrong := _delivery_problems(facts):
+    if wrong := _delivery_problems(facts, state.phase.kind):
         # Named with the other problems: a few refusals in a row make the job wait for a person.
         return Refusal(" ".join([*wrong, refusal.reason] if refusal else wrong))
     return refusal
 
 
-def _delivery_problems(facts: GateFacts) -> list[str]:
+def _delivery_problems(facts: GateFacts, kind: PhaseKind) -> list[str]:
     """Return the problems of deliverables, stores and project, a sentence or two each."""
     problems = []
     if facts.missing_deliverables:
@@ -194,7 +198,8 @@ def _delivery_problems(facts: GateFacts) -> list[str]:
         problems.append(
             f"The text is not covered: {' '.join(facts.uncovered)} Cite each with add_requirement "
             "or add_citation, or set it aside with set_sentences_aside, in bulk where a rule fits; "
-            "collect_requirements lists them all. Then call job_complete again."
+            f"collect_requirements lists them all.{BY_A_LIST * (kind == 'strategic')} Then call "
+            "job_complete again."
         )
     if facts.badly_read:
         problems.append(

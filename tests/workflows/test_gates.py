@@ -280,6 +280,14 @@ def test_a_text_that_is_not_covered_is_never_given_up() -> None:
         assert told.endswith("Then call job_complete again.")
 
 
+def test_a_planning_phase_is_sent_to_hand_over_a_list_for_what_is_not_covered() -> None:
+    facts = GateFacts(plan_phases=2, uncovered=["12 sentences are left."])
+    planning, working = covered(), covered()
+    planning.phase.kind, working.phase.kind = "strategic", "tactical"
+    assert "hand over a list" in refused(planning, facts)
+    assert "hand over a list" not in refused(working, facts)
+
+
 def test_of_what_was_read_badly_somebody_has_to_say_so() -> None:
     told = refused(covered(), GateFacts(plan_phases=2, badly_read=["documents/a.pdf: a scan"]))
     assert "not read or searched as it is: documents/a.pdf: a scan. Say in `unresolved`" in told
