@@ -39,7 +39,7 @@ from cli.commands.signal_commands import (
     pause,
     resume,
     rewind,
-    tell,
+    tell_job,
 )
 from cli.commands.start_commands import fork, project, start
 from cli.commands.tools_command import tools
@@ -91,8 +91,10 @@ for start_command in (start, project, fork):
     app.command()(start_command)
 app.command()(watch)
 app.add_typer(schedules, name="schedules")
-for signal_command in (rewind, pause, resume, cancel, limit, answer, approve, deny, tell, bypass):
+for signal_command in (rewind, pause, resume, cancel, limit, answer, approve, deny):
     app.command()(signal_command)
+app.command("tell")(tell_job)
+app.command()(bypass)
 app.command()(trial)
 app.command("list")(list_)
 for read_command in (show, files, diff, log, doctor, report, traces, guards, requirements):

@@ -209,7 +209,7 @@ async def _send_answer_signal(
     )
 
 
-def tell(
+def tell_job(
     job: Job,
     text: Annotated[str, typer.Argument(help="What the agent should know.", metavar="TEXT")],
     item: Annotated[
