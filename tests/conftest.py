@@ -69,12 +69,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(item: pytest.Item) -> tuple[bool, ...]:
-    wanted = {
+    labels = {
         *getattr(item, "fixturenames", ()),
         *item.name.rstrip("]").partition("[")[2].split("-"),
     }
-    in_crash, workers = "crash" in item.path.parts, "workers" in wanted
-    return not in_crash, not workers, "graph_server" not in wanted, "postgres" not in wanted
+    in_crash, workers = "crash" in item.path.parts, "workers" in labels
+    return not in_crash, not workers, "graph_server" not in labels, "postgres" not in labels
 
 
 @pytest.fixture(autouse=True)
@@ -170,15 +170,15 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 async def running() -> AsyncIterator[DevelopmentServer]:
     """Run a Temporal server, on which each test has its own task queues."""
-    async with development_server(ui=False) as made:
-        yield made
+    async with development_server(ui=False) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
     """Start workers as separate processes."""
-    with nursery(tmp_path_factory.mktemp("logs")) as made:
-        yield made
+    with nursery(tmp_path_factory.mktemp("logs")) as worker_nursery:
+        yield worker_nursery
 
 
 @pytest.fixture(scope="session")

@@ -42,24 +42,24 @@ class Receiver:
 
 @contextmanager
 def receiver(*statuses: int) -> Iterator[Receiver]:
-    made = Receiver(statuses=list(statuses))
+    webhook = Receiver(statuses=list(statuses))
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
             with lock:
-                status = made.statuses.pop(0) if made.statuses else 200
-                made.bodies.append(json.loads(raw))
-                made.headers.append({name.lower(): text for name, text in self.headers.items()})
-            made.answers.wait(60)
+                status = webhook.statuses.pop(0) if webhook.statuses else 200
+                webhook.bodies.append(json.loads(raw))
+                webhook.headers.append({name.lower(): text for name, text in self.headers.items()})
+            webhook.answers.wait(60)
             with suppress(OSError):  # the client may be dead
                 self._answer(status)
 
         def _answer(self, status: int) -> None:
             self.send_response(status)
             if 300 <= status < 400:
-                self.send_header("Location", f"{made.url}&moved=yes")
+                self.send_header("Location", f"{webhook.url}&moved=yes")
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -67,11 +67,11 @@ def receiver(*statuses: int) -> Iterator[Receiver]:
             """Log nothing, to keep the test's output clean."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.port = server.server_port
+    webhook.port = server.server_port
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield made
+        yield webhook
     finally:
         server.shutdown()
         thread.join()

@@ -90,9 +90,9 @@ class Standing:
 
     def pin(self, config: AgentConfig) -> None:
         """Pin this configuration from here on."""
-        held = self.open()
-        fresh = Snapshot.start(held.checkpoints, config, held.state)
-        fresh.files, fresh.conversation = held.files, held.conversation
+        current = self.open()
+        fresh = Snapshot.start(current.checkpoints, config, current.state)
+        fresh.files, fresh.conversation = current.files, current.conversation
         self.commit = fresh.save("with another configuration", AT)
 
     def put(self, change: Callable[[Files], Files]) -> None:
@@ -110,7 +110,7 @@ class Standing:
         self.step += 1
         snapshot = self.open()
         snapshot.state.step = self.step
-        held = [
+        tool_calls = [
             {
                 "id": conversation_call_id(self.step, place),
                 "type": "function",
@@ -118,7 +118,7 @@ class Standing:
             }
             for place, (name, raw) in enumerate(calls)
         ]
-        message = {"role": "assistant", "content": None, "tool_calls": held}
+        message = {"role": "assistant", "content": None, "tool_calls": tool_calls}
         snapshot.conversation = snapshot.conversation.append(message)
         self.commit = snapshot.save("reply", AT)
 
@@ -147,8 +147,8 @@ class Standing:
         claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
         self.reply(("job_complete", json.dumps(claim)))
         request = FactsRequest(root=self.root.id, commit=self.commit, at=AT, step=self.step, call=0)
-        found: GateFactsReply = environment(local=False).run(facts_activity(self.root), request)
-        return found.facts
+        reply: GateFactsReply = environment(local=False).run(facts_activity(self.root), request)
+        return reply.facts
 
     def text(self, path: str) -> str:
         return self.open().files.read(path).decode()

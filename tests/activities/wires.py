@@ -50,8 +50,8 @@ def authorization(password: str = PASSWORD) -> str:
 
 
 def _backend() -> Path:
-    told = subprocess.run(["git", "--exec-path"], check=True, capture_output=True, text=True)
-    path = Path(told.stdout.strip()) / "git-http-backend"
+    completed = subprocess.run(["git", "--exec-path"], check=True, capture_output=True, text=True)
+    path = Path(completed.stdout.strip()) / "git-http-backend"
     if not path.exists():
         pytest.skip(f"{path} is not there: this git was built without its server for HTTP")
     return path
@@ -75,7 +75,7 @@ def certificate(folder: Path) -> Path:
 @contextmanager
 def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
     """Serve the bare repositories in a folder, with HTTPS if there is a certificate."""
-    backend, given = _backend(), Web()
+    backend, site = _backend(), Web()
 
     class Repositories(Handler):
         protocol_version = "HTTP/1.1"
@@ -91,7 +91,7 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
             while length := int(self.rfile.readline(), 16):
                 yield self.rfile.read(length)
                 self.rfile.readline()
-                if given.trouble == "cut":
+                if site.trouble == "cut":
                     return
             self.rfile.readline()
 
@@ -102,28 +102,28 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
             # Before sending much, git asks whether it may.
             is_push = self.path.endswith("/git-receive-pack") and body != b"0000"
             is_fetch = self.path.endswith("/git-upload-pack")
-            trouble = given.trouble if is_push else ""
-            if is_fetch and given.trouble == "slow fetch":
+            trouble = site.trouble if is_push else ""
+            if is_fetch and site.trouble == "slow fetch":
                 trouble = "slow"
             if trouble == "500":
                 self._send("500 Out of tea", {}, b"")
                 return
             if trouble == "slow":
-                given.waits.set()
-                given.goes_on.wait(60)
+                site.waits.set()
+                site.goes_on.wait(60)
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            told = self._run(body)
+            output = self._run(body)
             if trouble in ("cut", "unanswered"):
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            head, _, content = told.partition(b"\r\n\r\n")
+            head, _, content = output.partition(b"\r\n\r\n")
             headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
             self._send(headers.pop("Status", "200 OK"), headers, content)
 
         def _run(self, body: bytes) -> bytes:
-            asked = urlsplit(self.path)  # a whole address when it comes as to a proxy
+            url = urlsplit(self.path)  # a whole address when it comes as to a proxy
             variables = {
                 "GIT_PROJECT_ROOT": str(folder),
                 "GIT_HTTP_EXPORT_ALL": "1",
@@ -132,8 +132,8 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
                 "REMOTE_USER": USER,
                 "REMOTE_ADDR": "127.0.0.1",
                 "REQUEST_METHOD": self.command,
-                "PATH_INFO": asked.path,
-                "QUERY_STRING": asked.query,
+                "PATH_INFO": url.path,
+                "QUERY_STRING": url.query,
                 "CONTENT_TYPE": self.headers.get("Content-Type", ""),
                 "CONTENT_LENGTH": str(len(body)),
                 "PATH": os.environ["PATH"],
@@ -156,8 +156,8 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(proof)
     with served(Repositories, tls) as address:
-        given.url = address
-        yield given
+        site.url = address
+        yield site
 
 
 @dataclass

@@ -35,9 +35,9 @@ DEEP = {
 @pytest.mark.skipif(not SOAK, reason="make soak")
 async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
     plan = ComparisonPlan(["plain", "longhaul", "dbos"], steps=12, seeds=0, rate=0.2, cap=60)
-    found = await measure_comparison(plan)
-    plain, job = found["runners"]["plain"], found["runners"]["longhaul"]
-    assert found["runners"]["dbos"] == {"missing": "dbos"}
+    comparison = await measure_comparison(plan)
+    plain, job = comparison["runners"]["plain"], comparison["runners"]["longhaul"]
+    assert comparison["runners"]["dbos"] == {"missing": "dbos"}
     for one in (plain, job):
         assert one["steps"]["ended"] == "finished", one["steps"]["error"]
         assert one["steps"]["first_ms"] > 0
@@ -48,7 +48,7 @@ async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
     assert job["steps"]["calls"] > 13
     assert plain["steps"]["bytes_all"] == 0
     assert 300 < job["steps"]["bytes_last"] < 10_000
-    page = comparison_page_markdown(found)
+    page = comparison_page_markdown(comparison)
     assert "| Longhaul |" in page
     assert "the end: 12 files, 13 calls" in page
     assert "Not measured: DBOS with SQLite, for want of `dbos`." in page
@@ -86,8 +86,8 @@ def test_a_run_without_a_call_has_figures_too() -> None:
 
 
 def test_items_count_only_with_what_they_should_hold() -> None:
-    made = {drifting_file_path(1): drifting_file_content(1), drifting_file_path(2): "done"}
-    runs = [(Outcome("stopped", "Boom: no", made=made), 3), (Outcome("time", made={}), 5)]
+    contents = {drifting_file_path(1): drifting_file_content(1), drifting_file_path(2): "done"}
+    runs = [(Outcome("stopped", "Boom: no", made=contents), 3), (Outcome("time", made={}), 5)]
     drift = comparison_figures.drift_comparison_figures(runs)
     assert (drift.made, drift.least, drift.whole, drift.calls) == (0.5, 0, 0, 4)
     assert drift.ends == {"Boom": 1, "time": 1}
@@ -95,12 +95,12 @@ def test_items_count_only_with_what_they_should_hold() -> None:
 
 def test_the_model_speaks_the_words_of_the_tool_it_is_offered() -> None:
     model = Behaviours()
-    asked = {"model": "drift-0-a", "messages": [{"role": "user", "content": "Seed 1."}]}
-    assert model({**asked, "tools": [OWN]}) == Reply(
+    request = {"model": "drift-0-a", "messages": [{"role": "user", "content": "Seed 1."}]}
+    assert model({**request, "tools": [OWN]}) == Reply(
         calls=[("write_file", {"path": drifting_file_path(1), "content": drifting_file_content(1)})]
     )
     done = {"role": "tool", "content": f"Updated file /{drifting_file_path(1)}"}
-    answer = model({**asked, "messages": [*asked["messages"], done], "tools": [DEEP]})
+    answer = model({**request, "messages": [*request["messages"], done], "tools": [DEEP]})
     assert answer == Reply(
         calls=[
             (
@@ -128,8 +128,8 @@ def test_a_gauge_sees_what_is_still_in_the_log(tmp_path: Path) -> None:
             open_.execute("INSERT INTO kept VALUES (?)", ("x" * 20_000,))
             open_.commit()
             gauge.called()
-    (at, before), (then, after) = gauge.recorded
-    assert (at, then) == (2, 4)
+    (step, before), (then, after) = gauge.recorded
+    assert (step, then) == (2, 4)
     assert 40_000 <= after - before < 60_000
 
 
@@ -146,15 +146,15 @@ def test_the_innermost_cause_names_what_stopped_a_run() -> None:
 def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("Before\n<!-- measured -->\nold\n<!-- end -->\nAfter\n")
-    asked = {"steps": 1, "cap": 1.0, "seeds": 0, "rate": 0.2}
-    found = {"date": "2026-01-01", "machine": "1 core", "server": "s", "bare_ms": 1.0}
-    update_comparison_page(page, {**found, "asked": asked, "runners": {}})
+    parameters = {"steps": 1, "cap": 1.0, "seeds": 0, "rate": 0.2}
+    comparison = {"date": "2026-01-01", "machine": "1 core", "server": "s", "bare_ms": 1.0}
+    update_comparison_page(page, {**comparison, "asked": parameters, "runners": {}})
     text = page.read_text()
     assert text.startswith("Before\n<!-- measured -->\nMeasured 2026-01-01")
     assert text.endswith("<!-- end -->\nAfter\n")
     page.write_text("Nothing marked\n")
     with pytest.raises(ValueError, match="has no <!-- measured -->"):
-        update_comparison_page(page, {**found, "asked": asked, "runners": {}})
+        update_comparison_page(page, {**comparison, "asked": parameters, "runners": {}})
 
 
 def test_each_adapter_has_its_module() -> None:

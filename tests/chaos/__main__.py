@@ -110,8 +110,8 @@ def _tell(outcome: Outcome, blows: Sequence[Blow] = ()) -> None:
     )
     for blow in blows:
         print(f"  {blow}", flush=True)
-    for told in outcome.parked:
-        print(f"  waited: {told[:300]}", flush=True)
+    for reason in outcome.parked:
+        print(f"  waited: {reason[:300]}", flush=True)
     for fault in outcome.faults:
         print(f"  FAULT {fault}", flush=True)
 
@@ -129,12 +129,12 @@ def _kinds(library: Path | None) -> list[Kind]:
 
 
 def _works(names: Sequence[str]) -> list[Work]:
-    found = [work for name, work in WORKS.items() if name in names or not names]
+    chosen = [work for name, work in WORKS.items() if name in names or not names]
     if why := sandbox.sandbox_problem(sandbox.find_bwrap()):
-        for work in [each for each in found if each.needs_sandbox]:
+        for work in [each for each in chosen if each.needs_sandbox]:
             print(f"skipped: {work.name} (it runs commands, and there is no sandbox: {why})")
-            found.remove(work)
-    return found
+            chosen.remove(work)
+    return chosen
 
 
 def _options() -> argparse.Namespace:

@@ -38,10 +38,10 @@ def faults(
     yield from (f"a worker ended by itself: {log}" for log in died)
     kinds = [kind for blow in blows for kind in blow.kinds]
     expected = set[str]().union(*(REASONS.get(kind, set()) for kind in kinds))
-    for told in parked:
-        reason = told.split(" ", 1)[1].partition(":")[0]
+    for wait_line in parked:
+        reason = wait_line.split(" ", 1)[1].partition(":")[0]
         if reason not in expected:
-            yield f"waited for no cause of its own: {told}"
+            yield f"waited for no cause of its own: {wait_line}"
 
 
 def _same_work(quiet: Evidence, shaken: Evidence) -> Iterator[str]:
@@ -62,9 +62,9 @@ def _same_work(quiet: Evidence, shaken: Evidence) -> Iterator[str]:
         yield f"effects missing: {sorted(less.items())[:10]}"
 
 
-def _differing(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    paths = wanted.keys() | found.keys()
-    return sorted(path for path in paths if wanted.get(path, "") != found.get(path, ""))
+def _differing(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
+    paths = expected.keys() | actual.keys()
+    return sorted(path for path in paths if expected.get(path, "") != actual.get(path, ""))
 
 
 def _calls(quiet: Evidence, shaken: Evidence, blows: int) -> Iterator[str]:
@@ -83,11 +83,13 @@ def _calls(quiet: Evidence, shaken: Evidence, blows: int) -> Iterator[str]:
 
 def _deviation(request: str, known: Sequence[str]) -> str:
     """Show where a request differs from the most similar known one."""
-    at, nearest = max((_shared(request, each), each) for each in known)
-    return f"{request[max(0, at - 100) : at + 200]!r}, not {nearest[at : at + 200]!r}"
+    offset, nearest = max((_shared(request, each), each) for each in known)
+    return (
+        f"{request[max(0, offset - 100) : offset + 200]!r}, not {nearest[offset : offset + 200]!r}"
+    )
 
 
 def _shared(one: str, other: str) -> int:
     """Return the length of the common beginning."""
     pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    return next((offset for offset, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -26,20 +26,20 @@ def find_library() -> Path | None:
     """Return a libfaketime that works here, fetched by `make chaos` or installed by Debian."""
     for place in _PLACES:
         anchor = Path("/") if place.startswith("/") else REPOSITORY
-        for found in anchor.glob(place.lstrip("/")):
-            if _works(found):
-                return found
+        for library in anchor.glob(place.lstrip("/")):
+            if _works(library):
+                return library
     return None
 
 
 def _works(library: Path) -> bool:
     """Return whether a process can be set an hour ahead, which fails on other kinds of machines."""
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", "import time; print(time.time())"],
         env={**os.environ, **preloaded(library), "FAKETIME": "+3600"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return told.returncode == 0 and float(told.stdout) > time.time() + 3000
+    return completed.returncode == 0 and float(completed.stdout) > time.time() + 3000
 
 
 def preloaded(library: Path) -> dict[str, str]:

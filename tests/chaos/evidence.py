@@ -74,17 +74,17 @@ class Evidence:
 async def gather(place: Place) -> Evidence:
     """Collect the evidence after the end of the work, and end its workers."""
     runs, jobs = [], []
-    async for found in place.client.list_workflows():
-        runs.append(await _run(place.client, found))
-        if found.workflow_type == "Job" and found.id not in jobs:
-            jobs.append(found.id)
+    async for execution in place.client.list_workflows():
+        runs.append(await _run(place.client, execution))
+        if execution.workflow_type == "Job" and execution.id not in jobs:
+            jobs.append(execution.id)
     files: dict[str, bytes | None] = {}
     lagging: list[str] = []
     for job in jobs:
         ended: dict[str, Any] = await place.client.get_workflow_handle(job).result()
-        at = (place.root, job, ended["checkpoint"])
-        files |= {f"{job}/{path}": timeless(data) for path, data in in_tree(*at).items()}
-        lagging += [f"{job}/{path}" for path in lagging_paths(*at)]
+        location = (place.root, job, ended["checkpoint"])
+        files |= {f"{job}/{path}": timeless(data) for path, data in in_tree(*location).items()}
+        lagging += [f"{job}/{path}" for path in lagging_paths(*location)]
     left = await _leave(place)
     return Evidence(
         result=place.result.result(),
@@ -105,15 +105,17 @@ def timeless(data: bytes | None) -> bytes | None:
     return data and re.sub(TOOK.pattern.encode(), b"in some time", data)
 
 
-async def _run(client: Client, found: WorkflowExecution) -> Run:
-    history = await client.get_workflow_handle(found.id, run_id=found.run_id).fetch_history()
+async def _run(client: Client, execution: WorkflowExecution) -> Run:
+    history = await client.get_workflow_handle(
+        execution.id, run_id=execution.run_id
+    ).fetch_history()
     failed = [
         event.workflow_task_failed_event_attributes
         for event in history.events
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
     ]
     return Run(
-        workflow=found.id,
+        workflow=execution.id,
         events=len(history.events),
         size=sum(event.ByteSize() for event in history.events),
         failed=[
@@ -127,9 +129,9 @@ async def _run(client: Client, found: WorkflowExecution) -> Run:
 def _accepted(root: Root) -> dict[str, bytes]:
     if not project_repository_path(root, JOB).exists():
         return {}
-    held = ProjectRepository(project_repository_path(root, JOB))
-    main = held.git.references["refs/heads/main"].peel().tree
-    found: dict[str, bytes] = {}
+    project = ProjectRepository(project_repository_path(root, JOB))
+    main = project.git.references["refs/heads/main"].peel().tree
+    contents: dict[str, bytes] = {}
 
     def walk(tree: Any, under: str) -> None:
         for entry in tree:
@@ -137,27 +139,27 @@ def _accepted(root: Root) -> dict[str, bytes]:
             if entry.type_str == "tree":
                 walk(entry, f"{path}/")
             else:
-                found[path] = entry.data
+                contents[path] = entry.data
 
     walk(main, "")
-    return found
+    return contents
 
 
 def _effects(root: Root, jobs: list[str]) -> Counter[str]:
     store = RelationalStore(root)
-    found: Counter[str] = Counter()
+    effects: Counter[str] = Counter()
     for job in jobs:
         for row in store.run(partial(requirement_store.list_job_requirements, job=job)):
-            found[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
-        found.update(f"trace {job} {trace.what_happened}" for trace in read_job_traces(root, job))
+            effects[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
+        effects.update(f"trace {job} {trace.what_happened}" for trace in read_job_traces(root, job))
     if embedded_graph_folder(root.path).exists():
         with open_graph(root, load_agent("validator").graph_schema) as graph:
             for answer in graph.read(
                 GraphQuery("MATCH (r:Requirement) RETURN r.id ORDER BY r.id"),
                 GraphQuery("MATCH (r:Requirement)-[:FULFILLED_BY]->(b) RETURN r.id ORDER BY r.id"),
             ):
-                found.update(f"{answer.columns} {row}" for row in answer.rows)
-    return found
+                effects.update(f"{answer.columns} {row}" for row in answer.rows)
+    return effects
 
 
 async def _leave(place: Place) -> list[str]:
@@ -168,7 +170,7 @@ async def _leave(place: Place) -> list[str]:
         worker.drain()
     stuck = await asyncio.to_thread(_until_gone, place.workers)
     left += [f"worker {worker.pid} does not end" for worker in stuck]
-    left += [f"process {told}" for told in _processes(str(place.root.path))]
+    left += [f"process {description}" for description in _processes(str(place.root.path))]
     # Our lock files stay; the kernel holds a lock while its holder lives.
     left += [
         f"lock {path}"
@@ -189,13 +191,15 @@ def _until_gone(workers: list[Worker]) -> list[Worker]:
 
 def _processes(mark: str) -> list[str]:
     """Return processes that name this folder or run in it."""
-    found = []
+    descriptions = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            told = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            command_line = (
+                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
             where = str((folder / "cwd").readlink())
         except OSError:
             continue
-        if mark in told or where.startswith(mark):
-            found.append(f"{folder.name}: {told[:200]} in {where}")
-    return found
+        if mark in command_line or where.startswith(mark):
+            descriptions.append(f"{folder.name}: {command_line[:200]} in {where}")
+    return descriptions

@@ -90,14 +90,14 @@ class Place:
 
     def start_worker(self) -> None:
         jumping = self.clock.environment if self.jumps else {}
-        made = self.nursery.worker(
+        worker = self.nursery.worker(
             f"127.0.0.1:{self.to_temporal.port}",
             self.root.path,
             self.name,
             f"http://127.0.0.1:{self.to_model.port}/v1",
             **jumping,
         )
-        self.workers.append(made)
+        self.workers.append(worker)
 
     async def kill_worker(self) -> None:
         """`kill -9` the worker started last."""

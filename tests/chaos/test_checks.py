@@ -36,7 +36,7 @@ def test_what_ended_as_undisturbed_has_no_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "phrase"),
     [
         ({"result": {"status": "failed"}}, "ended as"),
         ({"tree": "b2"}, "ended in the tree b2, undisturbed in a1"),
@@ -53,9 +53,9 @@ def test_what_ended_as_undisturbed_has_no_fault() -> None:
         ({"lagging": ["chaos/a"]}, "the folder is not as the last checkpoint: ['chaos/a']"),
     ],
 )
-def test_what_did_not_is_told(changed: dict[str, Any], told: str) -> None:
+def test_what_did_not_is_told(changed: dict[str, Any], phrase: str) -> None:
     [fault] = found(replace(QUIET, **changed), KILL)
-    assert told in fault
+    assert phrase in fault
 
 
 def test_a_job_may_wait_only_for_what_was_done_to_it() -> None:

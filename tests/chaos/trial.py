@@ -83,10 +83,10 @@ async def run(
             outcome.faults.append(f"{type(error).__name__}: {error}; {await told(place)}")
         outcome.parked, outcome.died = place.parked, place.died
         if outcome.evidence:
-            found = faults(
+            problems = faults(
                 quiet or outcome.evidence, outcome.evidence, blows, place.parked, place.died
             )
-            outcome.faults += found
+            outcome.faults += problems
         if outcome.faults and place.mounted:
             # It would be lost with the mount.
             await asyncio.to_thread(shutil.copytree, place.disk, place.folder / "kept", True)
@@ -98,13 +98,17 @@ async def told(place: Place) -> str:
     """Describe the state of the work, for a message."""
     lines = [f"{place.calls} model calls, ended: {place.ended}"]
     try:
-        async for found in place.client.list_workflows("ExecutionStatus = 'Running'"):
-            seen = (await place.client.get_workflow_handle(found.id).describe()).raw_description
-            lines.append(f"{found.id}: workflow task {seen.pending_workflow_task.attempt}")
+        async for execution in place.client.list_workflows("ExecutionStatus = 'Running'"):
+            description = (
+                await place.client.get_workflow_handle(execution.id).describe()
+            ).raw_description
+            lines.append(
+                f"{execution.id}: workflow task {description.pending_workflow_task.attempt}"
+            )
             lines += [
-                f"{found.id}: {each.activity_type.name}, attempt {each.attempt}, "
+                f"{execution.id}: {each.activity_type.name}, attempt {each.attempt}, "
                 f"{each.last_failure.message[:200]}"
-                for each in seen.pending_activities
+                for each in description.pending_activities
             ]
     except Exception as error:
         lines.append(f"the server does not tell: {error}")

@@ -54,9 +54,9 @@ class Engine:
 
     def job(self, job_id: str, instructions: str = "Read the law", **data: Any) -> str:
         """Start a job; return once its first workflow task is done."""
-        given = {"agent": "generalist", "instructions": instructions, **data}
+        start_input = {"agent": "generalist", "instructions": instructions, **data}
         queue = data.pop("queue", "longhaul")
-        start = self.client.start_workflow("Job", given, id=job_id, task_queue=queue)
+        start = self.client.start_workflow("Job", start_input, id=job_id, task_queue=queue)
         self.do(start)
         return job_id
 
@@ -70,7 +70,7 @@ class Engine:
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     """Run it on a separate thread, since commands run their own loops in the test's thread."""
-    found: list[Engine] = []
+    engines: list[Engine] = []
     ready, stop = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
@@ -83,15 +83,15 @@ def engine() -> Iterator[Engine]:
                 activities=[],
             ),
         ):
-            found.append(Engine(running.address, running.client, asyncio.get_running_loop()))
+            engines.append(Engine(running.address, running.client, asyncio.get_running_loop()))
             ready.set()
             await stop.wait()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     assert ready.wait(120)
-    yield found[0]
-    found[0].loop.call_soon_threadsafe(stop.set)
+    yield engines[0]
+    engines[0].loop.call_soon_threadsafe(stop.set)
     thread.join(30)
 
 

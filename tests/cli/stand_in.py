@@ -124,8 +124,8 @@ class StandIn:
         if payload[0].get("cost") == 13:
             self.notices.append("refused: signal limit: the price is not known")
             return
-        for scope, given in (("job", payload[0]), ("phase", payload[0].get("phase", {}))):
-            for key, value in given.items():
+        for scope, limits in (("job", payload[0]), ("phase", payload[0].get("phase", {}))):
+            for key, value in limits.items():
                 if key not in ("phase", "by"):
                     self.limits[scope][key] = {"limit": value, "spent": 0.5}
 

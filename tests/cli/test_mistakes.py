@@ -10,7 +10,7 @@ from tests.activities.traces.noting import store, trace
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ("nonsense", "nonsense"),
         ("rewind x", "--issue"),
@@ -79,9 +79,9 @@ from tests.activities.traces.noting import store, trace
         ("demo --document /no/such/file", "/no/such/file"),
     ],
 )
-def test_a_mistake_is_one_line(offline, arguments, told):
+def test_a_mistake_is_one_line(offline, arguments, expected):
     error = offline(*arguments.split()).error
-    assert told in error
+    assert expected in error
     assert "Value error" not in error
 
 
@@ -113,24 +113,26 @@ def test_a_document_over_the_limit_is_not_handed_in(offline, tmp_path, workspace
     law = tmp_path / "law.md"
     law.write_text("§" * 600)
     start = ["start", "creator", "--document", str(law), "--set", "limits.file_bytes=1000"]
-    told = f"document {law}: 1,200 bytes, larger than 1,000 (limits.file_bytes); split it"
-    assert offline(*start).error == told
+    message = f"document {law}: 1,200 bytes, larger than 1,000 (limits.file_bytes); split it"
+    assert offline(*start).error == message
     assert not (workspaces / ".longhaul" / "staged").exists()
 
 
 def test_more_than_fits_into_a_start_is_refused(offline, tmp_path):
-    told = tmp_path / "told.md"
-    told.write_text("x" * 200_001)
+    instructions_file = tmp_path / "told.md"
+    instructions_file.write_text("x" * 200_001)
     for command in (["start", "generalist"], ["fork", "x", "--phase", "1"]):
-        error = offline(*command, "--instructions", f"@{told}").error
+        error = offline(*command, "--instructions", f"@{instructions_file}").error
         assert error.startswith("instructions have 200,001 characters; at most 200,000 fit")
     start = ["start", "generalist", "--instructions"]
     items = ["--item=x"] * 2001
     assert "2,001 items; a job takes 2,000" in offline(*start, "x", *items).error
     # Within the limit of characters, but each has four bytes.
-    told.write_text("\N{TEACUP WITHOUT HANDLE}" * 200_000)
+    instructions_file.write_text("\N{TEACUP WITHOUT HANDLE}" * 200_000)
     items = [f"--item={'x' * 400}"] * 2000
-    assert "bytes as JSON; at most 1,500,000" in offline(*start, f"@{told}", *items).error
+    assert (
+        "bytes as JSON; at most 1,500,000" in offline(*start, f"@{instructions_file}", *items).error
+    )
 
 
 @pytest.mark.parametrize("number", ["96", "T96"])
@@ -158,8 +160,8 @@ def test_what_a_database_or_a_disk_does_not_take_is_named(offline, workspaces):
     ],
 )
 def test_an_argument_that_is_not_utf_8_is_named(starter, arguments):
-    told = starter(*arguments).error
-    assert told.startswith(r"argument 'lat\xe9' is not UTF-8; ")
+    error = starter(*arguments).error
+    assert error.startswith(r"argument 'lat\xe9' is not UTF-8; ")
 
 
 def test_a_level_of_the_log_that_is_none_is_named(offline, monkeypatch):
@@ -171,8 +173,8 @@ def test_a_level_of_the_log_that_is_none_is_named(offline, monkeypatch):
 
 def test_a_form_of_the_log_that_is_none_is_named(offline, monkeypatch):
     monkeypatch.setenv("LONGHAUL_LOG_FORMAT", "xml")
-    told = offline("demo", "--agent", "nobody").error
-    assert told == "LONGHAUL_LOG_FORMAT: found 'xml', expected json or text"
+    error = offline("demo", "--agent", "nobody").error
+    assert error == "LONGHAUL_LOG_FORMAT: found 'xml', expected json or text"
 
 
 def test_a_server_that_was_asked_by_tls_is_said_to_be(offline, monkeypatch):
@@ -184,8 +186,8 @@ def test_a_server_that_was_asked_by_tls_is_said_to_be(offline, monkeypatch):
 
 @pytest.mark.parametrize("option", ["--restore-files", "--keep-files"])
 def test_a_rewind_of_the_running_phase_takes_no_word_on_files(offline, option):
-    told = offline("rewind", "x", "--issue", "y", option).error
-    assert "--restore-files and --keep-files need --phase" in told
+    error = offline("rewind", "x", "--issue", "y", option).error
+    assert "--restore-files and --keep-files need --phase" in error
 
 
 def test_the_demo_logs_as_a_worker_does(offline, monkeypatch):

@@ -72,8 +72,8 @@ def test_what_the_encoding_lacks_is_written_as_escapes():
 
 
 def test_help_is_written_in_ascii_as_well():
-    told = run("start", "--help", env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    assert (told.returncode, told.stderr) == (0, b"")
+    completed = run("start", "--help", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (completed.returncode, completed.stderr) == (0, b"")
 
 
 def test_json_is_json_in_any_encoding(monkeypatch):
@@ -88,8 +88,8 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
     large = tmp_path / "large.txt"
     # As many characters as a start takes, and more bytes than the SDK sends without a warning.
     large.write_text("\N{TEACUP WITHOUT HANDLE}" * MAX_INSTRUCTIONS)
-    at = {**os.environ, "TEMPORAL_ADDRESS": engine.address, "LONGHAUL_LOG": "WARNING"}
-    ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=at)
+    environment = {**os.environ, "TEMPORAL_ADDRESS": engine.address, "LONGHAUL_LOG": "WARNING"}
+    ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=environment)
     # Whether its warning (TMPRL1103) reaches stderr before the command ends is a race.
     assert set(json.loads(ended.stdout)) == {"job_id", "link"}
 
@@ -103,9 +103,9 @@ def test_a_demo_on_other_ports_says_what_other_commands_need(capsys: Any) -> Non
     _print_demo_addresses(
         DevelopmentServer(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db")
     )
-    told = capsys.readouterr().err
-    assert "TEMPORAL_ADDRESS=127.0.0.1:20001\n" in told
-    assert "TEMPORAL_UI_ADDRESS=http://localhost:20002\n" in told
+    printed = capsys.readouterr().err
+    assert "TEMPORAL_ADDRESS=127.0.0.1:20001\n" in printed
+    assert "TEMPORAL_UI_ADDRESS=http://localhost:20002\n" in printed
 
 
 def demonstrated(*options: str, **environment: str) -> subprocess.Popen[str]:
@@ -122,12 +122,12 @@ def test_a_demo_that_stays_up_gives_a_pipe_its_result(workspaces, tmp_path):
     demo = demonstrated(*options, PYTHONUNBUFFERED="")
     try:
         assert demo.stdout
-        told: list[str] = []
-        while not told or "stay up until Ctrl-C" not in told[-1]:
+        lines: list[str] = []
+        while not lines or "stay up until Ctrl-C" not in lines[-1]:
             assert demo.poll() is None
-            told.append(demo.stdout.readline())
+            lines.append(demo.stdout.readline())
         # It does not end by itself; whoever started it decides.
-        assert any(line.startswith("workspace ") for line in told)
+        assert any(line.startswith("workspace ") for line in lines)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(demo.pid, signal.SIGKILL)
@@ -137,23 +137,23 @@ def test_a_demo_that_stays_up_gives_a_pipe_its_result(workspaces, tmp_path):
 def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
     workspaces, tmp_path, whole_group
 ):
-    held = tmp_path / "held"
-    held.mkdir()
+    module_folder = tmp_path / "held"
+    module_folder.mkdir()
     # Only the worker needs it.
-    (held / "openai.py").write_text(HELD)
-    demo = demonstrated(PYTHONPATH=str(held))
+    (module_folder / "openai.py").write_text(HELD)
+    demo = demonstrated(PYTHONPATH=str(module_folder))
     try:
         assert demo.stdout
         # The server is ready, and the worker is loading.
         while not demo.stdout.readline().startswith("server "):
             assert demo.poll() is None
         for _ in tries():
-            if (held / "loading").exists():
+            if (module_folder / "loading").exists():
                 break
-        assert (held / "loading").exists()
+        assert (module_folder / "loading").exists()
         # As a terminal does it: the server gets it too.
         (os.killpg if whole_group else os.kill)(demo.pid, signal.SIGINT)
-        (held / "go-on").touch()
+        (module_folder / "go-on").touch()
         rest, _ = demo.communicate(timeout=90)
     finally:
         # Its server is killed too, or it would keep the port.
@@ -161,5 +161,5 @@ def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
             os.killpg(demo.pid, signal.SIGKILL)
     assert demo.returncode == 130
     # The server prints a few last lines, and its ports may be in use here.
-    told = [line for line in rest.splitlines() if not line.startswith(("time=", "         port "))]
-    assert told == ["interrupted; no job was started"]
+    lines = [line for line in rest.splitlines() if not line.startswith(("time=", "         port "))]
+    assert lines == ["interrupted; no job was started"]

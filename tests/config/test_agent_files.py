@@ -31,11 +31,11 @@ def agent(folder: Path, text: str | bytes, name: str = "mine") -> Path:
 
 
 def problem(folder: Path, name: str = "mine", **overrides: object) -> str:
-    given = {key.replace("__", "."): value for key, value in overrides.items()}
-    with pytest.raises(ConfigError) as found:
-        load_agent(name, given, folder)
-    assert "\n" not in str(found.value)
-    return str(found.value)
+    settings = {key.replace("__", "."): value for key, value in overrides.items()}
+    with pytest.raises(ConfigError) as caught:
+        load_agent(name, settings, folder)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def test_every_shipped_agent_loads(folder: Path) -> None:
@@ -94,9 +94,9 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
 )
 def test_mistakes_name_file_and_key(folder: Path, text: str | bytes, expected: str) -> None:
     path = agent(folder, text)
-    told = problem(folder)
-    assert str(path) in told
-    assert expected in told
+    message = problem(folder)
+    assert str(path) in message
+    assert expected in message
 
 
 def test_an_address_that_may_hold_a_password_is_not_repeated(folder: Path) -> None:
@@ -107,9 +107,9 @@ def test_an_address_that_may_hold_a_password_is_not_repeated(folder: Path) -> No
 def test_a_merged_key_may_be_given_again() -> None:
     # `over` is merged into `c` before it is parsed itself.
     text = "a: &a {x: 1, y: 1}\nb:\n  c:\n  - &over {<<: *a, x: 2}\nd: {<<: *over, y: 3}"
-    found = parse_yaml(text, "not valid")
-    assert found["b"]["c"] == [{"x": 2, "y": 1}]
-    assert found["d"] == {"x": 2, "y": 3}
+    parsed = parse_yaml(text, "not valid")
+    assert parsed["b"]["c"] == [{"x": 2, "y": 1}]
+    assert parsed["d"] == {"x": 2, "y": 3}
 
 
 def test_what_is_parsed_twice_is_changed_once() -> None:
@@ -125,9 +125,9 @@ def test_an_unknown_agent_is_answered_with_those_there_are(folder: Path) -> None
 @pytest.mark.parametrize("text", ["extends: nobody", "extends: [creator]", "extends: {}"])
 def test_what_is_extended_must_be_an_agent(folder: Path, text: str) -> None:
     path = agent(folder, text)
-    told = problem(folder)
-    assert told.startswith(f"{path}: extends: expected the name of an agent, found ")
-    assert "the agents are coder, creator" in told
+    message = problem(folder)
+    assert message.startswith(f"{path}: extends: expected the name of an agent, found ")
+    assert "the agents are coder, creator" in message
 
 
 def test_a_reviewer_must_be_an_agent(folder: Path) -> None:
@@ -190,9 +190,9 @@ def test_a_bad_template_fails_the_start(folder: Path, content: bytes | None, exp
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    told = problem(folder, "generalist")
-    assert str(path) in told
-    assert expected in told
+    message = problem(folder, "generalist")
+    assert str(path) in message
+    assert expected in message
 
 
 def test_bad_instructions_name_their_file(folder: Path) -> None:
@@ -200,24 +200,24 @@ def test_bad_instructions_name_their_file(folder: Path) -> None:
     path.write_text("{% if %}")
     assert str(path) in problem(folder, "creator")
     path.write_text("{{ agent }}")  # available in the system prompt only
-    told = problem(folder, "creator")
-    assert str(path) in told
-    assert told.endswith("agent is not offered; the names are instructions")
+    message = problem(folder, "creator")
+    assert str(path) in message
+    assert message.endswith("agent is not offered; the names are instructions")
 
 
 def test_a_folder_whose_name_no_agent_may_have_is_told_so(folder: Path) -> None:
     agent(folder, "", "My Critic")
-    told = problem(folder, "My Critic")
-    assert str(folder / "agents" / "My Critic") in told
-    assert "rename the folder" in told
+    message = problem(folder, "My Critic")
+    assert str(folder / "agents" / "My Critic") in message
+    assert "rename the folder" in message
 
 
 def test_only_the_calls_of_a_phase_are_limited_unless_something_is_said(folder: Path) -> None:
     limits = load_agent("generalist", folder=folder).limits
     assert limits.phase.model_dump(exclude_none=True) == {"model_calls": 500}
     assert limits.job.model_dump(exclude_none=True) == {}
-    given: dict[str, object] = {"limits.job.cost": 2, "limits.phase.model_calls": None}
-    limits = load_agent("generalist", given, folder).limits
+    settings: dict[str, object] = {"limits.job.cost": 2, "limits.phase.model_calls": None}
+    limits = load_agent("generalist", settings, folder).limits
     assert limits.job.cost == 2
     assert limits.phase.model_calls is None
 
@@ -243,8 +243,8 @@ def test_a_pinned_configuration_is_amended_by_what_is_given_alone(
     monkeypatch.setenv("LONGHAUL_MODEL", "of the environment")
 
     assert amend_agent_config(pinned, {}, folder) == pinned
-    given = {"limits.max_todos": 30, "prompts.strategic": "own.md", "model.name": "large"}
-    amended = amend_agent_config(pinned, given, folder)
+    settings = {"limits.max_todos": 30, "prompts.strategic": "own.md", "model.name": "large"}
+    amended = amend_agent_config(pinned, settings, folder)
     assert (amended.limits.rewinds, amended.limits.max_todos) == (2, 30)
     assert amended.templates["strategic"] == "of its own"
     assert amended.templates["tactical"] == pinned.templates["tactical"]
@@ -256,11 +256,11 @@ def test_a_pinned_configuration_is_amended_by_what_is_given_alone(
 
 def test_a_section_that_is_set_leaves_its_other_keys_as_they_are(folder: Path) -> None:
     agent(folder, "model: {name: small, temperature: 0.5}")
-    given: dict[str, object] = {"model": {"timeout_seconds": 900}}
-    pinned = load_agent("mine", given, folder)
+    settings: dict[str, object] = {"model": {"timeout_seconds": 900}}
+    pinned = load_agent("mine", settings, folder)
     assert (pinned.model.name, pinned.model.temperature) == ("small", 0.5)
     # A fork is amended with the same data: without a model's name it could not begin.
-    assert amend_agent_config(pinned, given, folder) == pinned
+    assert amend_agent_config(pinned, settings, folder) == pinned
 
 
 def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path) -> None:
@@ -291,9 +291,9 @@ def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch
     config = load_agent("creator", folder=folder)
     assert (config.model.name, config.limits.phase.model_calls) == ("other", 7)
     monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "many")
-    told = problem(folder, "creator")
-    assert told.startswith("LONGHAUL_MAX_MODEL_CALLS: limits.phase.model_calls: ")
-    assert "found 'many'" in told
+    message = problem(folder, "creator")
+    assert message.startswith("LONGHAUL_MAX_MODEL_CALLS: limits.phase.model_calls: ")
+    assert "found 'many'" in message
     for wrong in ("0", "-1", "1.5", "true", "9" * 5000):
         monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", wrong)
         assert problem(folder, "creator").startswith("LONGHAUL_MAX_MODEL_CALLS: limits.phase")
@@ -312,9 +312,9 @@ def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_bad_phrase_file_fails_the_start(folder: Path, text: str, expected: str) -> None:
     path = folder / "phrases" / "fr.yaml"
     path.write_text(text)
-    told = problem(folder, "generalist")
-    assert str(path) in told
-    assert expected in told
+    message = problem(folder, "generalist")
+    assert str(path) in message
+    assert expected in message
 
 
 def test_phrases_of_another_language_are_added_by_a_file(folder: Path) -> None:
@@ -334,7 +334,7 @@ def test_templates_are_strict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "found"),
+    ("overrides", "expected"),
     [
         ({"workspace.remote": "a"}, "a"),
         ({"workspace": {"remote": "a"}}, "a"),
@@ -344,6 +344,6 @@ def test_templates_are_strict() -> None:
     ],
 )
 def test_an_override_is_found_however_it_is_nested(
-    overrides: dict[str, object], found: str | None
+    overrides: dict[str, object], expected: str | None
 ) -> None:
-    assert overridden_agent_value(overrides, "workspace.remote") == found
+    assert overridden_agent_value(overrides, "workspace.remote") == expected

@@ -24,8 +24,8 @@ SHIPPING: dict[Kind, list[Path]] = {
 
 def wrong(kind: Kind, text: str) -> list[str]:
     """Return the dotted places at which a file violates the schema."""
-    found = Draft202012Validator(editor_file_schema(kind)).iter_errors(yaml.safe_load(text))
-    return [".".join(map(str, error.absolute_path)) or "the whole" for error in found]
+    errors = Draft202012Validator(editor_file_schema(kind)).iter_errors(yaml.safe_load(text))
+    return [".".join(map(str, error.absolute_path)) or "the whole" for error in errors]
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -79,15 +79,15 @@ def test_what_the_file_below_has_need_not_be_repeated(text: str) -> None:
 
 
 def test_no_default_is_told_that_a_file_below_may_change() -> None:
-    made = editor_file_schema("agent")
-    assert "default" not in made["$defs"]["Budget"]["properties"]["model_calls"]
-    assert made["$defs"]["Hook"]["properties"]["timeout"]["default"] == 10
+    schema = editor_file_schema("agent")
+    assert "default" not in schema["$defs"]["Budget"]["properties"]["model_calls"]
+    assert schema["$defs"]["Hook"]["properties"]["timeout"]["default"] == 10
 
 
 @pytest.mark.parametrize("kind", ["agent", "guards", "graph"])
 def test_every_key_is_described(kind: Kind) -> None:
-    made = editor_file_schema(kind)
-    parts: list[dict[str, Any]] = [made, *made["$defs"].values()]
+    schema = editor_file_schema(kind)
+    parts: list[dict[str, Any]] = [schema, *schema["$defs"].values()]
     for part in parts:
         for name, key in part.get("properties", {}).items():
             assert key.get("description") or "$ref" in key, name

@@ -25,8 +25,8 @@ FIGURES = {
 @pytest.mark.parametrize("agent", agent_names())
 def test_a_phase_counts_as_stuck_by_the_same_figures_in_every_shipped_agent(agent: str) -> None:
     for stuck in (load_agent(agent).stuck, StuckThresholds()):
-        found = {name: (each.nudge, each.then) for name, each in dict(stuck).items()}
-        assert found == FIGURES
+        figures = {name: (each.nudge, each.then) for name, each in dict(stuck).items()}
+        assert figures == FIGURES
 
 
 def test_a_question_is_asked_once_and_waits_a_day() -> None:

@@ -16,7 +16,7 @@ NODE = "nodes:\n  Tea:\n    key: id\n    properties:\n      id: {type: text}\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "complaint"),
     [
         (
             NODE.replace("key", "kee"),
@@ -30,18 +30,18 @@ NODE = "nodes:\n  Tea:\n    key: id\n    properties:\n      id: {type: text}\n"
         ("nodes: [", "not valid YAML"),
     ],
 )
-def test_a_broken_file(tmp_path: Path, text: str, told: str) -> None:
+def test_a_broken_file(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "schema.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as problem:
         load_graph_schema(path)
-    assert str(problem.value).startswith(f"{path}: {told}")
+    assert str(problem.value).startswith(f"{path}: {complaint}")
 
 
 def test_an_agent_changes_nothing_that_others_rely_on() -> None:
     base = load_graph_schema(SHIPPED / "graph" / "schema.yaml")
     id_only = {"id": {"type": "text", "required": True}}
-    for more, told in (
+    for more, complaint in (
         ({"nodes": {"Message": {"key": "no", "properties": {"no": {"type": "text"}}}}}, "key"),
         (
             {"nodes": {"Message": {"key": "id", "properties": {"id": {"type": "text"}}}}},
@@ -49,14 +49,14 @@ def test_an_agent_changes_nothing_that_others_rely_on() -> None:
         ),
         ({"relations": {"OF": {"ends": [["Message", "Cup"]]}}}, "graph.relations.OF.ends.0"),
     ):
-        with pytest.raises(ConfigError, match=told):
+        with pytest.raises(ConfigError, match=complaint):
             extend_graph_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
     more = {
         "nodes": {"Message": {"key": "id", "properties": {**id_only, "x": {"type": "integer"}}}}
     }
-    made = extend_graph_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
-    assert made.nodes["Message"].properties["x"].type == "integer"
-    assert "name" in made.nodes["Message"].properties
+    extended = extend_graph_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
+    assert extended.nodes["Message"].properties["x"].type == "integer"
+    assert "name" in extended.nodes["Message"].properties
     assert "x" not in base.nodes["Message"].properties
 
 

@@ -82,12 +82,12 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, expec
     agent = config / "agents" / "mine" / "agent.yaml"
     agent.parent.mkdir()
     agent.write_text("guards: [mine]")
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as caught:
         load_agent("mine", folder=config)
-    told = str(found.value)
-    assert told.startswith(f"{path}:{line}: "), told
-    assert expected in told
-    assert "\n" not in told
+    message = str(caught.value)
+    assert message.startswith(f"{path}:{line}: "), message
+    assert expected in message
+    assert "\n" not in message
 
 
 def test_an_unknown_file_is_answered_with_those_there_are(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_mistakes_in_hooks_name_the_key(tmp_path: Path, hooks: str, expected: st
     agent = config / "agents" / "mine" / "agent.yaml"
     agent.parent.mkdir()
     agent.write_text(f"hooks: {hooks}")
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as caught:
         load_agent("mine", folder=config)
-    assert expected in str(found.value)
-    assert str(agent) in str(found.value)
+    assert expected in str(caught.value)
+    assert str(agent) in str(caught.value)

@@ -15,8 +15,8 @@ from tests.crash.trial import opened
 
 @pytest.fixture(scope="session")
 def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalServer]:
-    with TemporalServer(tmp_path_factory.mktemp("temporal") / "server", returns=False) as made:
-        yield made
+    with TemporalServer(tmp_path_factory.mktemp("temporal") / "server", returns=False) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -29,12 +29,12 @@ async def begun(
     """Begin the function `trial` of each module whose tests are selected."""
     tests = [item for item in request.session.items if isinstance(item, pytest.Function)]
     modules = [test.module for test in tests if "begun" in test.fixturenames]
-    made = Begun(
+    trials = Begun(
         [leave_alone, *(module.trial for module in modules if hasattr(module, "trial"))],
         lambda: Place(tmp_path_factory.mktemp("trial"), workers, temporal),
     )
-    yield made
-    await made.given_up()
+    yield trials
+    await trials.given_up()
 
 
 async def leave_alone(place: Place) -> Site:

@@ -124,8 +124,8 @@ class Ledger:
         return ("write_file", {"path": f"notes/{phase}_{todo}.md", "content": text})
 
     def _close(self, view: RequestView) -> list[Call]:
-        made = {"summary": f"Kept {self.name}.", "deliverables": [LEDGER], "confidence": 1.0}
-        return [("job_complete", made)]
+        completion = {"summary": f"Kept {self.name}.", "deliverables": [LEDGER], "confidence": 1.0}
+        return [("job_complete", completion)]
 
     def _line(self, phase: int, todo: int, letter: str) -> str:
         return f"{self.name} {phase}.{todo}.{letter}\n"

@@ -45,13 +45,13 @@ def main() -> None:
     gc.freeze()
     signal.signal(signal.SIGCHLD, _bury)
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         # The fork is registered before it can end.
         signal.pthread_sigmask(signal.SIG_BLOCK, DEATHS)
         pid = os.fork()
         if pid == 0:
-            _become_worker(asked["environment"], asked["log"])
-        born[pid] = Path(asked["log"])
+            _become_worker(request["environment"], request["log"])
+        born[pid] = Path(request["log"])
         signal.pthread_sigmask(signal.SIG_UNBLOCK, DEATHS)
         print(pid, flush=True)
     _end_workers()
@@ -86,8 +86,8 @@ def _become_worker(environment: dict[str, str], log: str) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, DEATHS)
     nothing = os.open(os.devnull, os.O_RDONLY)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for there, here in ((nothing, 0), (output, 1), (output, 2)):
-        os.dup2(there, here)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
     os.environ.clear()
     os.environ.update(environment)
     worker_process.run_worker_process()

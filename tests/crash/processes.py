@@ -153,14 +153,14 @@ class Nursery:
     def start(self, name: str, variables: dict[str, str]) -> Worker:
         """Start a worker with this environment; its output goes to a log of this name."""
         log = self._logs / f"{name}-{len(self.born)}.log"
-        asked = {"environment": variables, "log": str(log)}
+        request = {"environment": variables, "log": str(log)}
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        made = Worker(int(self._process.stdout.readline()), log)
-        self.born.append(made)
-        return made
+        worker = Worker(int(self._process.stdout.readline()), log)
+        self.born.append(worker)
+        return worker
 
 
 @contextmanager
@@ -170,11 +170,11 @@ def nursery(logs: Path, **more: str) -> Iterator[Nursery]:
         [sys.executable, "-m", "tests.crash.nursery"], cwd=REPOSITORY, env=CLEAN | more,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    made = Nursery(process, logs)
+    worker_nursery = Nursery(process, logs)
     try:
-        yield made
+        yield worker_nursery
     finally:
-        for worker in made.born:
+        for worker in worker_nursery.born:
             worker.kill()
         try:
             # The process ends when its input does; a preloaded library cleans up then.

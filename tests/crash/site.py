@@ -204,8 +204,10 @@ class Site:
         """Describe the state of the jobs, for a message."""
         lines = [f"{self.name}: {self.blows}, no progress since {since}, now {self.steps()}"]
         for handle in self.handles.values():
-            found = (await handle.describe()).raw_description
-            lines.append(f"{handle.id}: {found.pending_activities} {found.pending_workflow_task}")
+            description = (await handle.describe()).raw_description
+            lines.append(
+                f"{handle.id}: {description.pending_activities} {description.pending_workflow_task}"
+            )
         return "\n".join([*lines, self.worker.log.read_text()[-2000:]])
 
     # The model

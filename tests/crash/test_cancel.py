@@ -108,8 +108,8 @@ async def cancelled(site: Site, case: Case) -> None:
         await asyncio.wait_for(handle.result(), 30)
     assert isinstance(ended.value.cause, CancelledError)
     events = (await handle.fetch_history()).events
-    asked = next(event for event in events if event.event_type in ASKED)
-    took = events[-1].event_time.ToDatetime() - asked.event_time.ToDatetime()
+    request_event = next(event for event in events if event.event_type in ASKED)
+    took = events[-1].event_time.ToDatetime() - request_event.event_time.ToDatetime()
     assert took.total_seconds() < MOST_SECONDS
     written = site.root.workspace(site.job_id(name)) / "output" / "completion.json"
     assert json.loads(written.read_text())["status"] == "cancelled"

@@ -30,10 +30,10 @@ async def test_a_job_ends_as_an_undisturbed_one_whatever_is_done_to_it(
     quiet, shaken = await asyncio.gather(
         run(ground, work, "quiet"), run(ground, work, "shaken", blows, seed=SEED)
     )
-    told = f"seed {SEED}: {[str(blow) for blow in blows]}"
-    assert not quiet.faults + shaken.faults, told
+    context = f"seed {SEED}: {[str(blow) for blow in blows]}"
+    assert not quiet.faults + shaken.faults, context
     assert quiet.evidence
     assert shaken.evidence
-    found = faults(quiet.evidence, shaken.evidence, blows, shaken.parked, shaken.died)
-    assert not list(found), told
-    assert shaken.fell == len(blows), told
+    problems = faults(quiet.evidence, shaken.evidence, blows, shaken.parked, shaken.died)
+    assert not list(problems), context
+    assert shaken.fell == len(blows), context

@@ -28,10 +28,10 @@ async def trial(place: Place) -> Site:
     site = Site("held", place.folder, place.workers, place.temporal, [Ledger("Ada")])
     async with opened(site):
         await some_steps(site)
-        with ExitStack() as held:
+        with ExitStack() as locks:
             for name in LOCKS:
                 path = site.root.repository(site.job_id("Ada")) / name
-                held.enter_context(file_lock(path, seconds=10))
+                locks.enter_context(file_lock(path, seconds=10))
             async with asyncio.timeout(MOST_SECONDS):
                 await site.progress(site.steps(), STEPS)
         await site.finish()

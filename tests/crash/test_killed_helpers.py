@@ -33,13 +33,13 @@ class Reading(Delegating):
         self.asked: Counter[tuple[str, int]] = Counter()
 
     def help(self, request: Request) -> Answer:
-        found = results(request)
-        where = task_of(request).partition(".")[0], len(found)
+        tool_results = results(request)
+        where = task_of(request).partition(".")[0], len(tool_results)
         self.asked[where] += 1
         if self.hangs and where == ("Read 2", 2):
             return Hang()
-        if len(found) < 4:
-            return Reply(calls=[("read_file", {"path": f"notes/leaf_{len(found)}.md"})])
+        if len(tool_results) < 4:
+            return Reply(calls=[("read_file", {"path": f"notes/leaf_{len(tool_results)}.md"})])
         return Reply(content="Four leaves.")
 
 

@@ -35,10 +35,12 @@ async def test_a_command_is_run_again_and_with_the_network_reported(begun: Begun
 
 
 async def trial(place: Place) -> None:
-    names, told = ("alone", "networked"), set[str]()
+    names, outputs = ("alone", "networked"), set[str]()
 
     def work(view: Any) -> Any:
-        told.update(made.result for made in view.calls if made.tool == "run_command")
+        outputs.update(
+            done_call.result for done_call in view.calls if done_call.tool == "run_command"
+        )
         write = ("write_file", {"path": "output/tea.md", "content": "tea"})
         return [[("run_command", {"command": COMMAND})], [write], [DONE]][view.replies]
 
@@ -77,13 +79,13 @@ async def trial(place: Place) -> None:
     assert {result["status"] for result in results.values()} == {"completed"}
     alone, networked = (root.workspace(f"command-{name}") for name in names)
     # Nothing of the first attempt remains: what it appended is there once.
-    assert len(told) == 2
-    assert "Exit code 0.\ndone" in told
+    assert len(outputs) == 2
+    assert "Exit code 0.\ndone" in outputs
     assert (alone / "notes" / "tally.md").read_text() == "once\n"
     log = (alone / "commands" / "log.jsonl").read_text().splitlines()
     assert [json.loads(line)["exit_code"] for line in log] == [0]
     assert not (alone / "begun").exists()
-    assert any("may have happened" in text for text in told)
+    assert any("may have happened" in text for text in outputs)
     assert not (networked / "notes" / "tally.md").exists()
     assert not (networked / "commands").exists()
 

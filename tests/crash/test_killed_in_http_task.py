@@ -19,7 +19,7 @@ async def test_over_http_the_call_of_a_task_is_sent_once(begun: Begun) -> None:
 
 async def trial(place: Place) -> None:
     """Kill the worker while it polls a server that others may use as well."""
-    told: list[str] = []
+    outputs: list[str] = []
     calls: list[Call] = [
         ("patient__brew", {"seconds": 3600}),
         ("write_file", {"path": "output/tea.md", "content": "tea"}),
@@ -27,7 +27,7 @@ async def trial(place: Place) -> None:
     ]
 
     def work(view):
-        told.extend(made.result for made in view.calls[-1:])
+        outputs.extend(done_call.result for done_call in view.calls[-1:])
         return [calls[view.replies]]
 
     root, ledger = Root.open(place.folder / "root", create=True), place.folder / "ledger"
@@ -53,7 +53,7 @@ async def trial(place: Place) -> None:
         task.write_text(json.dumps(json.loads(task.read_text()) | {"ends": 0}))
         result = await asyncio.wait_for(handle.result(), 120)
     assert result["status"] == "completed"
-    assert told[0] == "tea is ready"
+    assert outputs[0] == "tea is ready"
     assert [line.split()[0] for line in ledger.read_text().splitlines() if line != "poll"] == [
         "brew"
     ]

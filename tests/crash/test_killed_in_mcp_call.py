@@ -16,10 +16,12 @@ async def test_a_call_is_not_made_twice(begun: Begun) -> None:
 
 
 async def trial(place: Place) -> None:
-    told: list[str] = []
+    outputs: list[str] = []
 
     def work(view):
-        told.extend(made.result for made in view.calls if made.tool == "odd__slow")
+        outputs.extend(
+            done_call.result for done_call in view.calls if done_call.tool == "odd__slow"
+        )
         write = ("write_file", {"path": "output/tea.md", "content": "tea"})
         return [[("odd__slow", {})], [write], [DONE]][view.replies]
 
@@ -42,4 +44,4 @@ async def trial(place: Place) -> None:
     assert len(before) == 2
     assert result["status"] == "completed"
     assert ledger.read_text().count("slow") == 1
-    assert "may have happened" in told[0]
+    assert "may have happened" in outputs[0]

@@ -21,7 +21,7 @@ async def test_the_call_of_a_task_is_sent_once(begun: Begun) -> None:
 
 
 async def trial(place: Place) -> None:
-    told: list[str] = []
+    outputs: list[str] = []
     calls: list[Call] = [
         ("patient__brew", {"seconds": 3600}),
         ("patient__order", {"kind": "tea"}),
@@ -30,7 +30,7 @@ async def trial(place: Place) -> None:
     ]
 
     def work(view):
-        told.extend(made.result for made in view.calls[-1:])
+        outputs.extend(done_call.result for done_call in view.calls[-1:])
         return [calls[view.replies]]
 
     root, ledger = Root.open(place.folder / "root", create=True), place.folder / "ledger"
@@ -67,8 +67,8 @@ async def trial(place: Place) -> None:
         result = await asyncio.wait_for(handle.result(), 120)
     assert result["status"] == "completed"
     assert not before.keys() & processes(str(ledger)).keys()
-    assert told[0] == "tea is ready"
-    assert told[1] == "ordered large tea"
+    assert outputs[0] == "tea is ready"
+    assert outputs[1] == "ordered large tea"
     done = [line for line in lines() if line != "poll"]
     assert len(done) == 2
     assert done[0].startswith("brew ")

@@ -56,7 +56,7 @@ async def test_a_run_that_is_killed_leaves_nothing_and_is_repeated(begun: Begun)
 
 
 async def trial(place: Place) -> None:
-    def code(told: str) -> Sequence[Call]:
+    def code(opening: str) -> Sequence[Call]:
         return [write("repo/tests/__init__.py", ""), write("repo/tests/test_tea.py", SLOW)]
 
     team = Team(
@@ -66,10 +66,10 @@ async def trial(place: Place) -> None:
             "Test the feature brew": lambda told: [answer("output/verdict.json", VERDICT)],
         }
     )
-    asked: list[str] = []
+    prompts: list[str] = []
 
     def answers(request: Request) -> Answer:
-        asked.append(json.dumps(request["messages"]))
+        prompts.append(json.dumps(request["messages"]))
         return team(request)
 
     root = Root.open(place.folder / "root", create=True)
@@ -106,9 +106,11 @@ async def trial(place: Place) -> None:
     assert (run["tests"], run["exit_code"], run["asked_by"]) == (1, 0, "brew-tester-1")
     # Nothing was refused, and no reply was paid for twice.
     assert result["jobs"] == 3
-    assert len(set(asked)) == len(asked) == result["usage"]["model_calls"]
-    held = ProjectRepository(project_repository_path(root, "proof"))
-    assert held.changed_paths(str(held.git.revparse_single("main~1").id), result["commit"]) == [
+    assert len(set(prompts)) == len(prompts) == result["usage"]["model_calls"]
+    repository = ProjectRepository(project_repository_path(root, "proof"))
+    assert repository.changed_paths(
+        str(repository.git.revparse_single("main~1").id), result["commit"]
+    ) == [
         "tests/__init__.py",
         "tests/test_tea.py",
     ]

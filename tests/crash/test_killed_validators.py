@@ -70,7 +70,7 @@ async def trial(place: Place) -> None:
 
 
 def told(root: Root, name: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(
+    decisions: list[dict[str, str]] = json.loads(
         (root.workspace(name) / "output/decisions.json").read_text()
     )
-    return found
+    return decisions

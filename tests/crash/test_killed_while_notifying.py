@@ -40,24 +40,26 @@ class Shaken:
 
 
 async def test_each_notification_counts_once_whenever_workers_die(begun: Begun) -> None:
-    found = await begun(trial)
-    there, moments = found.there, found.moments
-    told = f"seed {SEED}: {moments}, {there.keys}"
+    outcome = await begun(trial)
+    endpoint, moments = outcome.there, outcome.moments
+    context = f"seed {SEED}: {moments}, {endpoint.keys}"
     assert len(moments) == KILLS
     # What a receiver counts if it takes each key once: every wait, and the end.
-    first = {body["key"]: body for body in reversed(there.bodies)}
-    assert Counter(body["event"] for body in first.values()) == {"waiting": KILLS, "end": 1}, told
-    waits = [body for body in there.bodies if body["event"] == "waiting"]
+    first = {body["key"]: body for body in reversed(endpoint.bodies)}
+    assert Counter(body["event"] for body in first.values()) == {"waiting": KILLS, "end": 1}, (
+        context
+    )
+    waits = [body for body in endpoint.bodies if body["event"] == "waiting"]
     commands = list(dict.fromkeys(body["command"] for body in waits))
-    assert len(commands) == KILLS, told
-    assert [body["text"] for body in there.bodies] == [
-        first[body["key"]]["text"] for body in there.bodies
+    assert len(commands) == KILLS, context
+    assert [body["text"] for body in endpoint.bodies] == [
+        first[body["key"]]["text"] for body in endpoint.bodies
     ]
     for moment, command in zip(moments, commands, strict=True):
         times = sum(body["command"] == command for body in waits)
         allowed = {BEFORE: (1, 2), WITHIN: (2,), AFTER: (1,)}[moment]
-        assert times in allowed, told
-    assert len(there.of("end")) == 1, told
+        assert times in allowed, context
+    assert len(endpoint.of("end")) == 1, context
 
 
 async def trial(place: Place) -> Shaken:
@@ -65,7 +67,7 @@ async def trial(place: Place) -> Shaken:
     moments = [(BEFORE, WITHIN, AFTER)[number % 3] for number in range(KILLS)]
     dealer.shuffle(moments)
     root = Root.open(place.folder / f"notifying-{SEED}", create=True)
-    with receiver() as there, ModelServer(Short({"Work": work})) as model:
+    with receiver() as endpoint, ModelServer(Short({"Work": work})) as model:
         client = await place.temporal.client()
         queue = f"notifying-{SEED}"
 
@@ -75,40 +77,40 @@ async def trial(place: Place) -> Shaken:
 
         at_work = worker()
         handle: WorkflowHandle[Any, dict[str, Any]] = await client.start_workflow(
-            "Job", start(there), id=queue, task_queue=queue, result_type=dict
+            "Job", start(endpoint), id=queue, task_queue=queue, result_type=dict
         )
         async with asyncio.timeout(PATIENCE):
             for number, moment in enumerate(moments, 1):
                 if moment == WITHIN:
-                    there.answers.clear()
+                    endpoint.answers.clear()
                 if moment == BEFORE:
                     await asyncio.sleep(dealer.uniform(0, 0.3))
                 else:
-                    await until_called(there, number)
+                    await until_called(endpoint, number)
                 if moment == AFTER:
                     await asyncio.sleep(1)
                 at_work.kill()
                 await asyncio.to_thread(at_work.until_gone)
-                there.answers.set()
+                endpoint.answers.set()
                 at_work = worker()
-                await until_called(there, number)
+                await until_called(endpoint, number)
                 # The newest request may repeat one of an earlier wait.
-                body = list({each["key"]: each for each in there.bodies}.values())[number - 1]
+                body = list({each["key"]: each for each in endpoint.bodies}.values())[number - 1]
                 if moment == WITHIN:
-                    await until_again(there, body["key"])
+                    await until_again(endpoint, body["key"])
                 await handle.signal("approve", {"id": body["command"].split()[-1]})
             result = await handle.result()
             assert result["status"] == "completed"
-            while not there.of("end"):  # noqa: ASYNC110 - a thread tells
+            while not endpoint.of("end"):  # noqa: ASYNC110 - a thread tells
                 await asyncio.sleep(0.02)
             # A second one would arrive by now.
             await asyncio.sleep(1)
-    return Shaken(there, moments)
+    return Shaken(endpoint, moments)
 
 
-def start(there: Receiver) -> dict[str, Any]:
+def start(endpoint: Receiver) -> dict[str, Any]:
     settings = {
-        "notify": {"url": there.url, "on": ["waiting", "end"]},
+        "notify": {"url": endpoint.url, "on": ["waiting", "end"]},
         "approve": ["append_file"],
         # So few that the job takes several runs of the workflow.
         "limits.history_events": 100,
@@ -122,13 +124,13 @@ def work(view: RequestView) -> Sequence[Call]:
     return [TEA, DONE]
 
 
-async def until_called(there: Receiver, times: int) -> None:
+async def until_called(endpoint: Receiver, times: int) -> None:
     """Wait until that many waits were notified."""
-    while len({body["key"] for body in there.bodies}) < times:  # noqa: ASYNC110 - a thread tells
+    while len({body["key"] for body in endpoint.bodies}) < times:  # noqa: ASYNC110 - a thread tells
         await asyncio.sleep(0.005)
 
 
-async def until_again(there: Receiver, key: str) -> None:
+async def until_again(endpoint: Receiver, key: str) -> None:
     """Wait until the notification has arrived a second time."""
-    while there.keys[key] < 2:  # noqa: ASYNC110 - a thread tells
+    while endpoint.keys[key] < 2:  # noqa: ASYNC110 - a thread tells
         await asyncio.sleep(0.005)

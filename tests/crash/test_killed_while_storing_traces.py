@@ -34,12 +34,12 @@ async def trial(place: Place) -> None:
         return store.run(lambda connection: rows.job_traces(connection, "traces"))
 
     assert list(stored()) == []  # the tables exist
-    held = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    blocker = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
     def work(view: RequestView) -> Sequence[Call]:
         if view.calls:
-            if not held.in_transaction:
-                held.execute("BEGIN IMMEDIATE")
+            if not blocker.in_transaction:
+                blocker.execute("BEGIN IMMEDIATE")
             return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
         return [(f"crystal_ball_{n}", {}) for n in range(REFUSED)]
 
@@ -62,8 +62,8 @@ async def trial(place: Place) -> None:
         await asyncio.wait_for(storing(), 60)
         worker.kill()  # it waits for the lock
         worker = place.workers.worker(*where)
-        held.execute("ROLLBACK")
-        held.close()
+        blocker.execute("ROLLBACK")
+        blocker.close()
         await asyncio.to_thread(until, stored, 60)
         worker.kill()  # it has written, but may not have reported it yet
         place.workers.worker(*where)

@@ -51,8 +51,8 @@ def check_sites(trial: list[Site]) -> None:
         assert site.asked["Ada"].keys() == stayed.asked["Ada"].keys(), site.name
         more = site.asked["Ada"].total() - stayed.asked["Ada"].total()
         assert more <= MOST_REPEATED * 2, f"{more} model calls more on {site.name}"
-        told = more_than(result, stayed.results["Ada"])
-        assert told <= more, f"{told} of {more} repeated calls are counted"
+        repeat_count = more_than(result, stayed.results["Ada"])
+        assert repeat_count <= more, f"{repeat_count} of {more} repeated calls are counted"
         job = site.job_id("Ada")
         assert on_disk(site.root, job) == in_tree(site.root, job, result["checkpoint"])
 

@@ -28,13 +28,13 @@ async def test_a_job_goes_on_from_copies_that_belong_together(
             await end(site)
             server.kill()
             copies = [copied(site.root.path), copied(server.folder)]
-            kept = len(site.asked["Ada"])
+            request_count = len(site.asked["Ada"])
             await begin(site)
             await site.progress(site.steps(), STEPS)
             site.worker.kill()
             await asyncio.to_thread(site.worker.until_gone)
             # Whatever it had reached before it was killed.
-            lost = len(site.asked["Ada"]) - kept
+            lost = len(site.asked["Ada"]) - request_count
             server.kill()
             for copy in copies:
                 restore(copy)

@@ -35,17 +35,17 @@ KILLS = soak(2, 4)
 PATIENCE = 240
 
 
-def divide(told: str) -> Sequence[Call]:
+def divide(opening: str) -> Sequence[Call]:
     groups = [
         {"id": name, "title": f"Part {name}", "items": [f"S{n}"]} for n, name in enumerate(NAMES, 1)
     ]
     return [answer(GROUPS, {"groups": groups})]
 
 
-def work(name: str, told: str) -> Sequence[Call]:
+def work(name: str, opening: str) -> Sequence[Call]:
     if name in COLLIDING:
         own = ["green\n", "black\n"][COLLIDING.index(name)]
-        return [write("repo/menu.md", BOTH if "collides" in told else own)]
+        return [write("repo/menu.md", BOTH if "collides" in opening else own)]
     return [write(f"repo/{name}/a.md", f"{name}\n"), write(f"repo/{name}/b.md", f"{name}\n" * 50)]
 
 
@@ -74,16 +74,16 @@ class Place:
         self.root = Root.open(self.given.folder / self.name, create=True)
         for attempt in (1, 2):
             # Another job already has the id that the failing group's job would get.
-            taken = open_checkpoints(
+            checkpoints = open_checkpoints(
                 self.root, f"{self.name}.{FAILING}-worker-{attempt}", create=True
             )
-            (taken.path / "job.json").write_text('{"chain": "another", "job": "other"}')
+            (checkpoints.path / "job.json").write_text('{"chain": "another", "job": "other"}')
 
     def worker(self) -> Worker:
         where = (self.given.temporal.address, self.root.path, self.name, self.model)
-        made = self.given.workers.worker(*where)
-        self.workers.append(made)
-        return made
+        new_worker = self.given.workers.worker(*where)
+        self.workers.append(new_worker)
+        return new_worker
 
     async def start(self, client: Client) -> WorkflowHandle[Any, dict[str, Any]]:
         for _ in range(2):
@@ -98,21 +98,21 @@ class Place:
 
     def work(self) -> str:
         """Return the tree of the accepted work."""
-        held = ProjectRepository(project_repository_path(self.root, self.name))
-        main = str(held.git.references["refs/heads/main"].target)
-        return held.tree_id(main)
+        repository = ProjectRepository(project_repository_path(self.root, self.name))
+        main = str(repository.git.references["refs/heads/main"].target)
+        return repository.tree_id(main)
 
 
 async def test_a_wave_ends_as_an_undisturbed_one_whoever_is_killed(begun: Begun) -> None:
     await begun(trial)
 
 
-async def trial(given: Given) -> None:
+async def trial(setup: Given) -> None:
     with ModelServer(team(), delay=0.1) as model:
         quiet, shaken = (
-            Place(f"{name}-{SEED}", given, model.base_url) for name in ("quiet", "shaken")
+            Place(f"{name}-{SEED}", setup, model.base_url) for name in ("quiet", "shaken")
         )
-        client = await given.temporal.client()
+        client = await setup.temporal.client()
         undisturbed = await quiet.start(client)
         disturbed = await shaken.start(client)
         async with asyncio.timeout(PATIENCE):
@@ -128,8 +128,8 @@ async def trial(given: Given) -> None:
         assert {unit["status"] for unit in units.values()} == {"completed"}
         assert sorted(units[name]["attempts"] for name in COLLIDING) == [1, 2]
     assert shaken.work() == quiet.work(), f"seed {SEED}"
-    held = ProjectRepository(project_repository_path(shaken.root, shaken.name))
-    assert held.read_file(results[1]["commit"], "menu.md") == BOTH.encode()
+    repository = ProjectRepository(project_repository_path(shaken.root, shaken.name))
+    assert repository.read_file(results[1]["commit"], "menu.md") == BOTH.encode()
     assert results[0]["jobs"] == results[1]["jobs"]
     assert len(await who_worked(client, quiet)) == 2
 
@@ -148,12 +148,12 @@ async def killing(place: Place, dice: random.Random) -> None:
 
 async def who_worked(client: Client, place: Place) -> set[str]:
     """Return the processes that did steps of the project's jobs."""
-    found: set[str] = set()
+    identities: set[str] = set()
     for name in NAMES[:2] + NAMES[-2:]:
         history = await client.get_workflow_handle(f"{place.name}.{name}-worker-1").fetch_history()
         for event in history.events:
             if event.HasField("workflow_task_completed_event_attributes"):
-                found.add(event.workflow_task_completed_event_attributes.identity)
+                identities.add(event.workflow_task_completed_event_attributes.identity)
             if event.HasField("activity_task_started_event_attributes"):
-                found.add(event.activity_task_started_event_attributes.identity)
-    return found
+                identities.add(event.activity_task_started_event_attributes.identity)
+    return identities

@@ -51,13 +51,13 @@ def ended_as(undisturbed: Site, site: Site) -> None:
     """Check that every job of the site ended like the undisturbed one, and left the same behind."""
     did = f"{site.name}, {told([site])}"
     for ledger in site.ledgers:
-        result, asked = site.results[ledger.name], site.asked[ledger.name]
+        result, requests = site.results[ledger.name], site.asked[ledger.name]
         folder = site.root.workspace(site.job_id(ledger.name))
         assert result["status"] == "completed", did
         assert (folder / LEDGER).read_text() == ledger.text, did
         assert result["tree"] == undisturbed.results[ledger.name]["tree"], did
-        assert asked.keys() == undisturbed.asked[ledger.name].keys(), did
-        more = asked.total() - undisturbed.asked[ledger.name].total()
+        assert requests.keys() == undisturbed.asked[ledger.name].keys(), did
+        more = requests.total() - undisturbed.asked[ledger.name].total()
         assert more <= len(site.blows), f"{more} model calls more; {did}"
         differing = lagging(site.root, site.job_id(ledger.name), result["checkpoint"])
         assert not differing, f"{differing}; {did}"

@@ -32,7 +32,7 @@ def page(name: str) -> str:
 
 def blocks(text: str, language: str) -> list[str]:
     """Return the code blocks of a language."""
-    return [code for found, code in _BLOCK.findall(text) if found == language]
+    return [code for block_language, code in _BLOCK.findall(text) if block_language == language]
 
 
 def links(path: Path) -> list[str]:
@@ -56,4 +56,4 @@ def commands(text: str) -> list[str]:
 
 def tables(text: str) -> list[list[str]]:
     """Return the rows of each table."""
-    return [found.splitlines() for found in _TABLE.findall(_BLOCK.sub("", text))]
+    return [table.splitlines() for table in _TABLE.findall(_BLOCK.sub("", text))]

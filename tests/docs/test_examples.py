@@ -55,8 +55,8 @@ def test_the_agent_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert {"cite_document", "todo_write"} <= {
         tool.name for tool in select_registered_tools(agent.tools)
     }
-    told = render_template(agent.instructions_template, instructions="Only page 3.")
-    assert "For this job" in told
+    rendered = render_template(agent.instructions_template, instructions="Only page 3.")
+    assert "For this job" in rendered
     assert "For this job" not in render_template(agent.instructions_template, instructions="")
 
 
@@ -208,17 +208,17 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         "cancel": {"status": "cancelled"},
         "reset": {"rewinds": 0, "status": "running"},
     }
-    seen = []
+    actions = []
     for words in map(shlex.split, lines):
         # The text names commands without their arguments.
         if len(words) == 3:
             continue
         out = await _run(jobs.client, words)
         named = words[words.index("--name") + 1] if "--name" in words else words[2]
-        seen.append("fork" if '"fork"' in words[-1] else named)
-        assert seen[-1] != "query" or "Write a guide on tea" in out
-        await jobs.until(tea, **effects[seen[-1]])
-    assert seen == list(effects)
+        actions.append("fork" if '"fork"' in words[-1] else named)
+        assert actions[-1] != "query" or "Write a guide on tea" in out
+        await jobs.until(tea, **effects[actions[-1]])
+    assert actions == list(effects)
     fork = jobs.client.get_workflow_handle("tea-short")
     await jobs.until(fork, phase=in_phase(3))
     for job in (fork, tea):

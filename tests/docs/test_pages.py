@@ -82,8 +82,8 @@ def test_starter_commands_exist_with_their_options(page: Path) -> None:
         if words and f"{name} {words[0]}" in known:
             name = f"{name} {words[0]}"
         assert name in known, line
-        given = {word.partition("=")[0] for word in words if word.startswith("--")}
-        assert given <= command_options(known[name]), line
+        options = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert options <= command_options(known[name]), line
 
 
 @every_page
@@ -102,17 +102,17 @@ def test_environment_variables_are_documented() -> None:
         for path in (ROOT / folder).rglob("*.py")
         for name in VARIABLE.findall(path.read_text(encoding="utf-8"))
     }
-    told = set(VARIABLE.findall((ROOT / "docs/configuration.md").read_text(encoding="utf-8")))
+    documented = set(VARIABLE.findall((ROOT / "docs/configuration.md").read_text(encoding="utf-8")))
     # Temporal's own variables are read by its library.
-    assert read - told == set()
-    assert {name for name in told if name.startswith("LONGHAUL")} <= read
+    assert read - documented == set()
+    assert {name for name in documented if name.startswith("LONGHAUL")} <= read
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
     script = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
-    told = commands((ROOT / "README.md").read_text(encoding="utf-8"))
+    readme_commands = commands((ROOT / "README.md").read_text(encoding="utf-8"))
     assert script[-1].removeprefix("exec ") == "make test"
-    assert "make test" in told
+    assert "make test" in readme_commands
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
 
 

@@ -55,7 +55,7 @@ async def test_plain_json_of_a_person_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("converter", "told"),
+    ("converter", "complaint"),
     [
         (DATA_CONVERTER, "LONGHAUL_CODEC_KEYS is not set here"),
         (encrypting_converter({"new": NEW}), "LONGHAUL_CODEC_KEYS here holds no key 'old'"),
@@ -65,16 +65,18 @@ async def test_plain_json_of_a_person_is_read() -> None:
         ),
     ],
 )
-async def test_without_the_key_one_line_says_which(converter: DataConverter, told: str) -> None:
+async def test_without_the_key_one_line_says_which(
+    converter: DataConverter, complaint: str
+) -> None:
     payload = await sent(encrypting_converter({"old": OLD}))
-    with pytest.raises(EncryptedPayloadError, match=told):
+    with pytest.raises(EncryptedPayloadError, match=complaint):
         await converter.decode([payload], [dict])
     # When any value is accepted: a start is left to a worker with the key, a signal is refused.
     [value] = await converter.decode([payload])
     assert list(value) == [UNDECODABLE]
-    with pytest.raises(EncryptedPayloadError, match=told):
+    with pytest.raises(EncryptedPayloadError, match=complaint):
         read_job_start_payload((value,))
-    with pytest.raises(InvalidPayload, match=told):
+    with pytest.raises(InvalidPayload, match=complaint):
         read_signal_payload("pause", (value,))
 
 
@@ -106,8 +108,8 @@ def test_keys_are_base64_or_hexadecimal_in_a_variable_or_a_file(key: str, tmp_pa
     assert keys_from_environment({"LONGHAUL_CODEC_KEYS": f"a:{key}"}) == {"a": NEW}
     file = tmp_path / "keys"
     file.write_text(f"a:{key}\nb:{OLD.hex()}\n")
-    found = keys_from_environment({"LONGHAUL_CODEC_KEYS_FILE": str(file)})
-    assert list(found.items()) == [("a", NEW), ("b", OLD)]
+    keys = keys_from_environment({"LONGHAUL_CODEC_KEYS_FILE": str(file)})
+    assert list(keys.items()) == [("a", NEW), ("b", OLD)]
 
 
 def test_without_keys_nothing_is_encrypted() -> None:
@@ -115,7 +117,7 @@ def test_without_keys_nothing_is_encrypted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("value", "complaint"),
     [
         (NEW.hex(), "entry 1 has no id"),
         (f"a:{NEW.hex()},{OLD.hex()}", "entry 2 has no id"),
@@ -124,10 +126,10 @@ def test_without_keys_nothing_is_encrypted() -> None:
         (f"a:{NEW.hex()},a:{OLD.hex()}", "twice"),
     ],
 )
-def test_bad_keys_are_told_without_the_key(given: str, told: str) -> None:
+def test_bad_keys_are_told_without_the_key(value: str, complaint: str) -> None:
     with pytest.raises(SetupError) as raised:
-        keys_from_environment({"LONGHAUL_CODEC_KEYS": given})
-    assert told in str(raised.value)
+        keys_from_environment({"LONGHAUL_CODEC_KEYS": value})
+    assert complaint in str(raised.value)
     assert NEW.hex() not in str(raised.value)
 
 

@@ -109,14 +109,14 @@ async def test_a_link_is_given_only_where_a_web_ui_answers(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "expected"),
     [
         ({}, "rehearsal model"),
         ({"OPENAI_API_KEY": "sk-secret"}, "https://api.openai.com/v1"),
         ({"OPENAI_BASE_URL": "http://u:secret@host:1/v1?k=secret"}, "http://host:1/v1"),
     ],
 )
-def test_the_endpoint_is_told_without_secrets(monkeypatch, variables, told):
+def test_the_endpoint_is_told_without_secrets(monkeypatch, variables, expected):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert describe_model_connection() == told
+    assert describe_model_connection() == expected

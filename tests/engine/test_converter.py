@@ -19,8 +19,8 @@ CONVERTER = DATA_CONVERTER.payload_converter
 
 
 def payload(data: bytes, encoding: bytes | None = b"json/plain", **metadata: bytes) -> Payload:
-    given = {"encoding": encoding} if encoding is not None else {}
-    return Payload(metadata=given | metadata, data=data)
+    encoding_field = {"encoding": encoding} if encoding is not None else {}
+    return Payload(metadata=encoding_field | metadata, data=data)
 
 
 def read(*payloads: Payload, hints: Any = None) -> list[Any]:

@@ -34,10 +34,10 @@ def test_the_binary_is_found():
 async def test_search_attributes_are_registered_and_data_outlives_the_server(tmp_path):
     database = tmp_path / "deep" / "temporal.db"
     async with development_server(ui=False, database=database) as first:
-        found = await first.client.operator_service.list_search_attributes(
+        response = await first.client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace="default")
         )
-        assert set(NAMES) <= set(found.custom_attributes)
+        assert set(NAMES) <= set(response.custom_attributes)
         await first.client.start_workflow("Job", id="kept", task_queue="longhaul")
     async with development_server(ui=False, database=database) as second:
         again = await connect_client(second.address)
@@ -51,10 +51,10 @@ async def test_what_stays_on_this_machine_is_not_compressed():
 
 
 async def test_another_port_is_chosen_when_the_wanted_one_is_taken():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         async with development_server(port=port, ui_port=port) as running:
             assert running.address != f"127.0.0.1:{port}"
             assert running.ui

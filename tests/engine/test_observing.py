@@ -66,9 +66,9 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
     ]
     assert len(lines) > 10
     # Logged by the client during a model call, in another thread than opened the checkpoint.
-    told = [line for line in lines if "openai" in line["logger"]]
-    assert all({"job", "phase", "step", "activity"} <= set(line) for line in told)
-    assert told
+    client_lines = [line for line in lines if "openai" in line["logger"]]
+    assert all({"job", "phase", "step", "activity"} <= set(line) for line in client_lines)
+    assert client_lines
 
 
 async def _waits_are_counted(client: Client, http: httpx2.AsyncClient, metrics: str) -> None:

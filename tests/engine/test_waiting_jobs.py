@@ -26,6 +26,6 @@ async def test_a_project_counts_its_job_that_waits_and_not_itself(root: Root) ->
                 if (await running.client.count_workflows(query)).count == 2:
                     break
                 await asyncio.sleep(0.1)
-            found = await count_waiting_jobs(running.client)
-            assert found == Counter({("Job", "clarification"): 1})
+            counts = await count_waiting_jobs(running.client)
+            assert counts == Counter({("Job", "clarification"): 1})
             await handle.signal("cancel", {})

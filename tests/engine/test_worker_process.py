@@ -19,8 +19,8 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def environment(address: str, root: Path, **more: str) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
-    return {**kept, "TEMPORAL_ADDRESS": address, "LONGHAUL_WORKSPACES": str(root), **more}
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
+    return {**inherited, "TEMPORAL_ADDRESS": address, "LONGHAUL_WORKSPACES": str(root), **more}
 
 
 def run(address: str, root: Path, *told: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -34,28 +34,28 @@ def test_without_a_server_one_line_and_code_2(tmp_path):
     ended = run("localhost:1", tmp_path, LONGHAUL_LOG_FORMAT="json")
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
-    told = json.loads(ended.stderr)
-    assert told["level"] == "ERROR"
-    assert told["message"].startswith("error: no Temporal server at localhost:1")
+    log_entry = json.loads(ended.stderr)
+    assert log_entry["level"] == "ERROR"
+    assert log_entry["message"].startswith("error: no Temporal server at localhost:1")
 
 
 @pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("7233", 2)])
 def test_with_an_argument_it_says_where_settings_come_from(tmp_path, argument, code):
     ended = run("localhost:1", tmp_path, argument)
     assert ended.returncode == code
-    told = ended.stdout if code == 0 else ended.stderr
-    assert told.startswith("usage: worker.py")
-    assert ("TEMPORAL_ADDRESS" if code == 0 else "unrecognized arguments: 7233") in told
+    output = ended.stdout if code == 0 else ended.stderr
+    assert output.startswith("usage: worker.py")
+    assert ("TEMPORAL_ADDRESS" if code == 0 else "unrecognized arguments: 7233") in output
 
 
 async def refused(workers: Nursery, address: str, root: Path, **more: str) -> str:
     """Return the one line that a worker prints before it exits with code 2."""
     worker = workers.start("refused", environment(address, root, **more))
     assert await worker.left() == 2
-    said = worker.log.read_text()
-    assert said.startswith("error: ")
-    assert said.count("\n") == 1
-    return said
+    log_text = worker.log.read_text()
+    assert log_text.startswith("error: ")
+    assert log_text.count("\n") == 1
+    return log_text
 
 
 async def test_with_a_root_that_cannot_be_written_one_line_and_code_2(workers, tmp_path):
@@ -65,13 +65,13 @@ async def test_with_a_root_that_cannot_be_written_one_line_and_code_2(workers, t
 
 
 async def test_with_a_namespace_that_is_not_there_one_line_and_code_2(running, workers, tmp_path):
-    said = await refused(workers, running.address, tmp_path, TEMPORAL_NAMESPACE="tea")
-    assert said.startswith("error: the namespace tea cannot be used")
-    assert "TEMPORAL_NAMESPACE" in said
+    log_text = await refused(workers, running.address, tmp_path, TEMPORAL_NAMESPACE="tea")
+    assert log_text.startswith("error: the namespace tea cannot be used")
+    assert "TEMPORAL_NAMESPACE" in log_text
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("variables", "complaint"),
     [
         ({"LONGHAUL_BUILD_ID": "7"}, "LONGHAUL_BUILD_ID is set and LONGHAUL_DEPLOYMENT is not"),
         ({"LONGHAUL_DEPLOYMENT": "a.b", "LONGHAUL_BUILD_ID": "7"}, "found 'a.b', expected letters"),
@@ -88,11 +88,11 @@ async def test_with_a_namespace_that_is_not_there_one_line_and_code_2(running, w
     ],
 )
 async def test_with_a_variable_that_cannot_be_used_one_line_and_code_2(
-    workers, tmp_path, given, told
+    workers, tmp_path, variables, complaint
 ):
-    said = await refused(workers, "localhost:1", tmp_path, **given)
-    assert told in said
-    assert "secret" not in said
+    log_text = await refused(workers, "localhost:1", tmp_path, **variables)
+    assert complaint in log_text
+    assert "secret" not in log_text
 
 
 async def test_a_store_and_a_graph_that_are_away_do_not_keep_it_from_beginning(workers, tmp_path):
@@ -107,7 +107,7 @@ def test_interrupted_while_it_loads_it_leaves_without_a_word(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "form", "version", "told"),
+    ("number", "form", "version", "expected"),
     [
         (signal.SIGTERM, "json", {}, "workspaces "),
         (
@@ -119,19 +119,19 @@ def test_interrupted_while_it_loads_it_leaves_without_a_word(tmp_path):
     ],
     ids=["terminated, with a log of JSON", "interrupted, with a version"],
 )
-async def test_a_signal_drains_and_ends_it(running, tmp_path, number, form, version, told):
+async def test_a_signal_drains_and_ends_it(running, tmp_path, number, form, version, expected):
     def said(line: bytes) -> str:
         return json.loads(line)["message"] if form == "json" else line.decode()
 
-    given = environment(running.address, tmp_path, **version, LONGHAUL_LOG_FORMAT=form)
+    variables = environment(running.address, tmp_path, **version, LONGHAUL_LOG_FORMAT=form)
     worker = await asyncio.create_subprocess_exec(
         sys.executable, "worker.py", cwd=REPOSITORY,
-        env=given, stdout=asyncio.subprocess.PIPE,
+        env=variables, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
         assert worker.stdout
         ready = said(await asyncio.wait_for(worker.stdout.readline(), 120))
-        assert ready.startswith(f"worker ready: task queue longhaul, {told}")
+        assert ready.startswith(f"worker ready: task queue longhaul, {expected}")
         assert str(tmp_path) in ready
         assert "rehearsal model" in ready
         if version:

@@ -86,14 +86,14 @@ async def queried_after_a_kill(running: DevelopmentServer) -> tuple[WorkflowHist
         served.kill()
         served.join()
         async with resting.worker(client, queue):
-            asked = asyncio.create_task(handle.query(Resting.status))
+            query = asyncio.create_task(handle.query(Resting.status))
             # Half of the time that the query waits for the dead worker; after that, the task waits.
             await asyncio.sleep(resting.STICKY.total_seconds() / 2)
             await client.get_async_activity_handle(
                 workflow_id=queue, run_id=handle.first_execution_run_id, activity_id="rest"
             ).complete()
             try:
-                answer = await asked
+                answer = await query
             except WorkflowQueryFailedError as refused:
                 answer = str(refused)
             await handle.signal(Resting.go)

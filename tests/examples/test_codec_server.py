@@ -38,17 +38,17 @@ async def codec() -> AsyncIterator[httpx2.AsyncClient]:
 
 async def test_it_decodes_what_web_has_from_a_history(codec: httpx2.AsyncClient) -> None:
     payloads = await encrypting_converter(KEYS).encode([{"agent": "creator"}, "phase 2"])
-    asked = json_format.MessageToDict(Payloads(payloads=payloads))
+    body = json_format.MessageToDict(Payloads(payloads=payloads))
     headers = {"origin": WEB, "x-namespace": "default"}
-    answer = await codec.post("/decode", json=asked, headers=headers)
+    answer = await codec.post("/decode", json=body, headers=headers)
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == WEB
-    found = answer.json()["payloads"]
-    assert [json.loads(base64.b64decode(each["data"])) for each in found] == [
+    decoded = answer.json()["payloads"]
+    assert [json.loads(base64.b64decode(each["data"])) for each in decoded] == [
         {"agent": "creator"},
         "phase 2",
     ]
-    assert base64.b64decode(found[0]["metadata"]["encoding"]) == b"json/plain"
+    assert base64.b64decode(decoded[0]["metadata"]["encoding"]) == b"json/plain"
 
 
 async def test_what_it_encodes_is_what_workers_read(codec: httpx2.AsyncClient) -> None:

@@ -32,11 +32,11 @@ def wanted() -> list[tuple[str, str]]:
     return [*((FILES[0], one) for one in run), *((FILES[1], one) for one in [*run, *develop])]
 
 
-@pytest.mark.parametrize(("file", "asked"), wanted())
-def test_every_dependency_is_pinned_to_a_version_that_fits(file: str, asked: str) -> None:
-    requirement = Requirement(asked)
+@pytest.mark.parametrize(("file", "dependency"), wanted())
+def test_every_dependency_is_pinned_to_a_version_that_fits(file: str, dependency: str) -> None:
+    requirement = Requirement(dependency)
     version = pins(file).get(canonicalize_name(requirement.name))
-    assert version, f"{asked} is missing; run `make pins`"
+    assert version, f"{dependency} is missing; run `make pins`"
     assert requirement.specifier.contains(version)
 
 

@@ -20,9 +20,9 @@ def bin(tmp_path: Path) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cat", "cmp", "cp", "rm"):
-        found = shutil.which(name)
-        assert found
-        (folder / name).symlink_to(found)
+        executable = shutil.which(name)
+        assert executable
+        (folder / name).symlink_to(executable)
     return folder
 
 

@@ -65,15 +65,15 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder that contains nothing of ours."""
     command, *rest = arguments
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("LONGHAUL_", "OPENAI_", "TEMPORAL_", "PYTHON"))
     }
-    tools = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{inherited['PATH']}"
     return subprocess.run(
         [installed / command, *rest],
-        cwd=home, env={**kept, "PATH": tools, **variables}, timeout=90, check=False,
+        cwd=home, env={**inherited, "PATH": tools, **variables}, timeout=90, check=False,
         capture_output=True, text=True,
     )  # fmt: skip
 
@@ -101,14 +101,14 @@ def test_messages_name_the_installed_command(installed: Path, home: Path) -> Non
 
 def test_every_file_that_is_read_is_in_it(installed: Path) -> None:
     [packages] = installed.parent.glob("lib/python*/site-packages/longhaul_agents/packages")
-    wanted = {
+    expected = {
         str(path.relative_to(ROOT))
         for name in IN_PLACE[1:]
         for path in (ROOT / name).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".service"
     }
     present = {str(path.relative_to(packages)) for path in packages.rglob("*") if path.is_file()}
-    assert wanted - present == set()
+    assert expected - present == set()
 
 
 def test_an_agent_of_ones_own_does_a_job_beside_the_installed_package(

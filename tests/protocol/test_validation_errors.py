@@ -8,7 +8,7 @@ from protocol.validation_errors import lowered_validation_error, validation_erro
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "expected"),
     [
         ("Field required", "field required"),
         ("String should match pattern '^[A-Z]+$'", "string should match pattern '^[A-Z]+$'"),
@@ -17,8 +17,8 @@ from protocol.validation_errors import lowered_validation_error, validation_erro
         ("", ""),
     ],
 )
-def test_only_the_beginning_of_a_message_is_changed(message: str, told: str) -> None:
-    assert lowered_validation_error(message) == told
+def test_only_the_beginning_of_a_message_is_changed(message: str, expected: str) -> None:
+    assert lowered_validation_error(message) == expected
 
 
 def test_a_wrong_key_is_named_by_itself() -> None:

@@ -331,5 +331,5 @@ def _check_strict(name: str, schema: dict[str, Any]) -> None:
 
 def _digest(request: dict[str, Any]) -> str:
     """Hash what the model sees, without the job's name, so that two runs get the same ids."""
-    seen = json.dumps([request["model"], as_chat(request)["messages"]])
-    return hashlib.sha256(seen.encode()).hexdigest()
+    content = json.dumps([request["model"], as_chat(request)["messages"]])
+    return hashlib.sha256(content.encode()).hexdigest()

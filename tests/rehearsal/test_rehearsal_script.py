@@ -16,7 +16,11 @@ def test_replies_are_played_in_order_and_requests_kept() -> None:
         assert script(request("a")) == call("list_files")
         assert script(request("b")) == Failure(503)
         assert script(request("c")) == Reply("third")
-    assert [asked["messages"][0]["content"] for asked in script.requests] == ["a", "b", "c"]
+    assert [sent_request["messages"][0]["content"] for sent_request in script.requests] == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_a_single_function_answers_everything() -> None:
@@ -35,7 +39,7 @@ def test_an_unexpected_request_is_refused_and_remembered() -> None:
 
 
 def test_an_assertion_in_a_function_reaches_the_test() -> None:
-    def check(asked: Request) -> Reply:
+    def check(sent_request: Request) -> Reply:
         raise AssertionError("the todo list is missing")
 
     script = Script(check)

@@ -78,9 +78,9 @@ def test_the_command_serves_the_rehearsal_model() -> None:
     process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
-        said = process.stdout.readline()
-        assert said.startswith("listening on http://127.0.0.1:")
-        assert "No call was refused." in text(said.removeprefix("listening on ").strip())
+        line = process.stdout.readline()
+        assert line.startswith("listening on http://127.0.0.1:")
+        assert "No call was refused." in text(line.removeprefix("listening on ").strip())
     finally:
         process.terminate()
         process.wait()

@@ -56,30 +56,33 @@ async def streamed(model: Model, patience: float = 5.0) -> dict[str, Any]:
             text += choice.delta.content or ""
             finish = choice.finish_reason or finish
             for part in choice.delta.tool_calls or []:
-                held = calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
-                held["id"] += part.id or ""
-                held["name"] += (part.function and part.function.name) or ""
-                held["arguments"] += (part.function and part.function.arguments) or ""
+                tool_call = calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
+                tool_call["id"] += part.id or ""
+                tool_call["name"] += (part.function and part.function.name) or ""
+                tool_call["arguments"] += (part.function and part.function.arguments) or ""
     return {"text": text, "calls": calls, "finish": finish, "usage": usage, "chunks": chunks}
 
 
 async def test_a_stream_gives_the_reply_in_pieces() -> None:
-    got = await streamed(always(MIXED))
-    assert got["text"] == MIXED.content
-    assert got["finish"] == "tool_calls"
-    assert [held["name"] for held in got["calls"].values()] == ["write_file", "list_files"]
-    assert json.loads(got["calls"][0]["arguments"])["content"] == "x" * 5000
-    assert got["calls"][0]["id"] != got["calls"][1]["id"]
-    assert got["chunks"] > 6
-    assert got["usage"].completion_tokens > 1000
-    assert got["usage"].prompt_tokens_details.cached_tokens == 0
+    reply = await streamed(always(MIXED))
+    assert reply["text"] == MIXED.content
+    assert reply["finish"] == "tool_calls"
+    assert [tool_call["name"] for tool_call in reply["calls"].values()] == [
+        "write_file",
+        "list_files",
+    ]
+    assert json.loads(reply["calls"][0]["arguments"])["content"] == "x" * 5000
+    assert reply["calls"][0]["id"] != reply["calls"][1]["id"]
+    assert reply["chunks"] > 6
+    assert reply["usage"].completion_tokens > 1000
+    assert reply["usage"].prompt_tokens_details.cached_tokens == 0
 
 
 async def test_without_streaming_the_reply_is_one_completion() -> None:
     reply = await client(always(MIXED)).chat.completions.create(model="m", messages=MESSAGES)
     calls = reply.choices[0].message.tool_calls or []
     assert reply.choices[0].message.content == MIXED.content
-    assert [held.function.name for held in calls if held.type == "function"] == [
+    assert [tool_call.function.name for tool_call in calls if tool_call.type == "function"] == [
         "write_file",
         "list_files",
     ]
@@ -99,8 +102,8 @@ async def test_text_alone_finishes_with_stop_and_the_finish_can_be_set() -> None
 
 
 async def test_raw_arguments_go_out_as_they_are() -> None:
-    got = await streamed(always(Reply(calls=[("write_file", '{"path": ')])))
-    assert got["calls"][0]["arguments"] == '{"path": '
+    reply = await streamed(always(Reply(calls=[("write_file", '{"path": ')])))
+    assert reply["calls"][0]["arguments"] == '{"path": '
 
 
 async def test_failures_become_the_clients_errors() -> None:

@@ -97,11 +97,11 @@ async def edited(jobs: Jobs) -> Handle:
 
 async def given_up(jobs: Jobs) -> Handle:
     """A rewind arrives while a gate runs that would have ended the phase."""
-    with gate_held("todo_complete") as held:
+    with gate_held("todo_complete") as gate:
         handle = await jobs.start(TEA)
-        await held.until_begun()
+        await gate.until_begun()
         await handle.signal("rewind", {"issue": "wait for the milk"})
-        held.go.set()
+        gate.go.set()
         await jobs.result(handle)
     return handle
 
@@ -211,8 +211,8 @@ async def _cancelled(jobs: Jobs, handle: Handle, child: Handle) -> Handle:
 async def project_job(jobs: Jobs) -> Handle:
     """The fork that resolves the conflict: a job that reports its state to its project."""
     handle = await project(jobs, "other")
-    told = await handle.query("status")
-    job = next(each["job"] for each in told["jobs"] if each["job"].endswith("-worker-2"))
+    status = await handle.query("status")
+    job = next(each["job"] for each in status["jobs"] if each["job"].endswith("-worker-2"))
     return jobs.client.get_workflow_handle(job)
 
 
@@ -276,11 +276,13 @@ def reading() -> Any:
 
 
 def colliding() -> Any:
-    def work(told: str) -> Sequence[Call]:
-        menu = "both" if "collides" in told else told.partition("It covers these items")[0][-30:]
+    def work(opening: str) -> Sequence[Call]:
+        menu = (
+            "both" if "collides" in opening else opening.partition("It covers these items")[0][-30:]
+        )
         return [team.write("repo/menu.md", f"{menu}\n")]
 
-    def divide(told: str) -> Sequence[Call]:
+    def divide(opening: str) -> Sequence[Call]:
         groups = [{"id": f"g{n}", "title": f"Tea {n}", "items": [f"S{n}"]} for n in (1, 2)]
         return [team.answer("output/groups.json", {"groups": groups})]
 

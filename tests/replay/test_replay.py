@@ -30,8 +30,8 @@ def recorded(path: Path) -> str:
 
 def test_every_scene_is_recorded() -> None:
     for version in HISTORIES.iterdir():
-        found = {re.sub(r"-\d+\.json\.gz$", "", path.name) for path in version.iterdir()}
-        assert found == set(SCENES)
+        scenes = {re.sub(r"-\d+\.json\.gz$", "", path.name) for path in version.iterdir()}
+        assert scenes == set(SCENES)
     assert len(list(HISTORIES.glob("*/continued-*"))) > 2
 
 
@@ -90,17 +90,17 @@ def test_workflow_modules_hold_nothing_that_runs_change(path: Path) -> None:
 
 
 def test_what_changes_a_module_is_noticed() -> None:
-    kept = "SEEN = {}\nONE = [1]\n"
+    source = "SEEN = {}\nONE = [1]\n"
     for line in ("SEEN['a'] = 1", "del SEEN['a']", "ONE.append(2)", "SEEN |= {}", "SEEN.a = 1"):
-        assert list(changes(ast.parse(f"{kept}def run():\n    {line}\n"))), line
+        assert list(changes(ast.parse(f"{source}def run():\n    {line}\n"))), line
     for line in ("global SEEN", "nonlocal SEEN"):
         assert list(changes(ast.parse(f"def outer():\n    SEEN = 1\n    {line}\n"))), line
-    assert not list(changes(ast.parse(f"{kept}def run():\n    mine = {{}}\n    mine['a'] = 1\n")))
+    assert not list(changes(ast.parse(f"{source}def run():\n    mine = {{}}\n    mine['a'] = 1\n")))
 
 
 def changes(module: ast.Module) -> Iterator[str]:
     """Return the lines of functions that write to module-level data."""
-    held = {
+    module_names = {
         target.id
         for node in module.body
         if isinstance(node, ast.Assign | ast.AnnAssign)
@@ -118,5 +118,5 @@ def changes(module: ast.Module) -> Iterator[str]:
             written = node.target
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             written = node.func.value if node.func.attr in CHANGING else None
-        if isinstance(written, ast.Name) and written.id in held:
+        if isinstance(written, ast.Name) and written.id in module_names:
             yield ast.unparse(node)

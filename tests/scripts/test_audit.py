@@ -16,12 +16,12 @@ REPOSITORY = Path(__file__).parents[2]
 
 class _Database(Handler):
     def do_POST(self) -> None:
-        asked = json.loads(self.body())
+        request = json.loads(self.body())
         results = [
             {"vulns": [{"id": "PYSEC-1"}, {"id": "GHSA-2"}]}
             if (query["package"]["name"], query["version"]) == ("tea", "1.0")
             else {}
-            for query in asked["queries"]
+            for query in request["queries"]
         ]
         self.give_json({"results": results} if self.path == "/v1" else [])
 
@@ -63,6 +63,6 @@ def test_where_nothing_could_be_checked_it_says_so_and_does_not_fail(
 
 def test_all_of_our_pins_are_read() -> None:
     files = [REPOSITORY / name for name in ("requirements.txt", "requirements-dev.txt")]
-    found = dict(versions_to_audit(*files))
-    assert len(found) > 50
-    assert {"temporalio", "pydantic", "pytest"} <= set(found)
+    versions = dict(versions_to_audit(*files))
+    assert len(versions) > 50
+    assert {"temporalio", "pydantic", "pytest"} <= set(versions)

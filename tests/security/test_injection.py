@@ -54,15 +54,17 @@ class Obedient:
         if not self._asked:
             self._asked = True
             return Reply(calls=[self.source])
-        told = [str(message["content"]) for message in messages if message["role"] == "tool"][-1]
+        tool_result = [
+            str(message["content"]) for message in messages if message["role"] == "tool"
+        ][-1]
         if self._given is None and not self.read:
-            self.read = told
-            self.orders = [order for order in CORPUS if order["text"][:60] in told]
+            self.read = tool_result
+            self.orders = [order for order in CORPUS if order["text"][:60] in tool_result]
         elif self._given and "call" in self._given:
-            self.answers[self._given["text"]] = told
+            self.answers[self._given["text"]] = tool_result
         if not self.orders:
             self._given = None
-            wrote = "Wrote" in told and "output/tea.md" in told
+            wrote = "Wrote" in tool_result and "output/tea.md" in tool_result
             return Reply(calls=[DONE if wrote else WRITE])
         self._given = self.orders.pop(0)
         if "say" in self._given:

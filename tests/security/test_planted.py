@@ -50,7 +50,7 @@ class Careless:
         self.short = Short({"Work": self.work})
 
     def work(self, view: RequestView) -> Sequence[Call]:
-        self.results += [made.result for made in view.calls[-1:]]
+        self.results += [done_call.result for done_call in view.calls[-1:]]
         key = ENVIRONMENT["OPENAI_API_KEY"]
         calls: list[Call] = [
             ("odd__variables", {}),
@@ -73,9 +73,9 @@ class Careless:
 async def working(
     workers: Nursery, address: str, root: Root, base_url: str
 ) -> AsyncIterator[Worker]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
     variables = {
-        **kept,
+        **inherited,
         **ENVIRONMENT,
         "TEMPORAL_ADDRESS": address,
         "LONGHAUL_WORKSPACES": str(root.path),
@@ -99,12 +99,12 @@ def stored(root: Root, job_id: str) -> dict[str, str]:
     listed = subprocess.check_output(
         ["git", "--git-dir", repository.path, "cat-file", "--batch-all-objects", "--batch"]
     )
-    found = {"objects": listed.decode("latin-1")}
+    contents = {"objects": listed.decode("latin-1")}
     for path in root.path.rglob("*"):
-        found[str(path.relative_to(root.path))] = (
+        contents[str(path.relative_to(root.path))] = (
             path.read_bytes().decode("latin-1") if path.is_file() else ""
         )
-    return found
+    return contents
 
 
 def leaks(planted: str, where: dict[str, str]) -> list[str]:
@@ -132,20 +132,20 @@ async def test_no_credential_of_the_worker_is_found_anywhere(
             jobs = Jobs(temporal, root, "planted")
             handle = await jobs.start(start)
             status = await jobs.until(handle, waiting_for="dependency")
-            held = await raw(jobs, handle.id)
+            raw_history = await raw(jobs, handle.id)
             # At its end the job updates the folder.
             await handle.signal("cancel", {"reason": "Enough."})
             with pytest.raises(WorkflowFailureError):
                 await jobs.result(handle)
     left = {
-        "history": held,
+        "history": raw_history,
         "status": str(status),
         "log": worker.log.read_text(errors="replace"),
         **stored(root, handle.id),
     }
     # The job did meet them: the failing endpoint, the server's answer, the store's message.
     assert "no account for [redacted]" in left["history"] + left["log"]
-    assert any("ODD_TOKEN=[redacted]" in told for told in model.results)
+    assert any("ODD_TOKEN=[redacted]" in tool_result for tool_result in model.results)
     assert "app:***@127.0.0.1:1/db" in left["status"]
     assert f"{handle.id}/notes/[redacted].md" in left
     for planted in PLANTED:

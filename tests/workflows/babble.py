@@ -136,12 +136,12 @@ def _finish(deliverables: list[str]) -> Call:
 
 
 def _does_right(kind: str, last: str, chance: random.Random) -> list[Call]:
-    made: Call = ("write_file", {"path": "output/a.md", "content": f"{chance.random()}\n"})
+    write_call: Call = ("write_file", {"path": "output/a.md", "content": f"{chance.random()}\n"})
     if kind == "tactical":
-        return [made, *[DONE] * min(len(_OPEN.findall(last)), MOST_CALLS - 1)]
+        return [write_call, *[DONE] * min(len(_OPEN.findall(last)), MOST_CALLS - 1)]
     open_items = _ITEM.findall(" ".join(_OF_SCOPE.findall(last)))[: MOST_CALLS - 4]
     drops: list[Call] = [
         ("drop_item", {"id": item, "reason": "Nobody wants it."})
         for item in dict.fromkeys(open_items)
     ]
-    return [made, *drops, _plan(chance, done=True), _finish(["output/a.md"])]
+    return [write_call, *drops, _plan(chance, done=True), _finish(["output/a.md"])]

@@ -32,8 +32,8 @@ async def undisturbed(temporal: Client, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture
 async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
     """Jobs served by the rehearsal model."""
-    async with serving(temporal, root, rehearse) as found:
-        yield found
+    async with serving(temporal, root, rehearse) as served:
+        yield served
 
 
 @pytest.fixture(params=["git", "s3"])

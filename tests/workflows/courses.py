@@ -56,10 +56,10 @@ class Watch:
 
     def play_in_one_reply(self, events: Sequence[CallOutcome]) -> list[Verdict]:
         """Return the verdicts on these calls of one reply, in order."""
-        said = [*self._move(course_after_reply(self.course, [event.call for event in events]))]
+        advice = [*self._move(course_after_reply(self.course, [event.call for event in events]))]
         for event in events:
-            said += self._move(course_after_call(self.course, event, self.figures))
-        return said
+            advice += self._move(course_after_call(self.course, event, self.figures))
+        return advice
 
     def _one(self, event: Event) -> Iterator[Verdict]:
         yield from self._move(course_after_reply(self.course, [event.call] if event else []))
@@ -68,7 +68,7 @@ class Watch:
 
     def _move(self, course: Course) -> Iterator[Verdict]:
         before, self.course = self.course, course
-        said = judge_stuckness(before, course, self.figures, 3)
-        if said and isinstance(said[0], Nudge):
-            self.course = mark_stuck_advice_sent(course, said)
-        yield from said
+        advice = judge_stuckness(before, course, self.figures, 3)
+        if advice and isinstance(advice[0], Nudge):
+            self.course = mark_stuck_advice_sent(course, advice)
+        yield from advice

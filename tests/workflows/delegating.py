@@ -47,16 +47,20 @@ class Delegating:
             return [("write_file", {"path": name, "content": f"Leaf {name}"}) for name in names]
         if view.replies == 1:
             return self.calls
-        self.answers = [made.result for made in view.calls if made.tool == "delegate"]
+        self.answers = [
+            done_call.result for done_call in view.calls if done_call.tool == "delegate"
+        ]
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
 
     def help(self, request: Request) -> Any:
         """Reads what the task names, then answers with it."""
-        found = results(request)
-        if not found:
+        tool_results = results(request)
+        if not tool_results:
             paths = task_of(request).rpartition("\n\n")[2].splitlines()
             return Reply(calls=[read(path.removeprefix("- ")) for path in paths])
-        return Reply(content=f"Read {len(found)}: {found[0].splitlines()[-1].strip()}")
+        return Reply(
+            content=f"Read {len(tool_results)}: {tool_results[0].splitlines()[-1].strip()}"
+        )
 
     def __call__(self, request: Request) -> Any:
         self.requests.append(request)

@@ -36,38 +36,38 @@ def gate_held(ends: str) -> Iterator[Held]:
     Args:
         ends: The tool whose call would end phase or job.
     """
-    read, held = gate_facts.gather_gate_facts, Held()
+    read, gate = gate_facts.gather_gate_facts, Held()
 
     def read_facts(snapshot: Any, call: int | None, checks: Any = None) -> Any:
         ended_by = None if call is None else snapshot.tool_call(call)["function"]["name"]
         if snapshot.state.phase.number > 1 and ended_by == ends:
-            held()
+            gate()
         return read(snapshot, call, checks)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gate_facts, "gather_gate_facts", read_facts)
-        yield held
+        yield gate
 
 
 @contextmanager
 def turn_held() -> Iterator[Held]:
     """Make the change to a new phase take as long as wanted, as if the host were gone."""
-    turn, held = TransitionActivity._change_phase, Held()
+    turn, gate = TransitionActivity._change_phase, Held()
 
     def _turn(phases: TransitionActivity, *given: Any) -> Any:
-        held()
+        gate()
         return turn(phases, *given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransitionActivity, "_change_phase", _turn)
-        yield held
+        yield gate
 
 
 async def paused_at_gate(jobs: Jobs, start: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return a job that was paused during the gate after phase 2, and its status."""
-    with gate_held("todo_complete") as held:
+    with gate_held("todo_complete") as gate:
         handle = await jobs.start(start)
-        await held.until_begun()
+        await gate.until_begun()
         await handle.signal("pause", {})
-        held.go.set()
+        gate.go.set()
         return handle, await jobs.until(handle, waiting_for="paused")

@@ -37,7 +37,7 @@ def started(form: str, **details: Any) -> ProjectRecord:
 
 
 def features(*names: str) -> ChildWork:
-    found = [
+    entries = [
         FeatureEntry(
             id=name,
             description=f"Do {name}.",
@@ -46,7 +46,7 @@ def features(*names: str) -> ChildWork:
         )
         for name in names
     ]
-    return ChildWork(commit="c-setup", features=FeatureReport(features=found))
+    return ChildWork(commit="c-setup", features=FeatureReport(features=entries))
 
 
 def routing(**details: Any) -> ChildWork:
@@ -55,7 +55,7 @@ def routing(**details: Any) -> ChildWork:
 
 def verdict(*findings: str) -> ChildWork:
     passed = not findings
-    made = TesterVerdict.model_validate(
+    tester_verdict = TesterVerdict.model_validate(
         {
             "health": "It starts.",
             "checks": [{"check": "unit", "passed": passed}],
@@ -63,7 +63,7 @@ def verdict(*findings: str) -> ChildWork:
             "findings": list(findings),
         }
     )
-    return ChildWork(commit="", verdict=made, proofs=[proof()])
+    return ChildWork(commit="", verdict=tester_verdict, proofs=[proof()])
 
 
 def proof(**details: Any) -> Proof:

@@ -23,7 +23,7 @@ class Resting:
     def __call__(self, request: Request) -> Answer:
         if request.get("tools"):
             view = parse_request_view(request)
-            if self._at(view) and not any(made.tool == "wait" for made in view.calls):
+            if self._at(view) and not any(done_call.tool == "wait" for done_call in view.calls):
                 return call("wait", seconds=3600)
         return self._model(request)
 

@@ -12,7 +12,7 @@ from tests.workflows.serving import Jobs
 
 
 async def fired(
-    jobs: Jobs, workflow: str, wanted: Callable[[dict[str, Any]], bool]
+    jobs: Jobs, workflow: str, predicate: Callable[[dict[str, Any]], bool]
 ) -> tuple[datetime, dict[str, Any]]:
     """Return the end of the first run with such a result, and the result."""
     name = f"{workflow}-{jobs.queue}"
@@ -28,7 +28,7 @@ async def fired(
                     run = jobs.client.get_workflow_handle(
                         begun.workflow_id, run_id=begun.first_execution_run_id, result_type=dict
                     )
-                    if wanted(result := await run.result()):
+                    if predicate(result := await run.result()):
                         ended = (await run.describe()).close_time
                         assert ended
                         return ended, result

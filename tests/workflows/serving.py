@@ -84,10 +84,10 @@ class Jobs:
 
 
 def _holds(status: dict[str, Any], name: str, value: Any) -> bool:
-    found = status.get(name)
+    actual = status.get(name)
     if callable(value):
-        return found is not None and bool(value(found))
-    return bool(found == value)
+        return actual is not None and bool(value(actual))
+    return bool(actual == value)
 
 
 def client_for(model: Model | httpx2.AsyncBaseTransport) -> AsyncOpenAI:

@@ -98,7 +98,7 @@ class Short:
 
 
 def _called(tool: str, view: RequestView) -> bool:
-    return any(made.tool == tool for made in view.calls)
+    return any(done_call.tool == tool for done_call in view.calls)
 
 
 MARKED = plan("[x] Boil", "[x] Brew")

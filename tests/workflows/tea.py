@@ -50,5 +50,5 @@ def in_phase(number: int) -> Any:
 
 def start_of(status: dict[str, Any], number: int) -> str:
     """Return the checkpoint that a phase began with."""
-    [found] = [entry["id"] for entry in status["checkpoints"] if entry["phase"] == number]
-    return str(found)
+    [checkpoint] = [entry["id"] for entry in status["checkpoints"] if entry["phase"] == number]
+    return str(checkpoint)

@@ -74,11 +74,11 @@ class Team:
     def _calls(self, view: RequestView, verb: str) -> list[Call]:
         if verb in ("Plan", "Rethink"):
             # The job's task is copied to workspace.md, as tactical phases do not see it.
-            asked = view.opening.partition("## Amended")[2] or view.opening
+            task = view.opening.partition("## Amended")[2] or view.opening
             # Lessons from earlier jobs are no part of it.
-            asked = asked.partition("# What earlier jobs ran into")[0]
-            told = write("workspace.md", asked[:8000])
-            return [plan("[ ] Do"), told, hand_over({}), DONE]
+            task = task.partition("# What earlier jobs ran into")[0]
+            task_copy = write("workspace.md", task[:8000])
+            return [plan("[ ] Do"), task_copy, hand_over({}), DONE]
         if verb == "Mark":
             if view.calls and is_error_result(view.calls[-1].result):
                 return [("todo_rewind", {"issue": view.calls[-1].result})]

@@ -114,12 +114,12 @@ async def test_a_job_meets_with_every_answer_and_completes(temporal: Client, roo
 
 async def told(handle: WorkflowHandle[Any, Any]) -> list[str]:
     """Return messages of failed activities, as Temporal Web shows them."""
-    found = []
+    messages = []
     async for event in handle.fetch_history_events():
         started = event.activity_task_started_event_attributes
         failed = event.activity_task_failed_event_attributes
-        found += [started.last_failure.message, failed.failure.message]
-    return [message for message in found if message]
+        messages += [started.last_failure.message, failed.failure.message]
+    return [message for message in messages if message]
 
 
 async def test_an_endpoint_that_stays_away_shows_and_the_job_goes_on_by_itself(
@@ -148,12 +148,12 @@ async def test_an_endpoint_that_stays_away_shows_and_the_job_goes_on_by_itself(
 async def test_a_fallback_answers_where_the_model_fails_or_refuses(
     temporal: Client, root: Root
 ) -> None:
-    asked: list[str] = []
+    models: list[str] = []
 
     def model(request: Request) -> Answer:
-        asked.append(request["model"])
-        if request["model"] == "first" and len(asked) < 8:
-            return AWAY if len(asked) < 4 else Failure(400, "I will not")
+        models.append(request["model"])
+        if request["model"] == "first" and len(models) < 8:
+            return AWAY if len(models) < 4 else Failure(400, "I will not")
         return FEW(request)
 
     settings = {
@@ -168,8 +168,8 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
         status = await handle.query("status")
     assert result["status"] == "completed"
     # After three failures in transit, and at once after a refusal.
-    assert asked[:4] == ["first", "first", "first", "second"]
-    assert asked[-1] == "first"
+    assert models[:4] == ["first", "first", "first", "second"]
+    assert models[-1] == "first"
     assert any("the fallback second answered" in notice for notice in status["notices"])
 
 
@@ -225,9 +225,9 @@ async def test_what_an_endpoint_does_not_take_is_left_out_from_then_on(
     refused: list[str] = []
 
     def model(request: Request) -> Answer:
-        if said := refusal(request):
-            refused.append(said)
-            return Failure(400, said)
+        if reason := refusal(request):
+            refused.append(reason)
+            return Failure(400, reason)
         heard = [one for one in request["messages"] if one["content"] != "I go on."]
         return FEW({**request, "messages": heard})
 
@@ -259,35 +259,37 @@ async def test_a_refusal_that_no_other_form_mends_is_told_and_nothing_is_learned
 
 
 async def test_content_that_is_filtered_is_a_refusal(temporal: Client, root: Root) -> None:
-    asked: list[str] = []
+    models: list[str] = []
 
     def model(request: Request) -> Answer:
-        asked.append(request["model"])
-        filtered = len(asked) < 4 and asked[-1] != "second"
+        models.append(request["model"])
+        filtered = len(models) < 4 and models[-1] != "second"
         return Reply("The te", finish="content_filter") if filtered else FEW(request)
 
     named = {**BRIEFEST, "model.name": "first", "model.base_url": "http://model/v1"}
     async with serving(temporal, root, model) as jobs:
         fallen = {**named, "fallbacks": [{"name": "second"}]}
         result = await jobs.result(await jobs.start({**START, "set": fallen}))
-        assert (result["status"], asked[:2]) == ("completed", ["first", "second"])
-        asked.clear()
+        assert (result["status"], models[:2]) == ("completed", ["first", "second"])
+        models.clear()
         handle = await jobs.start({**START, "set": named})
         status = await jobs.until(handle, waiting_for="endpoint")
         assert "content_filter" in status["waiting"]["message"]
         assert status["refusals"] == 0
-        asked += ["first"] * 3
+        models += ["first"] * 3
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
 
 
 async def test_kinds_of_phase_may_have_models_of_their_own(temporal: Client, root: Root) -> None:
-    asked: dict[str, set[str]] = {"strategic": set(), "tactical": set()}
+    models_by_kind: dict[str, set[str]] = {"strategic": set(), "tactical": set()}
 
     def model(request: Request) -> Answer:
         if request.get("tools"):
             todos = request["messages"][-1]["content"]
-            asked["tactical" if "tactical phase" in todos else "strategic"].add(request["model"])
+            models_by_kind["tactical" if "tactical phase" in todos else "strategic"].add(
+                request["model"]
+            )
         return FEW(request)
 
     settings = {
@@ -298,7 +300,7 @@ async def test_kinds_of_phase_may_have_models_of_their_own(temporal: Client, roo
     }
     async with serving(temporal, root, model) as jobs:
         await jobs.result(await jobs.start({**START, "set": settings}))
-    assert asked == {"strategic": {"thinker"}, "tactical": {"doer"}}
+    assert models_by_kind == {"strategic": {"thinker"}, "tactical": {"doer"}}
 
 
 async def test_a_revoked_key_parks_the_job_and_a_new_one_finishes_it(

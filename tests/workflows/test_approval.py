@@ -25,13 +25,13 @@ def moving() -> Deviating:
 
 async def waiting(jobs: Jobs, handle: Any) -> dict[str, Any]:
     status = await jobs.until(handle, waiting_for="approval")
-    asked: dict[str, Any] = status["approval"]
+    approval: dict[str, Any] = status["approval"]
     assert status["waiting"]["about"]["  new"] == "notes/b.md"
-    assert asked["tool"] == "move_file"
-    assert asked["arguments"] == MOVE[1]
-    assert f"approve {handle.id} --id {asked['id']}" in status["waiting"]["remedy"]
-    assert f"deny {handle.id} --id {asked['id']}" in status["waiting"]["remedy"]
-    return asked
+    assert approval["tool"] == "move_file"
+    assert approval["arguments"] == MOVE[1]
+    assert f"approve {handle.id} --id {approval['id']}" in status["waiting"]["remedy"]
+    assert f"deny {handle.id} --id {approval['id']}" in status["waiting"]["remedy"]
+    return approval
 
 
 async def test_an_approved_call_is_carried_out_with_those_after_it(
@@ -40,12 +40,12 @@ async def test_an_approved_call_is_carried_out_with_those_after_it(
     model = moving()
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(tea(set=SETTINGS))
-        asked = await waiting(jobs, handle)
+        approval = await waiting(jobs, handle)
         assert not (jobs.folder(handle) / "notes/b.md").exists()
         await handle.signal("approve", {"id": "another"})
         await handle.signal("answer", {"text": "Yes."})
         await jobs.until(handle, notices=lambda told: len(told) == 2, waiting_for="approval")
-        await handle.signal("approve", {"id": asked["id"], "reason": "Mind the name."})
+        await handle.signal("approve", {"id": approval["id"], "reason": "Mind the name."})
         status = await enough(jobs, handle, 4)
     assert status["approval"] is None
     assert "no request for approval 'another' is open" in status["notices"][0]
@@ -60,8 +60,8 @@ async def test_a_denied_call_is_answered_with_the_reason(temporal: Client, root:
     model = moving()
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(tea(set=SETTINGS))
-        asked = await waiting(jobs, handle)
-        await handle.signal("deny", {"id": asked["id"]})
+        approval = await waiting(jobs, handle)
+        await handle.signal("deny", {"id": approval["id"]})
         await jobs.until(handle, notices=lambda told: "reason: field required" in told[-1])
         await handle.signal("deny", {"reason": "Keep the name."})
         status = await enough(jobs, handle, 4)
@@ -83,23 +83,23 @@ async def test_a_call_that_nobody_approves_in_time_is_answered_so(
     assert refused.startswith("Error: Nobody approved this call of move_file in time")
     assert "b.md" not in listed
     assert status["waiting"] is None
-    [kept] = status["approvals"]
-    assert (kept["tool"], kept["approved"], kept["expired"]) == ("move_file", False, True)
-    assert kept["decided"] >= kept["until"]
+    [record] = status["approvals"]
+    assert (record["tool"], record["approved"], record["expired"]) == ("move_file", False, True)
+    assert record["decided"] >= record["until"]
     assert any("nobody approved move_file" in line for line in status["notices"])
 
 
 async def test_who_approved_what_and_when_stays_in_the_status(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, moving()) as jobs:
         handle = await jobs.start(tea(set=SETTINGS))
-        asked = await waiting(jobs, handle)
-        await handle.signal("approve", {"id": asked["id"], "by": "ada@kettle"})
+        approval = await waiting(jobs, handle)
+        await handle.signal("approve", {"id": approval["id"], "by": "ada@kettle"})
         status = await enough(jobs, handle, 4)
-    [kept] = status["approvals"]
-    assert (kept["id"], kept["by"], kept["approved"]) == (asked["id"], "ada@kettle", True)
-    assert kept["arguments"] == MOVE[1]
+    [record] = status["approvals"]
+    assert (record["id"], record["by"], record["approved"]) == (approval["id"], "ada@kettle", True)
+    assert record["arguments"] == MOVE[1]
     assert any(
-        line.startswith(f"ada@kettle approved move_file ({asked['id']}) at ")
+        line.startswith(f"ada@kettle approved move_file ({approval['id']}) at ")
         for line in status["notices"]
     )
 
@@ -111,18 +111,18 @@ async def test_a_request_outlives_continue_as_new_and_edits_while_paused(
     async with serving(temporal, root, model) as jobs:
         settings = SETTINGS | {"limits.history_events": 100}
         first = await jobs.start(tea(set=settings))
-        asked = await waiting(jobs, first)
+        approval = await waiting(jobs, first)
         handle = jobs.client.get_workflow_handle(first.id, result_type=dict)
         run = (await handle.describe()).run_id
         while (await handle.describe()).run_id == run:
             await handle.signal("resume", {})
             await asyncio.sleep(0.02)
-        assert await waiting(jobs, handle) == asked
+        assert await waiting(jobs, handle) == approval
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
         (jobs.folder(handle) / "notes/mine.md").write_text("Mine.")
         await handle.signal("resume", {})
-        assert await waiting(jobs, handle) == asked
+        assert await waiting(jobs, handle) == approval
         await handle.signal("approve", {})
         await enough(jobs, handle, 4)
     assert "b.md" in model.results(4)[-1]
@@ -141,12 +141,12 @@ async def test_a_call_that_cannot_be_run_bothers_nobody(temporal: Client, root: 
 async def test_a_rewind_drops_the_request_visibly(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, moving()) as jobs:
         handle = await jobs.start(tea(set=SETTINGS))
-        asked = await waiting(jobs, handle)
+        approval = await waiting(jobs, handle)
         await handle.signal("rewind", {"issue": "Leave the names alone."})
         status = await jobs.until(handle, rewinds=1)
         await handle.signal("cancel", {})
     assert status["approval"] is None
-    dropped = f"the request {asked['id']} to approve move_file was dropped"
+    dropped = f"the request {approval['id']} to approve move_file was dropped"
     assert dropped in status["notices"]
 
 

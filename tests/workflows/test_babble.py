@@ -57,7 +57,7 @@ class Comparing(httpx2.AsyncBaseTransport):
         status: dict[str, Any] = await self._handle.query("status")
         checkpoints = open_checkpoints(self._root, self._handle.id)
         state = Snapshot.load(checkpoints, status["checkpoint"]).state
-        said = (
+        summary = (
             status["phase"]["number"],
             [(todo["id"], todo["content"], todo["status"]) for todo in status["todos"]],
             [(item["id"], item["status"]) for item in status["items"]],
@@ -68,8 +68,8 @@ class Comparing(httpx2.AsyncBaseTransport):
             [(item.id, item.status) for item in state.scope],
         )
         self.compared += 1
-        if said != stored:
-            self.different.append(f"{said} is stored as {stored}")
+        if summary != stored:
+            self.different.append(f"{summary} is stored as {stored}")
         if self._chance.random() < LETTER:
             signal, payload = self._chance.choice(LETTERS)
             await self._handle.signal(signal, payload)
@@ -159,9 +159,9 @@ def follows(before: Snapshot, after: Snapshot, message: str) -> None:
     if old.purpose != "final":
         assert len(now) == len(old.todos), page
     called = before.conversation.tool_calls(before.state.step)
-    made = before.conversation.count_newest_results()
-    if made < len(called):
-        assert called[made]["function"]["name"] == "todo_complete"
+    result_count = before.conversation.count_newest_results()
+    if result_count < len(called):
+        assert called[result_count]["function"]["name"] == "todo_complete"
         assert now - done == {todo.id for todo in old.open_todos}
         assert old.open_count == 1
     else:

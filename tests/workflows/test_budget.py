@@ -58,9 +58,9 @@ def test_a_limit_may_be_reached_and_not_passed(
     scope: str, key: str, enough: float, too_small: float, reservation: Reservation
 ) -> None:
     assert exceeded_limit(spending(scope, **{key: enough}), reservation) is None
-    found = exceeded_limit(spending(scope, **{key: too_small}), reservation)
-    assert found is not None
-    assert (found.scope, found.key, found.limit) == (scope, key, too_small)
+    exceeded = exceeded_limit(spending(scope, **{key: too_small}), reservation)
+    assert exceeded is not None
+    assert (exceeded.scope, exceeded.key, exceeded.limit) == (scope, key, too_small)
     assert exceeded_limit(spending(scope), reservation) is None
 
 
@@ -119,7 +119,7 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
 
 
 @pytest.mark.parametrize(
-    ("found", "message", "command"),
+    ("exceeded", "message", "command"),
     [
         (
             ExceededBudgetLimit("job", "cost", 2.0, 1.97, 0.06),
@@ -159,12 +159,12 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
     ],
 )
 def test_a_person_is_told_what_is_short_and_the_command(
-    found: ExceededBudgetLimit, message: str, command: str
+    exceeded: ExceededBudgetLimit, message: str, command: str
 ) -> None:
-    assert found.message == message
-    assert command in found.remedy("tea")
-    assert command.replace("tea", "'tea; ls'") in found.remedy("tea; ls")
-    assert found.wait_state("tea").reason == "budget"
+    assert exceeded.message == message
+    assert command in exceeded.remedy("tea")
+    assert command.replace("tea", "'tea; ls'") in exceeded.remedy("tea; ls")
+    assert exceeded.wait_state("tea").reason == "budget"
 
 
 def test_what_comes_next_is_a_compaction_where_one_is_due() -> None:
@@ -207,8 +207,8 @@ def test_time_counts_from_where_it_was_last_counted() -> None:
 
 
 def test_what_stands_is_told_for_the_limits_that_are_set() -> None:
-    told = budget.limits_with_usage(spending("job", cost=2, tokens=5000))
-    assert told == {
+    limits = budget.limits_with_usage(spending("job", cost=2, tokens=5000))
+    assert limits == {
         "job": {"tokens": {"limit": 5000, "spent": 1000}, "cost": {"limit": 2, "spent": 1.97}},
         "phase": {},
     }

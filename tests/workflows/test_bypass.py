@@ -9,8 +9,8 @@ from workflows import guard_outcomes
 
 def test_only_what_refused_can_be_bypassed() -> None:
     job = record()
-    told = guard_outcomes.grant_guard_bypass(job, {"guard": "secrets"})
-    assert told == "guard secrets has refused nothing; those that have are: none"
+    message = guard_outcomes.grant_guard_bypass(job, {"guard": "secrets"})
+    assert message == "guard secrets has refused nothing; those that have are: none"
     lines = guard_outcomes.apply_guard_outcome(
         job, GuardOutcome(guard="secrets"), "write_file", "a\nkey"
     )

@@ -73,7 +73,7 @@ async def test_without_an_answer_the_default_holds(temporal: Client, root: Root)
         handle = await jobs.start(page(set={"limits.clarification_hours": 0.0003}))
         status = await enough(jobs, handle, 4)
     assert model.results(4)[-1] == "Nobody answered in time. Go on with your default: Green tea."
-    assert any("nobody answered in time" in told for told in status["notices"])
+    assert any("nobody answered in time" in notice for notice in status["notices"])
 
 
 async def test_a_question_may_be_one_too_many_from_the_start(temporal: Client, root: Root) -> None:
@@ -148,7 +148,7 @@ async def test_a_rewind_drops_the_question_visibly(temporal: Client, root: Root)
         await jobs.until(handle, waiting_for="clarification")
         await handle.signal("rewind", {"issue": "Both teas are meant."})
         status = await jobs.until(handle, rewinds=1)
-        assert any(f"was dropped: {QUESTION}" in told for told in status["notices"])
+        assert any(f"was dropped: {QUESTION}" in notice for notice in status["notices"])
         assert status["clarification"]["pending"] is None
         await handle.signal("answer", {"text": "Too late."})
         await jobs.until(handle, notices=lambda told: "no question is open" in told[-1])

@@ -71,10 +71,10 @@ async def raw(jobs: Jobs, job_id: str) -> str:
 
 def payload_texts(node: object) -> list[str]:
     if isinstance(node, dict):
-        found = [text for value in node.values() for text in payload_texts(value)]
+        texts = [text for value in node.values() for text in payload_texts(value)]
         if isinstance(node.get("data"), str):
-            found.append(base64.b64decode(node["data"]).decode("latin-1"))
-        return found
+            texts.append(base64.b64decode(node["data"]).decode("latin-1"))
+        return texts
     return [text for item in node for text in payload_texts(item)] if isinstance(node, list) else []
 
 
@@ -87,13 +87,13 @@ async def test_what_temporal_holds_of_a_job(
         handle = await jobs.start(job(instructions="Make oolong."))
         result = await jobs.result(handle)
         assert result["status"] == "completed"
-        held = await raw(jobs, handle.id)
+        raw_history = await raw(jobs, handle.id)
         # The unencrypted case shows that the search finds the words.
-        assert [word in held for word in WORDS] == [keys is None] * 3
-        assert ("Make" in held) == (keys is None)
-        seen = await view_job(client, handle.id)
-        assert seen.status_word == "completed"
-        assert "oolong" in str(seen.status)
+        assert [word in raw_history for word in WORDS] == [keys is None] * 3
+        assert ("Make" in raw_history) == (keys is None)
+        view = await view_job(client, handle.id)
+        assert view.status_word == "completed"
+        assert "oolong" in str(view.status)
         assert any(
             "notes/kettle.md" in line for _, line in await fetch_recent_steps(client, handle.id, 60)
         )
@@ -107,20 +107,20 @@ async def test_what_temporal_holds_of_a_job(
 
 
 @pytest.mark.parametrize(
-    ("here", "why"),
+    ("keys", "why"),
     [
         (None, "LONGHAUL_CODEC_KEYS is not set here"),
         (KEYS, "LONGHAUL_CODEC_KEYS here holds no key 'a'"),
     ],
 )
 async def test_of_a_failure_that_is_encrypted_is_told_why_it_cannot_be_read(
-    here: dict[str, bytes] | None, why: str
+    keys: dict[str, bytes] | None, why: str
 ) -> None:
     failure = wire.Failure()
     await encrypting_converter({"a": bytes(32)}).encode_failure(
         ApplicationError("No tea."), failure
     )
-    converter = encrypting_converter(here) if here else DATA_CONVERTER
+    converter = encrypting_converter(keys) if keys else DATA_CONVERTER
     read = job_failure_message(await converter.decode_failure(failure))
     assert read == f"what it says cannot be read here: it is encrypted, and {why}"
     assert (

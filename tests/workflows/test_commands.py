@@ -32,10 +32,10 @@ def run(command: str) -> Call:
 async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Root) -> None:
     # The command makes first what the todo's check wants, then what the verifier wants.
     work = run("cd output; if [ -e tea.md ]; then echo x > tested.md; else echo tea > tea.md; fi")
-    made = "grep -q tea output/tea.md"
+    command = "grep -q tea output/tea.md"
     model = Short(
         {
-            "Plan": [plan("[x] Brew"), hand_over({"done_when": {"command": made}}), DONE],
+            "Plan": [plan("[x] Brew"), hand_over({"done_when": {"command": command}}), DONE],
             "Work": [work, DONE],
             "Close": [close("output/tea.md", "output/tested.md")],
         }
@@ -57,8 +57,8 @@ async def test_a_phase_does_not_end_over_a_command_that_failed_unread(
     temporal: Client, root: Root
 ) -> None:
     """Otherwise its output would be lost with the phase before the model has seen it."""
-    made, failing = run("echo tea > output/tea.md"), run("echo cold; exit 3")
-    works = iter([[made, failing, DONE]])
+    succeeding, failing = run("echo tea > output/tea.md"), run("echo cold; exit 3")
+    works = iter([[succeeding, failing, DONE]])
     model = Short(
         {
             "Plan": [plan("[x] Brew"), hand_over({}), DONE],
@@ -73,14 +73,14 @@ async def test_a_phase_does_not_end_over_a_command_that_failed_unread(
         page = (jobs.folder(handle) / "archive" / "phase_002.md").read_text()
         history = jobs.snapshot(handle, result["checkpoint"]).history
     assert "completed" in page
-    told = [
+    messages = [
         json.loads(line)["content"]
         for entry in history.walk()
         if entry.kind == "file"
         for line in history.read_entry(entry).splitlines()
         if b"Not counted yet" in line
     ]
-    assert told == [
+    assert messages == [
         "Error: Not counted yet: run_command before it failed (Exit code 3). See to that, then "
         "call todo_complete again."
     ]
@@ -124,10 +124,10 @@ async def test_retries_of_a_failing_setup_are_shown_and_logged_in_one_line(
 
 async def test_a_name_that_is_not_utf_8_stops_no_job(temporal: Client, root: Root) -> None:
     """Such a name passes through summaries, a rewind, a judge and a reviewer."""
-    made = run(r"echo old > $(printf 'notes/a\351'); seq 20000")
+    creation = run(r"echo old > $(printf 'notes/a\351'); seq 20000")
     changed = run(r"echo >> $(printf 'notes/a\351'); printf '\0' > $(printf 'b\377'); seq 20000")
     lost = ("todo_rewind", {"issue": "The water is cold."})
-    works = iter([made, made, changed, made, lost, made, made, changed])
+    works = iter([creation, creation, changed, creation, lost, creation, creation, changed])
     accepted = call("accept", findings="Good.")
     model = Short(
         {"Work": lambda view: [next(works, DONE)], "Rethink": [DONE], "Close": [close()]},

@@ -90,23 +90,23 @@ class Reader:
         self.read += 1
         if self.read % (self.pages // 5) == 0:
             return call("todo_complete", notes=f"{self.read} pages")
-        said = DECISION if self.read == 3 else None
+        content = DECISION if self.read == 3 else None
         arguments = {
             "path": "documents/book.txt",
             "offset": self.read * 40 % LINES + 1,
             "limit": 40,
         }
-        return Reply(said, calls=[("read_file", arguments)])
+        return Reply(content, calls=[("read_file", arguments)])
 
     def _weigh(self, request: Request, todos: str) -> None:
         number = int(todos.partition(" phase ")[2].split()[0])
         self.sizes.setdefault(number, []).append(tokens(request))
 
-    def _summary(self, asked: str) -> Reply:
+    def _summary(self, prompt: str) -> Reply:
         self.summaries += 1
-        kept = [DECISION] if DECISION in asked else []
-        named: list[str] = re.findall(r"^- (todo \d+|\S+\.md)", asked, re.MULTILINE)
-        return Reply("\n".join([*kept, *named]))
+        lines = [DECISION] if DECISION in prompt else []
+        named: list[str] = re.findall(r"^- (todo \d+|\S+\.md)", prompt, re.MULTILINE)
+        return Reply("\n".join([*lines, *named]))
 
 
 def assert_whole(messages: list[dict[str, Any]]) -> None:
@@ -118,7 +118,7 @@ def assert_whole(messages: list[dict[str, Any]]) -> None:
             open_calls.remove(message["tool_call_id"])
         else:
             assert not open_calls
-            open_calls = [held["id"] for held in message.get("tool_calls", [])]
+            open_calls = [tool_call["id"] for tool_call in message.get("tool_calls", [])]
 
 
 async def read_through(

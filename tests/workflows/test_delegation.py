@@ -48,11 +48,11 @@ async def test_helpers_read_side_by_side_and_answer_in_files(temporal: Client, r
     assert names.count("ask_helper") == 12
     assert len(model.requests) == status["usage"]["model_calls"]
     assert sum(map(is_helper, model.requests)) == 12
-    held = [
+    conversations = [
         Conversation(snapshot.helpers.subfolder(entry.path))
         for entry in snapshot.helpers.children()
     ]
-    assert [conversation.message(1)["content"][:18] for conversation in held] == [
+    assert [conversation.message(1)["content"][:18] for conversation in conversations] == [
         f"What is in leaf {n}?"[:18] for n in range(6)
     ]
     # Nothing that helpers read is in the agent's own requests.
@@ -67,10 +67,10 @@ async def test_a_helper_only_reads_and_has_no_helpers(temporal: Client, root: Ro
     def helping(request: Request) -> Reply:
         offered = {tool["function"]["name"] for tool in request["tools"]}
         assert offered == {"read_file", "list_files", "search_files", "web_search", "fetch_page"}
-        if not (found := results(request)):
+        if not (tool_results := results(request)):
             calls = [("write_file", {"path": "notes/x.md", "content": "x"}), delegate("More.")]
             return Reply(calls=[*calls, read("notes/none.md")])
-        heard.extend(found)
+        heard.extend(tool_results)
         return Reply(content="Done.")
 
     model.help = helping  # type: ignore[method-assign]
@@ -90,8 +90,8 @@ async def test_guards_hold_for_helpers(temporal: Client, root: Root) -> None:
     heard: list[str] = []
 
     def helping(request: Request) -> Reply:
-        if found := results(request):
-            heard.extend(found)
+        if tool_results := results(request):
+            heard.extend(tool_results)
             return Reply(content="Nothing.")
         return Reply(calls=[read("notes/leaf_0.md"), ("list_files", {})])
 
@@ -148,11 +148,11 @@ async def test_a_helper_reads_no_more_than_there_is_room_for(temporal: Client, r
         return model.work(view)
 
     def helping(request: Request) -> Reply:
-        found = results(request)
+        tool_results = results(request)
         largest.append(len(str(request["messages"])))
-        if not found:
+        if not tool_results:
             return Reply(calls=[read(f"notes/leaf_{n}.md") for n in range(8)])
-        unread = sum("no room left" in text for text in found)
+        unread = sum("no room left" in text for text in tool_results)
         assert "last reply" in str(request["messages"][-1]["content"])
         return Reply(content=f"{unread} unread")
 
@@ -173,8 +173,8 @@ async def test_helpers_keep_to_the_limits_of_the_job(temporal: Client, root: Roo
         handle = await jobs.start(job(set={**SET, "limits.job.model_calls": 7}))
         status = await jobs.until(handle, waiting_for="budget")
         assert status["usage"]["model_calls"] == 7
-        made = sum(map(is_helper, model.requests))
-        assert made == 7 - (len(model.requests) - made) > 0
+        helper_requests = sum(map(is_helper, model.requests))
+        assert helper_requests == 7 - (len(model.requests) - helper_requests) > 0
         await handle.signal("limit", {"model_calls": 100})
         assert (await jobs.result(handle))["status"] == "completed"
     assert sum(map(is_helper, model.requests)) == 8
@@ -233,18 +233,18 @@ async def test_a_rewind_gives_helpers_up(temporal: Client, root: Root) -> None:
     model.agent.verbs["Hand"] = lambda view: (
         [DONE] if "todo_write" in [made.tool for made in view.calls] else [hand_over({})]
     )
-    held, asked = [True], asyncio.Event()
+    blocked, requested = [True], asyncio.Event()
 
     def helping(request: Request) -> Any:
-        asked.set()
-        if held[0]:
+        requested.set()
+        if blocked[0]:
             return Failure(503, "busy", headers={"retry-after": "1"})
         return Delegating.help(model, request)
 
     model.help = helping  # type: ignore[method-assign]
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job(set=SET))
-        await asyncio.wait_for(asked.wait(), 60)
-        held[0] = False
+        await asyncio.wait_for(requested.wait(), 60)
+        blocked[0] = False
         await handle.signal("rewind", {"issue": "Too slow."})
         assert (await jobs.result(handle))["status"] == "completed"

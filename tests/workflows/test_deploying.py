@@ -79,18 +79,18 @@ async def test_an_unguarded_change_stops_running_jobs_visibly_and_they_go_on_onc
         await old.signal("answer", {"text": "Green."})
         async with asyncio.timeout(60):
             while True:
-                if old.id in (found := await doctor("workflow tasks")):
+                if old.id in (finding := await doctor("workflow tasks")):
                     break
                 await asyncio.sleep(0.5)
-        assert "Nondeterminism" in found or "[TMPRL1100]" in found
+        assert "Nondeterminism" in finding or "[TMPRL1100]" in finding
     async with serving(temporal, root, ASKS, workflows=[Guarded], queue=jobs.queue) as jobs:
         assert (await jobs.result(old))["status"] == "completed"
 
 
 async def doctor(name: str) -> str:
     """Return the doctor's line on a check."""
-    [told] = [check.found async for check in run_checks() if check.name == name]
-    return told
+    [finding] = [check.found async for check in run_checks() if check.name == name]
+    return finding
 
 
 async def test_with_versioned_workers_jobs_stay_with_the_code_they_or_their_project_began_on(
@@ -131,7 +131,7 @@ async def test_with_versioned_workers_jobs_stay_with_the_code_they_or_their_proj
     assert (await children[0].describe()).run_id != run
 
 
-def menu(number: int, told: str) -> Sequence[Call]:
+def menu(number: int, opening: str) -> Sequence[Call]:
     asks = [("request_clarification", {"question": "Black?", "default": "Yes."})]
     return [*(asks if number == 1 else []), write(f"repo/{number}.md", "tea\n")]
 
@@ -147,10 +147,10 @@ async def test_a_job_can_be_moved_to_newer_code_that_is_made_for_it(
         monkeypatch.setenv("LONGHAUL_TASK_QUEUE", jobs.queue)
         async with asyncio.timeout(30):
             while True:
-                if "not current" in (found := await doctor("worker")):
+                if "not current" in (finding := await doctor("worker")):
                     break
                 await asyncio.sleep(0.2)
-        assert found == f"version 1 of {name} is not current"
+        assert finding == f"version 1 of {name} is not current"
         await make_current(temporal, name, "1")
         old = await waiting(jobs)
         assert "not current" not in await doctor("worker")
@@ -183,5 +183,5 @@ async def move(client: Client, handle: Handle) -> None:
 
 
 async def build_of(handle: Handle) -> str:
-    found = (await handle.describe()).raw_description.workflow_execution_info
-    return found.versioning_info.deployment_version.build_id
+    execution_info = (await handle.describe()).raw_description.workflow_execution_info
+    return execution_info.versioning_info.deployment_version.build_id

@@ -65,9 +65,9 @@ async def test_called_too_early_then_found_then_used(
     described = await jobs.client.get_workflow_handle(handle.id).describe()
     assert described.run_id != handle.first_execution_run_id
 
-    _, refused, found, used = model.told
+    _, refused, search_answer, used = model.told
     assert f"{WANTED} is not at hand yet" in refused
-    assert found.startswith(f"Callable from your next turn on: {WANTED}")
+    assert search_answer.startswith(f"Callable from your next turn on: {WANTED}")
     assert used == "Wrote output/invoices.csv."
     assert (jobs.folder(handle) / "output" / "invoices.csv").is_file()
 
@@ -88,11 +88,11 @@ async def test_called_too_early_then_found_then_used(
 async def test_an_unknown_tool_is_answered_in_a_few_lines(
     temporal: Client, root: Root, office: list[str]
 ) -> None:
-    told: list[str] = []
+    answers: list[str] = []
 
     def model(request: Request) -> Answer:
-        if request.get("tools") and len(told) < 2:
-            told.append(request_message_text(request["messages"][-2]))
+        if request.get("tools") and len(answers) < 2:
+            answers.append(request_message_text(request["messages"][-2]))
             return call("crystal_ball")
         return rehearse(request)
 
@@ -100,6 +100,6 @@ async def test_an_unknown_tool_is_answered_in_a_few_lines(
         handle = await jobs.start(START)
         await jobs.until(handle, step=lambda step: step > 2)
         await handle.terminate()
-    assert "There is no tool 'crystal_ball'" in told[1]
-    assert "more, each with a page in tools/" in told[1]
-    assert len(told[1]) < 1000
+    assert "There is no tool 'crystal_ball'" in answers[1]
+    assert "more, each with a page in tools/" in answers[1]
+    assert len(answers[1]) < 1000

@@ -43,12 +43,12 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
         status = await jobs.until(handle, waits_until=bool)
         await handle.signal("cancel", {})
     left = jobs.snapshot(handle, status["checkpoint"])
-    found = [
+    requirements = [
         json.loads(left.read_text(entry.path))
         for entry in left.files.walk("requirements")
         if entry.path.endswith("/final.json")
     ]
-    sources = {requirement["source"] for requirement in found}
+    sources = {requirement["source"] for requirement in requirements}
     assert {f"documents/{Path(PDF).name}", f"documents/{Path(MARKDOWN).name}"} <= sources
     # Compared with a new reading of the files, not with the text that the job stored.
     pages = {
@@ -57,17 +57,17 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
         }
         for path in paths
     }
-    cited = [citation for requirement in found for citation in requirement["citations"]]
-    assert len(cited) >= len(found) > 10
+    cited = [citation for requirement in requirements for citation in requirement["citations"]]
+    assert len(cited) >= len(requirements) > 10
     for citation in cited:
         page = pages[citation["document"]][citation["page"]]
         assert contains_quote(page, citation["quote"])
     assert len({c["page"] for c in cited if c["document"].endswith(".pdf")}) > 3
-    assert len(json.loads(left.read_text("output/requirements.json"))) == len(found)
+    assert len(json.loads(left.read_text("output/requirements.json"))) == len(requirements)
     stored = RelationalStore(root).run(
         lambda connection: rows.list_job_requirements(connection, handle.id)
     )
-    assert [json.loads(row.final_json) for row in stored] == found
+    assert [json.loads(row.final_json) for row in stored] == requirements
     # The text of each is stored beside it, with page marks.
     text = left.read_text(f"documents/{Path(DOCX).name}.txt")
     assert text.startswith("[page 1]\n")

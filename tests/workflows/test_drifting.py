@@ -75,5 +75,5 @@ def test_left_alone_the_same_model_stops_early(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(module, "ITEMS", ITEMS)
     steady, drifts = Drifting({}), Drifting(even_drift_rates(0.2))
     assert drift_alone(steady, 1).made == ITEMS
-    made = [drift_alone(drifts, seed).made for seed in range(1, 51)]
-    assert sum(made) / len(made) < ITEMS / 2
+    counts = [drift_alone(drifts, seed).made for seed in range(1, 51)]
+    assert sum(counts) / len(counts) < ITEMS / 2

@@ -27,17 +27,17 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-def calling(there: Receiver, **more: Any) -> dict[str, Any]:
-    return job(instructions=f"Make tea by {SECRET}.", set={"notify": {"url": there.url}, **more})
+def calling(endpoint: Receiver, **more: Any) -> dict[str, Any]:
+    return job(instructions=f"Make tea by {SECRET}.", set={"notify": {"url": endpoint.url}, **more})
 
 
 async def test_the_end_is_told_with_names_and_no_content(temporal: Client, root: Root) -> None:
-    with receiver() as there:
+    with receiver() as endpoint:
         async with serving(temporal, root, Short()) as jobs:
-            handle = await jobs.start(calling(there))
+            handle = await jobs.start(calling(endpoint))
             assert (await jobs.result(handle))["status"] == "completed"
-            await until(lambda: len(there.bodies) == 1)
-    body, header = there.bodies[0], there.headers[0]
+            await until(lambda: len(endpoint.bodies) == 1)
+    body, header = endpoint.bodies[0], endpoint.headers[0]
     assert body["event"] == "end"
     assert body["status"] == "completed"
     assert body["job"] == handle.id
@@ -53,14 +53,14 @@ async def test_the_end_is_told_with_names_and_no_content(temporal: Client, root:
 async def test_content_is_sent_where_the_configuration_says_so(
     temporal: Client, root: Root
 ) -> None:
-    with receiver() as there:
+    with receiver() as endpoint:
         async with serving(temporal, root, Short()) as jobs:
-            settings = {"notify.content": True, "notify.url": there.url}
+            settings = {"notify.content": True, "notify.url": endpoint.url}
             handle = await jobs.start(job(set=settings))
             await jobs.result(handle)
-            await until(lambda: len(there.bodies) == 1)
-    assert "Tea was made." in there.bodies[0]["content"]
-    assert "Tea was made." in there.bodies[0]["text"]
+            await until(lambda: len(endpoint.bodies) == 1)
+    assert "Tea was made." in endpoint.bodies[0]["content"]
+    assert "Tea was made." in endpoint.bodies[0]["text"]
 
 
 async def test_each_wait_is_told_once_with_the_command_that_ends_it(
@@ -68,11 +68,11 @@ async def test_each_wait_is_told_once_with_the_command_that_ends_it(
 ) -> None:
     model = Short({"Work": [("move_file", {"old": "plan.md", "new": "notes/p.md"}), TEA, DONE]})
     settings = {"approve": ["move_file"], "limits.phase.model_calls": None}
-    with receiver() as there:
+    with receiver() as endpoint:
         async with serving(temporal, root, model) as jobs:
-            handle = await jobs.start(calling(there, **settings))
+            handle = await jobs.start(calling(endpoint, **settings))
             status = await jobs.until(handle, waiting_for="approval")
-            await until(lambda: len(there.of("waiting")) == 1)
+            await until(lambda: len(endpoint.of("waiting")) == 1)
             # Neither a pause nor a refused signal is another wait.
             await handle.signal("resume", {})
             await handle.signal("pause", {})
@@ -81,36 +81,36 @@ async def test_each_wait_is_told_once_with_the_command_that_ends_it(
             await jobs.until(handle, waiting_for="approval")
             await handle.signal("deny", {"reason": "Leave it."})
             await jobs.result(handle)
-            await until(lambda: len(there.of("end")) == 1)
-    first = there.of("waiting")[0]
+            await until(lambda: len(endpoint.of("end")) == 1)
+    first = endpoint.of("waiting")[0]
     assert first["reason"] == "approval"
     assert first["command"] == f"starter.py approve {handle.id} --id {status['approval']['id']}"
     assert first["command"] in first["text"]
     assert "plan.md" not in json.dumps(first)
-    assert len(there.bodies) == 2
-    assert set(there.keys.values()) == {1}
+    assert len(endpoint.bodies) == 2
+    assert set(endpoint.keys.values()) == {1}
 
 
 async def test_a_second_wait_for_the_same_reason_and_a_cancelled_end_are_told(
     temporal: Client, root: Root
 ) -> None:
     move = ("move_file", {"old": "plan.md", "new": "notes/p.md"})
-    with receiver() as there:
+    with receiver() as endpoint:
         async with serving(temporal, root, Short({"Work": [move, move]})) as jobs:
-            handle = await jobs.start(calling(there, approve=["move_file"]))
+            handle = await jobs.start(calling(endpoint, approve=["move_file"]))
             for number in (1, 2):
                 await jobs.until(handle, waiting_for="approval")
-                await until(lambda: len(there.of("waiting")) == number)  # noqa: B023
+                await until(lambda: len(endpoint.of("waiting")) == number)  # noqa: B023
                 await handle.signal("deny", {"reason": "Leave it."})
                 await jobs.until(handle, step=lambda step: step > number + 1)  # noqa: B023
             await handle.signal("cancel", {})
             with pytest.raises(WorkflowFailureError):
                 await jobs.result(handle)
-            await until(lambda: len(there.of("end")) == 1)
-    first, second = there.of("waiting")[:2]
+            await until(lambda: len(endpoint.of("end")) == 1)
+    first, second = endpoint.of("waiting")[:2]
     assert first["command"] != second["command"]
-    assert there.of("end")[0]["status"] == "cancelled"
-    assert set(there.keys.values()) == {1}
+    assert endpoint.of("end")[0]["status"] == "cancelled"
+    assert set(endpoint.keys.values()) == {1}
 
 
 async def test_a_limit_is_told_at_four_fifths_and_again_once_it_is_raised(
@@ -118,16 +118,16 @@ async def test_a_limit_is_told_at_four_fifths_and_again_once_it_is_raised(
 ) -> None:
     todos = [{"content": f"Work {number}"} for number in range(8)]
     model = Short({"Hand": lambda view: [hand_over(*todos)], "Work": [TEA, DONE]})
-    with receiver() as there:
+    with receiver() as endpoint:
         async with serving(temporal, root, model) as jobs:
             limits = {"limits.job.model_calls": 5, "limits.phase.model_calls": None}
-            handle = await jobs.start(calling(there, **limits))
+            handle = await jobs.start(calling(endpoint, **limits))
             status = await jobs.until(handle, waiting_for="budget")
-            await until(lambda: len(there.bodies) == 2)
+            await until(lambda: len(endpoint.bodies) == 2)
             await handle.signal("limit", {"model_calls": 500})
             await jobs.result(handle)
-            await until(lambda: len(there.bodies) == 3)
-    limit, waits, end = there.bodies
+            await until(lambda: len(endpoint.bodies) == 3)
+    limit, waits, end = endpoint.bodies
     assert (limit["event"], limit["reason"]) == ("limit", "model_calls")
     assert "80 % of a limit: model_calls, 4 of 5" in limit["text"]
     assert limit["command"] == f"starter.py limit {handle.id} model_calls=10"
@@ -140,23 +140,23 @@ async def test_a_limit_is_told_at_four_fifths_and_again_once_it_is_raised(
 async def test_an_address_that_fails_is_tried_again_and_keeps_no_job_waiting(
     temporal: Client, root: Root
 ) -> None:
-    with receiver(500, 302, 429) as there:
+    with receiver(500, 302, 429) as endpoint:
         async with serving(temporal, root, Short()) as jobs:
-            handle = await jobs.start(calling(there))
+            handle = await jobs.start(calling(endpoint))
             await jobs.result(handle)
-            assert len(there.bodies) < 4
-            await until(lambda: len(there.bodies) == 4)
-    assert len(there.keys) == 1
+            assert len(endpoint.bodies) < 4
+            await until(lambda: len(endpoint.bodies) == 4)
+    assert len(endpoint.keys) == 1
 
 
 async def test_only_what_is_wanted_is_sent(temporal: Client, root: Root) -> None:
-    with receiver() as there:
+    with receiver() as endpoint:
         async with serving(temporal, root, Short()) as jobs:
-            settings = {"notify": {"url": there.url, "on": ["waiting"]}}
+            settings = {"notify": {"url": endpoint.url, "on": ["waiting"]}}
             handle = await jobs.start(job(set=settings))
             await jobs.result(handle)
             named = [each async for each in temporal.list_workflows("WorkflowType = 'Notify'")]
-    assert there.bodies == []
+    assert endpoint.bodies == []
     assert not [each for each in named if each.id.startswith(handle.id)]
 
 
@@ -209,23 +209,23 @@ async def test_a_bad_address_fails_the_start_with_what_is_wrong(
 async def test_an_address_from_a_variable_is_in_no_history(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with receiver() as there:
-        monkeypatch.setenv("CHAT_WEBHOOK", there.url)
+    with receiver() as endpoint:
+        monkeypatch.setenv("CHAT_WEBHOOK", endpoint.url)
         monkeypatch.setenv("CHAT_AUTHORIZATION", "Bearer 1a2b3c4d5e6f")
         notify = {
             "url_variable": "CHAT_WEBHOOK",
             "headers": {"Authorization": "CHAT_AUTHORIZATION"},
         }
-        there.statuses = [500]
+        endpoint.statuses = [500]
         async with serving(temporal, root, Short()) as jobs:
             handle = await jobs.start(job(set={"notify": notify}))
             await jobs.result(handle)
-            await until(lambda: len(there.bodies) == 2)
-            key = there.bodies[0]["key"]
+            await until(lambda: len(endpoint.bodies) == 2)
+            key = endpoint.bodies[0]["key"]
             child = temporal.get_workflow_handle(f"{handle.id}/notify/{key}")
             await child.result()
             histories = [await handle.fetch_history(), await child.fetch_history()]
-    assert there.headers[1]["authorization"] == "Bearer 1a2b3c4d5e6f"
+    assert endpoint.headers[1]["authorization"] == "Bearer 1a2b3c4d5e6f"
     for history in histories:
         assert "token=abc" not in history.to_json()
         assert "1a2b3c4d5e6f" not in history.to_json()
@@ -238,41 +238,41 @@ async def test_a_project_calls_for_its_jobs_which_call_nobody_themselves(
     temporal: Client, root: Root
 ) -> None:
     team = Team({"Draft it": lambda told: [ASK, write("repo/menu.md", "tea\n")]})
-    with receiver() as there:
+    with receiver() as endpoint:
         async with serving(temporal, root, team) as jobs:
-            notify = {"url": there.url}
+            notify = {"url": endpoint.url}
             stages = [{"agent": "generalist", "task": "Draft it.", "deadline": 3600}]
             menu = project("pipeline", stages=stages, notify=notify, set={"notify": notify})
             handle = await jobs.start(menu, kind="Project")
             status = await jobs.until(handle, waiting_for="clarification")
-            await until(lambda: len(there.bodies) == 1)
+            await until(lambda: len(endpoint.bodies) == 1)
             [run] = status["running"]
             assert run["waits_since"] < run["deadline"]
             await handle.signal("answer", {"text": "black"})
             await jobs.result(handle)
-            await until(lambda: len(there.bodies) == 2)
-    waits, end = there.bodies
+            await until(lambda: len(endpoint.bodies) == 2)
+    waits, end = endpoint.bodies
     child = f"{handle.id}.stage-1-generalist-1"
     assert (waits["job"], waits["project"], waits["reason"]) == (child, handle.id, "clarification")
     assert waits["command"] == f'starter.py answer {child} "your answer"'
     assert "Green" not in json.dumps(waits)
     assert (end["event"], end["job"], end["status"]) == ("end", handle.id, "completed")
-    assert set(there.keys.values()) == {1}
+    assert set(endpoint.keys.values()) == {1}
 
 
 async def test_what_is_blocked_is_told_once_by_its_name(temporal: Client, root: Root) -> None:
     team = Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]})
     stages = [{"agent": "generalist", "id": "menu", "task": "Draft it.", "deadline": 3}]
-    with receiver() as there:
+    with receiver() as endpoint:
         async with serving(temporal, root, team) as jobs:
-            settings = {"notify": {"url": there.url}}
+            settings = {"notify": {"url": endpoint.url}}
             menu = project("pipeline", stages=stages, set=settings, attempts=1)
             handle = await jobs.start(menu, kind="Project")
             await jobs.result(handle)
-            await until(lambda: len(there.bodies) == 2)
-    [blocked], [end] = there.of("blocked"), there.of("end")
+            await until(lambda: len(endpoint.bodies) == 2)
+    [blocked], [end] = endpoint.of("blocked"), endpoint.of("end")
     assert blocked["reason"] == "menu"
     assert f"{handle.id}: the stage menu is blocked" in blocked["text"]
     assert blocked["command"] == f"starter.py show {handle.id}"
     assert end["status"] == "failed"
-    assert set(there.keys.values()) == {1}
+    assert set(endpoint.keys.values()) == {1}

@@ -43,14 +43,14 @@ RUN: Call = ("search_files", {"query": "tea", "path": "repo"})
 async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tester(
     temporal: Client, root: Root
 ) -> None:
-    def brew(told: str) -> Sequence[Call]:
-        return [write("repo/brew.md", "hot tea\n" if "It is cold." in told else "tea\n")]
+    def brew(opening: str) -> Sequence[Call]:
+        return [write("repo/brew.md", "hot tea\n" if "It is cold." in opening else "tea\n")]
 
-    def test_brew(told: str) -> Sequence[Call]:
+    def test_brew(opening: str) -> Sequence[Call]:
         return [RUN, ("read_file", {"path": "repo/brew.md"}), verdict("It is cold.")]
 
-    def test_serve(told: str) -> Sequence[Call]:
-        return [RUN, verdict()] if "was not run" in told else [verdict()]
+    def test_serve(opening: str) -> Sequence[Call]:
+        return [RUN, verdict()] if "was not run" in opening else [verdict()]
 
     team = Team(
         {
@@ -70,8 +70,8 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         }
     )
     async with serving(temporal, root, team) as jobs:
-        asked = "Make a tea room.\n\n## Scope\n\n- tea\n- cups\n"
-        tearoom = project("features", proof=PROOF, set=FILES, instructions=asked)
+        instructions = "Make a tea room.\n\n## Scope\n\n- tea\n- cups\n"
+        tearoom = project("features", proof=PROOF, set=FILES, instructions=instructions)
         handle = await jobs.start(tearoom, kind="Project", job_id="tearoom")
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
@@ -89,32 +89,33 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         assert result["unresolved"] == ["brew (blocked): It is cold."]
         assert (await handle.query("status"))["jobs"] != []
 
-        held = ProjectRepository(project_repository_path(root, "tearoom"))
+        repository = ProjectRepository(project_repository_path(root, "tearoom"))
         # The runner's own files are not in the product, but on a separate branch.
-        state = str(held.git.references["refs/heads/state"].target)
-        listed = json.loads(held.read_file(state, "feature-list.json") or b"")
+        state = str(repository.git.references["refs/heads/state"].target)
+        listed = json.loads(repository.read_file(state, "feature-list.json") or b"")
         assert [each["status"] for each in listed["features"]] == ["blocked", "completed"]
         assert [each["outcome"] for each in listed["features"][0]["history"]] == [
             "accepted", "did not pass", "accepted", "did not pass",
         ]  # fmt: skip
         assert (
-            json.loads(held.read_file(state, "project-result.json") or b"")["status"] == "completed"
+            json.loads(repository.read_file(state, "project-result.json") or b"")["status"]
+            == "completed"
         )
-        assert held.read_file(result["commit"], "feature-list.json") is None
+        assert repository.read_file(result["commit"], "feature-list.json") is None
         # One commit for each accepted piece of work, with a message that says what was done.
-        story = list(held.git.walk(result["commit"]))
+        story = list(repository.git.walk(result["commit"]))
         assert [each.message.partition("\n")[0] for each in story] == [
             "Did it", "Did it", "Begin: Make a tea room.",
         ]  # fmt: skip
         trailers = story[0].message
         assert "Job: tearoom.serve-coder-1\nFeature: serve\n" in trailers
         assert "Evidence: unit: search_files" in trailers
-        assert held.read_file(result["commit"], "readme.md") == b"Tea.\n"
-        assert held.read_file(result["commit"], "serve.md") == b"a cup of tea\n"
+        assert repository.read_file(result["commit"], "readme.md") == b"Tea.\n"
+        assert repository.read_file(result["commit"], "serve.md") == b"a cup of tea\n"
         # Rejected work is not on the main line, but on its job's branch.
-        assert held.read_file(result["commit"], "brew.md") is None
-        branch = held.git.references["refs/heads/jobs/tearoom.brew-coder-2"].target
-        assert held.read_file(str(branch), "brew.md") == b"hot tea\n"
+        assert repository.read_file(result["commit"], "brew.md") is None
+        branch = repository.git.references["refs/heads/jobs/tearoom.brew-coder-2"].target
+        assert repository.read_file(str(branch), "brew.md") == b"hot tea\n"
 
         # The second attempt began with the lessons of the first.
         second = temporal.get_workflow_handle("tearoom.brew-coder-2")

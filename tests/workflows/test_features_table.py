@@ -121,13 +121,13 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
         "brew (blocked, and repo/ has nothing of it): It is cold."
     ]
     assert move.handoff.inputs.findings == []
-    told = project_status.project_unit_status(brewed)
-    assert [(each["role"], each["outcome"]) for each in told["history"]] == [
+    status = project_status.project_unit_status(brewed)
+    assert [(each["role"], each["outcome"]) for each in status["history"]] == [
         ("coder", "accepted"),
         ("tester", "did not pass"),
     ] * 2
-    assert told["history"][1]["why"] == ["It is cold."]
-    assert "starter.py fork tea.brew-coder-2 --phase 4" in told["unblock"]
+    assert status["history"][1]["why"] == ["It is cold."]
+    assert "starter.py fork tea.brew-coder-2 --phase 4" in status["unblock"]
 
 
 def test_of_other_features_a_coder_is_told_a_line_each() -> None:
@@ -147,20 +147,20 @@ def test_findings_and_the_tests_that_show_them_go_on_word_for_word() -> None:
     play = listed("brew")
     play.project.start.attempts = 3
     play.one(CODED)
-    found = "`|  |  |` became `| | |`\n\n    in a\ttable"
-    sent_back = verdict(found)
+    finding = "`|  |  |` became `| | |`\n\n    in a\ttable"
+    sent_back = verdict(finding)
     sent_back.commit, sent_back.tests = "c1-tests", ["tests/test_table.py"]
     sent_back.proofs = [proof(passed=False, tests=4, failed=1)]
     play.one(sent_back)
     [coder] = play.start()
     assert coder.handoff.inputs.commit == "c1-tests"
-    assert coder.handoff.inputs.findings == [found]
+    assert coder.handoff.inputs.findings == [finding]
     assert coder.handoff.inputs.written_tests == ["tests/test_table.py"]
     # A test that shows a bug must not be deleted.
     assert [each.tests for each in coder.handoff.accepted] == [4]
     play.end(coder.job, ChildWork(commit="c2", summary="Mended.", proofs=[proof(tests=4)]))
     [tester] = play.start()
-    assert tester.handoff.inputs.findings == [found]
+    assert tester.handoff.inputs.findings == [finding]
     assert "See first" in tester.handoff.task
 
 

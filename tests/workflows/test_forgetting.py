@@ -39,8 +39,8 @@ async def done(jobs: Jobs, **details: Any) -> WorkflowHandle[Any, dict[str, Any]
 
 
 async def forget(jobs: Jobs, name: str = "", **asked: Any) -> dict[str, Any]:
-    given = {"job": name, **asked} if name else asked
-    return await jobs.result(await jobs.start(*([given] if given else []), kind="Forget"))
+    request = {"job": name, **asked} if name else asked
+    return await jobs.result(await jobs.start(*([request] if request else []), kind="Forget"))
 
 
 async def refused(jobs: Jobs, *given: Any) -> str:
@@ -81,9 +81,9 @@ async def test_only_what_is_over_is_forgotten(temporal: Client, root: Root) -> N
     async with serving(temporal, root, ASKS) as jobs:
         running = await jobs.start(job())
         await jobs.until(running, status="waiting")
-        told = await refused(jobs, {"job": running.id})
-        assert told.startswith(f"job {running.id} is running")
-        assert f"starter.py cancel {running.id}" in told
+        message = await refused(jobs, {"job": running.id})
+        assert message.startswith(f"job {running.id} is running")
+        assert f"starter.py cancel {running.id}" in message
         assert "there is no job 'nobody'" in await refused(jobs, {"job": "nobody"})
         assert "there is no job '../nobody'" in await refused(jobs, {"job": "../nobody"})
         other = await jobs.start(kind="Learning")
@@ -105,14 +105,14 @@ async def test_the_store_keeps_what_a_job_left_unless_asked(jobs: Jobs) -> None:
     store(root, trace(2, "tea"), job="another")
     cited = Citation(id="CIT-0001", document="documents/a.md", page=1, quote="tea")
     for name in (handle.id, "another"):
-        made = Requirement(
+        requirement = Requirement(
             id="REQ-001", job=name, text="Tea.", type="data", source=cited.document,
             citations=[cited], reasoning="It says so.", confidence=0.9,
         )  # fmt: skip
         call = StoreCall(name, f"{name}.1", 1)
-        rows = {made.id: "b"}
+        rows = {requirement.id: "b"}
         RelationalStore(root).run(
-            partial(match_rows_to_workspace, call=call, present=rows, changed=[(made, "b")])
+            partial(match_rows_to_workspace, call=call, present=rows, changed=[(requirement, "b")])
         )
 
     def kept() -> list[int]:
@@ -151,16 +151,16 @@ async def test_with_a_project_go_its_jobs_and_never_before_it(temporal: Client, 
             running=lambda found: found and found[0]["job"] != child,
             waiting_for="clarification",
         )
-        told = await refused(jobs, {"job": child})
-        assert f"works for project {whole.id}, which is running" in told
+        message = await refused(jobs, {"job": child})
+        assert f"works for project {whole.id}, which is running" in message
         await whole.signal("cancel", {})
         with pytest.raises(WorkflowFailureError):
             await jobs.result(whole)
         names = sorted(path.name for path in root.path.glob("[!.]*"))
-        gone = await forget(jobs, whole.id)
-        assert gone["count"] == 3
-        assert gone["jobs"][-1] == whole.id
-        assert child in gone["jobs"]
+        forgotten = await forget(jobs, whole.id)
+        assert forgotten["count"] == 3
+        assert forgotten["jobs"][-1] == whole.id
+        assert child in forgotten["jobs"]
         assert [name for name in names if (root.path / name).exists()] == []
         assert [place for place in job_paths(root, whole.id) if place.exists()] == []
 
@@ -172,7 +172,7 @@ async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
     async with serving(temporal, root, Short()) as jobs:
         older = await done(jobs, set={"keep_days": 3 * second})
         younger = await done(jobs, set={"keep_days": 1})
-        kept = await done(jobs)
+        retained = await done(jobs)
         async with serving(temporal, root, ASKS) as others:
             running = await others.start(job(set={"keep_days": second}))
             await others.until(running, status="waiting")
@@ -186,7 +186,9 @@ async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
             assert ended
             assert (closed - ended).total_seconds() >= 3
             assert not half.exists()
-            assert [has_job_files(root, one.id) for one in (younger, kept, running)] == [True] * 3
+            assert [has_job_files(root, one.id) for one in (younger, retained, running)] == [
+                True
+            ] * 3
             await running.terminate()
 
 
@@ -219,14 +221,14 @@ async def test_one_that_cannot_be_forgotten_now_keeps_no_other_from_it(jobs: Job
     write_forgotten_record(jobs.root, ForgottenJob(job="locked", timestamp=1))
     other = await jobs.client.start_workflow("Other", id="taken", task_queue="nobody")
     try:
-        told = await forget(jobs)
+        report = await forget(jobs)
     finally:
         await other.terminate()
-    assert told["jobs"] == ["free"]
+    assert report["jobs"] == ["free"]
     assert [has_job_files(jobs.root, name) for name in ("locked", "taken", "free")] == [
         True, True, False,
     ]  # fmt: skip
-    assert "locked stays for now: [Errno 21]" in told["notes"][0]
+    assert "locked stays for now: [Errno 21]" in report["notes"][0]
     assert any(
-        "'taken' is not a job but a workflow of type Other" in note for note in told["notes"]
+        "'taken' is not a job but a workflow of type Other" in note for note in report["notes"]
     )

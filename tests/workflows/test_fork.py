@@ -54,8 +54,8 @@ async def refused(jobs: Jobs, start: dict[str, Any]) -> str:
 
 @pytest.fixture
 async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
-    async with serving(temporal, root, SHORT) as found:
-        yield found
+    async with serving(temporal, root, SHORT) as served:
+        yield served
 
 
 async def standing(jobs: Jobs) -> Any:
@@ -116,12 +116,12 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
 
     # A second fork of the closed job, which is deleted before the fork is complete.
     base_id = paused["checkpoints"][1]["id"]
-    with gate_held("todo_complete") as held:
+    with gate_held("todo_complete") as gate:
         fork = await jobs.start(forked)
-        await held.until_begun()
+        await gate.until_begun()
         shutil.rmtree(store)
         shutil.rmtree(jobs.folder(first))
-        held.go.set()
+        gate.go.set()
         again = await jobs.result(fork)
     assert (again["status"], again["tree"]) == ("completed", result["tree"])
     assert open_checkpoints(jobs.root, fork.id).is_intact(base_id)
@@ -141,8 +141,8 @@ async def test_fork_of_a_fork_and_rewind_within_it(temporal: Client, root: Root)
         assert "there is no phase 2; the phases are 4 to 5" in status["notices"][0]
         await third.signal("rewind", {"issue": "To its beginning.", "phase": 4})
         status = await jobs.until(third, rewinds=1)
-        told = jobs.snapshot(third, status["checkpoint"]).read_text("instructions.md")
-        assert told.index("Cover white tea.") < told.index("Cover black tea.")
+        instructions = jobs.snapshot(third, status["checkpoint"]).read_text("instructions.md")
+        assert instructions.index("Cover white tea.") < instructions.index("Cover black tea.")
         # Phase 6 plans again and hands over to the next.
         await jobs.until(third, phase=in_phase(7))
         await first.signal("cancel", {})
@@ -186,9 +186,9 @@ async def test_what_cannot_be_forked_says_what_there_is(
     assert "agent" in await refused(jobs, {"instructions": "Cover tea."})
     other = Root.open(tmp_path / "other", create=True)
     async with serving(temporal, other, SHORT) as elsewhere:
-        told = await refused(elsewhere, fork_of(first.id, 1))
-    assert other.id in told
-    assert jobs.queue in told
+        message = await refused(elsewhere, fork_of(first.id, 1))
+    assert other.id in message
+    assert jobs.queue in message
     await first.signal("cancel", {})
 
 
@@ -213,9 +213,9 @@ async def test_a_fork_from_the_end_goes_on_from_what_was_delivered(jobs: Jobs) -
 
 async def test_a_job_at_work_has_no_end_to_fork_from(jobs: Jobs) -> None:
     first = await standing(jobs)
-    told = await refused(jobs, {"fork": {"job": first.id}})
-    assert f"job '{first.id}' has not ended; name a phase" in told
-    assert "of which it has: 1, 2, 3" in told
+    message = await refused(jobs, {"fork": {"job": first.id}})
+    assert f"job '{first.id}' has not ended; name a phase" in message
+    assert "of which it has: 1, 2, 3" in message
 
 
 LIST = {

@@ -24,12 +24,12 @@ GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
 def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
     """Return facts of a valid workspace with these changes; `todos` as YAML would contain it."""
     text = todos if isinstance(todos, bytes) else json.dumps({"todos": todos}).encode()
-    found = parse_agent_todo_file(text)
+    parsed = parse_agent_todo_file(text)
     base: dict[str, Any] = {
-        "todos_file": found.status,
-        "todos_error": found.error,
-        "todos_count": found.count,
-        "todos": found.todos,
+        "todos_file": parsed.status,
+        "todos_error": parsed.error,
+        "todos_count": parsed.count,
+        "todos": parsed.todos,
         "plan_phases": 2,
         "plan_open": 1,
     }
@@ -104,8 +104,8 @@ REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
 
 @pytest.mark.parametrize("why", REFUSALS)
 def test_the_hand_over_is_refused(why: str) -> None:
-    found, expected = REFUSALS[why]
-    outcome = phase_gate(state(), found, LIMITS)
+    gate_facts, expected = REFUSALS[why]
+    outcome = phase_gate(state(), gate_facts, LIMITS)
     assert isinstance(outcome, Refusal)
     for words in expected:
         assert words in outcome.reason
@@ -143,15 +143,15 @@ def test_a_plan_that_is_done_and_not_ticked_is_told_so() -> None:
 
 
 def test_boxes_of_completed_items_are_ticked_in_one_call() -> None:
-    found = GateFacts(plan_phases=2, plan_open=1, plan_boxes=["Brew"], only_unticked=True)
-    outcome = phase_gate(state("transition"), found, LIMITS)
+    gate_facts = GateFacts(plan_phases=2, plan_open=1, plan_boxes=["Brew"], only_unticked=True)
+    outcome = phase_gate(state("transition"), gate_facts, LIMITS)
     assert isinstance(outcome, Refusal)
     assert 'old="[ ]", new="[x]", replace_all=true' in outcome.reason
     assert outcome.reason.endswith("Then call todo_complete again.")
     # While another item is open, ticking the boxes is not enough.
-    assert "replace_all" not in refused(covered("S2"), found)
+    assert "replace_all" not in refused(covered("S2"), gate_facts)
     # After a rewind an explanation is enough, as in any open phase.
-    assert completion_gate(covered(), found, rewinds=1) is None
+    assert completion_gate(covered(), gate_facts, rewinds=1) is None
 
 
 def test_a_bootstrap_never_leads_to_the_final_phase() -> None:
@@ -183,8 +183,8 @@ def without_scope() -> JobState:
 
 
 def test_the_first_list_may_name_the_boxes_that_become_the_scope() -> None:
-    found = facts(with_first(items=["P1", "P2"]), plan_steps=2)
-    assert follows(phase_gate(without_scope(), found, LIMITS)) == "work"
+    gate_facts = facts(with_first(items=["P1", "P2"]), plan_steps=2)
+    assert follows(phase_gate(without_scope(), gate_facts, LIMITS)) == "work"
     outcome = phase_gate(without_scope(), facts(with_first(items=["P3"]), plan_steps=2), LIMITS)
     assert isinstance(outcome, Refusal)
     assert "do not exist: P3. The items are: P1, P2." in outcome.reason
@@ -209,15 +209,15 @@ DONE = GateFacts(plan_phases=2)
 OPEN = GateFacts(plan_phases=2, plan_open=1)
 
 
-def refused(job: JobState, found: GateFacts, rewinds: int = 0) -> str:
-    refusal = completion_gate(job, found, rewinds)
+def refused(job: JobState, gate_facts: GateFacts, rewinds: int = 0) -> str:
+    refusal = completion_gate(job, gate_facts, rewinds)
     assert isinstance(refusal, Refusal)
     assert len(refusal.reason) < 2000
     return refusal.reason
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("gate_facts", "expected"),
     [
         (GateFacts(missing_deliverables=["a.md: does not exist"]), ["a.md: does not exist"]),
         (GateFacts(plan_open=1), ["1 open phase.", "job_complete again", "todo_rewind"]),
@@ -230,32 +230,34 @@ def refused(job: JobState, found: GateFacts, rewinds: int = 0) -> str:
         (GateFacts(arguments_error="confidence: at most 1"), ["confidence: at most 1"]),
     ],
 )
-def test_completion_is_refused(found: GateFacts, expected: list[str]) -> None:
+def test_completion_is_refused(gate_facts: GateFacts, expected: list[str]) -> None:
     for rewinds in (0, 1):
-        found.unexplained_phases = ["Phase 2: Brew"] if found.plan_open else []
-        reason = refused(covered(), found, rewinds)
+        gate_facts.unexplained_phases = ["Phase 2: Brew"] if gate_facts.plan_open else []
+        reason = refused(covered(), gate_facts, rewinds)
         assert all(words in reason for words in expected if rewinds == 0 or words != "todo_rewind")
 
 
 def test_a_refusal_names_all_that_is_in_the_way() -> None:
-    found = GateFacts(plan_phases=2, plan_open=1, missing_deliverables=["a.md: does not exist"])
-    both = refused(covered("S2"), found)
+    gate_facts = GateFacts(
+        plan_phases=2, plan_open=1, missing_deliverables=["a.md: does not exist"]
+    )
+    both = refused(covered("S2"), gate_facts)
     assert both.startswith("These deliverables cannot be accepted: a.md: does not exist.")
     assert "1 open phase, and 1 scope item is open: S2 water" in both
-    found = GateFacts(plan_phases=2, plan_open=1, handoff=["There is no file out.json."])
-    found.unstored = ["2 writes wait"]
-    both = refused(covered("S2"), found)
+    gate_facts = GateFacts(plan_phases=2, plan_open=1, handoff=["There is no file out.json."])
+    gate_facts.unstored = ["2 writes wait"]
+    both = refused(covered("S2"), gate_facts)
     assert all(why in both for why in ("2 writes wait", "no file out.json", "1 open phase", "S2"))
     nothing = state("bootstrap")
     nothing.scope = []
-    found = GateFacts(missing_deliverables=["a.md: does not exist"])
-    assert "## Phase 1" in refused(nothing, found)
+    gate_facts = GateFacts(missing_deliverables=["a.md: does not exist"])
+    assert "## Phase 1" in refused(nothing, gate_facts)
 
 
 def test_what_a_project_lacks_is_told_with_what_is_open() -> None:
-    told = refused(covered("S2"), GateFacts(plan_phases=1, handoff=["There is no a.md."]))
-    assert "There is no a.md." in told
-    assert "S2" in told
+    refusal = refused(covered("S2"), GateFacts(plan_phases=1, handoff=["There is no a.md."]))
+    assert "There is no a.md." in refusal
+    assert "S2" in refusal
     lacking = GateFacts(plan_phases=1, handoff=["There is no a.md."])
     assert refused(covered(), lacking).endswith("Mend this, then call job_complete again.")
 
@@ -275,9 +277,11 @@ def test_a_store_that_is_away_is_not_the_models_to_mend() -> None:
 def test_a_text_that_is_not_covered_is_never_given_up() -> None:
     left = ["12 of 63 sentences that say must or should are neither cited nor set aside."]
     for rewinds in (0, 1):
-        told = refused(covered(), GateFacts(plan_phases=2, uncovered=left), rewinds)
-        assert told.startswith(f"The text is not covered: {left[0]} Cite each with add_requirement")
-        assert told.endswith("Then call job_complete again.")
+        refusal = refused(covered(), GateFacts(plan_phases=2, uncovered=left), rewinds)
+        assert refusal.startswith(
+            f"The text is not covered: {left[0]} Cite each with add_requirement"
+        )
+        assert refusal.endswith("Then call job_complete again.")
 
 
 def test_a_planning_phase_is_sent_to_hand_over_a_list_for_what_is_not_covered() -> None:
@@ -289,8 +293,8 @@ def test_a_planning_phase_is_sent_to_hand_over_a_list_for_what_is_not_covered() 
 
 
 def test_of_what_was_read_badly_somebody_has_to_say_so() -> None:
-    told = refused(covered(), GateFacts(plan_phases=2, badly_read=["documents/a.pdf: a scan"]))
-    assert "not read or searched as it is: documents/a.pdf: a scan. Say in `unresolved`" in told
+    refusal = refused(covered(), GateFacts(plan_phases=2, badly_read=["documents/a.pdf: a scan"]))
+    assert "not read or searched as it is: documents/a.pdf: a scan. Say in `unresolved`" in refusal
 
 
 def test_completion_passes() -> None:
@@ -355,15 +359,15 @@ def test_what_is_open_needs_a_reason_each() -> None:
 
 
 def test_a_deferred_write_that_its_store_refuses_is_open_like_an_item() -> None:
-    found = GateFacts(
+    gate_facts = GateFacts(
         plan_phases=2, refused_writes=["m/REQ-001: not held."], unexplained_writes=["m/REQ-001"]
     )
-    told = refused(covered(), found)
-    assert "refused by their store: m/REQ-001: not held." in told
-    assert "only after that" in told
-    assert "the reason: m/REQ-001." in refused(covered(), found, 1)
-    found.unexplained_writes = []
-    assert completion_gate(covered(), found, 1) is None
+    refusal = refused(covered(), gate_facts)
+    assert "refused by their store: m/REQ-001: not held." in refusal
+    assert "only after that" in refusal
+    assert "the reason: m/REQ-001." in refused(covered(), gate_facts, 1)
+    gate_facts.unexplained_writes = []
+    assert completion_gate(covered(), gate_facts, 1) is None
 
 
 def test_of_many_open_items_a_refusal_names_the_first() -> None:
@@ -382,7 +386,7 @@ def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "offered", "said"),
+    ("tool", "offered", "expected"),
     [
         ("Bash", ["edit_file"], "no shell in this phase. read_file and search_files look at"),
         ("bash", ["run_command"], "run_command runs a command."),
@@ -391,9 +395,9 @@ def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:
     ],
 )
 def test_a_tool_of_another_agent_is_answered_with_ours(
-    tool: str, offered: list[str], said: str
+    tool: str, offered: list[str], expected: str
 ) -> None:
-    assert said in unknown_tool_refusal(tool, offered)
+    assert expected in unknown_tool_refusal(tool, offered)
 
 
 def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
@@ -403,5 +407,5 @@ def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
 
 
 def test_of_many_tools_an_unknown_one_is_answered_with_the_first() -> None:
-    told = unknown_tool_refusal("rm", [f"tool_{n}" for n in range(1, 101)])
-    assert told.endswith("tool_29, tool_30 and 70 more, each with a page in tools/.")
+    refusal = unknown_tool_refusal("rm", [f"tool_{n}" for n in range(1, 101)])
+    assert refusal.endswith("tool_29, tool_30 and 70 more, each with a page in tools/.")

@@ -47,20 +47,20 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         ]
     }
 
-    def divide(told: str) -> Sequence[Call]:
-        return [answer(GROUPS, whole if "in no group: S3" in told else first)]
+    def divide(opening: str) -> Sequence[Call]:
+        return [answer(GROUPS, whole if "in no group: S3" in opening else first)]
 
-    def compare(told: str) -> Sequence[Call]:
-        if "sugar.md" in told and "sweet (completed)" not in told:
+    def compare(opening: str) -> Sequence[Call]:
+        if "sugar.md" in opening and "sweet (completed)" not in opening:
             return [answer(GROUPS, {"groups": [group("sweet", "S1")]})]
-        return [answer(GROUPS, COMPLETE if "cups (completed)" in told else {"groups": []})]
+        return [answer(GROUPS, COMPLETE if "cups (completed)" in opening else {"groups": []})]
 
-    def black(told: str) -> Sequence[Call]:
-        text = "green\nblack\n" if "collides" in told else "black\n"
+    def black(opening: str) -> Sequence[Call]:
+        text = "green\nblack\n" if "collides" in opening else "black\n"
         return [write("repo/menu.md", text)]
 
-    def green(told: str) -> Sequence[Call]:
-        text = "green\nblack\n" if "collides" in told else "green\n"
+    def green(opening: str) -> Sequence[Call]:
+        text = "green\nblack\n" if "collides" in opening else "green\n"
         return [write("repo/menu.md", text)]
 
     team = Team(
@@ -105,9 +105,9 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         manager = temporal.get_workflow_handle(f"{handle.id}.scope-manager-1")
         status = await manager.query("status")
         assert (status["refusals"], status["rewinds"]) == (1, 1)
-        held = ProjectRepository(project_repository_path(root, handle.id))
-        assert held.read_file(result["commit"], "menu.md") == b"green\nblack\n"
-        assert held.read_file(result["commit"], "cups.md") == b"cups\n"
+        repository = ProjectRepository(project_repository_path(root, handle.id))
+        assert repository.read_file(result["commit"], "menu.md") == b"green\nblack\n"
+        assert repository.read_file(result["commit"], "cups.md") == b"cups\n"
         # It continues as new with a single copy of the scope, so that a large one fits a payload.
         begun = (await handle.fetch_history()).events[0].workflow_execution_started_event_attributes
         handed = json.loads(begun.input.payloads[0].data)
@@ -170,14 +170,14 @@ async def test_a_manager_that_leaves_items_out_to_the_last_waits_for_a_person(
 async def test_an_item_that_a_worker_drops_is_not_done_and_the_manager_decides(
     temporal: Client, root: Root
 ) -> None:
-    def compare(told: str) -> Sequence[Call]:
-        assert "S2: black tea (left out by teas: Nobody drinks it.)" in told
+    def compare(opening: str) -> Sequence[Call]:
+        assert "S2: black tea (left out by teas: Nobody drinks it.)" in opening
         drop = [{"id": "S2", "reason": "Out of stock."}]
         return [answer(GROUPS, {**COMPLETE, "drop": drop})]
 
-    def teas(told: str) -> Sequence[Call]:
+    def teas(opening: str) -> Sequence[Call]:
         # The job numbers its own items; other ids for them would be confused with these.
-        assert "- black tea\n" in told
+        assert "- black tea\n" in opening
         return [write("repo/green.md", "green\n")]
 
     class Dropping(Team):
@@ -207,14 +207,14 @@ async def test_the_groups_of_the_examples_are_made_by_the_rehearsal_model(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
-    given = project_input(EXAMPLE)
-    given["items"] = given["items"][: soak(2, 4)]
-    given["set"] = QUICK
+    start_input = project_input(EXAMPLE)
+    start_input["items"] = start_input["items"][: soak(2, 4)]
+    start_input["set"] = QUICK
     async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start(given, kind="Project")
+        handle = await jobs.start(start_input, kind="Project")
         result = await jobs.result(handle)
     assert result["status"] == "completed", result
-    assert [unit["status"] for unit in result["units"]] == ["completed"] * len(given["items"])
+    assert [unit["status"] for unit in result["units"]] == ["completed"] * len(start_input["items"])
     product = ProjectRepository(project_repository_path(root, handle.id))
     for page in ("what_has_to_be_kept", "how_long_it_is_kept"):
         assert product.read_file(result["commit"], f"{page}.md")

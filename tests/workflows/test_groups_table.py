@@ -132,9 +132,9 @@ def test_an_item_dropped_with_a_reason_is_kept_apart() -> None:
 
 
 def told(play: Play, **answer: Any) -> list[str]:
-    made = routing(**answer).routing
-    assert made
-    return routing_problems(made, routing_frame_of_groups(play.project))
+    group_routing = routing(**answer).routing
+    assert group_routing
+    return routing_problems(group_routing, routing_frame_of_groups(play.project))
 
 
 def test_what_is_wrong_with_a_division() -> None:
@@ -195,9 +195,9 @@ def test_a_result_of_any_size_is_cut_to_what_the_server_takes() -> None:
         block_project_unit(blocked, ["茶" * 300] * 5)
     for item in play.project.scope:
         item.status, item.reason = "dropped", "茶" * 40
-    made = play.project.result = project_result(play.project, "failed", "茶" * 2000)
-    assert len(made.units) == len(made.unresolved) == 2000
-    assert size(made.model_dump()) < MOST_BYTES
+    result = play.project.result = project_result(play.project, "failed", "茶" * 2000)
+    assert len(result.units) == len(result.unresolved) == 2000
+    assert size(result.model_dump()) < MOST_BYTES
     assert size(project_status_answer(play.project, Inbox())) < MOST_BYTES
 
 

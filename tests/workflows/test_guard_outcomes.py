@@ -21,10 +21,10 @@ ASK: Call = ("request_clarification", {"question": "May I?", "default": "No."})
 
 
 async def test_a_refusal_shows_and_a_bypass_holds_once(temporal: Client, root: Root) -> None:
-    short, seen = Short({"Work": [WRITE, ASK, WRITE, WRITE, TEA, DONE]}), []
+    short, messages = Short({"Work": [WRITE, ASK, WRITE, WRITE, TEA, DONE]}), []
 
     def model(request: Request) -> Answer:
-        seen.append(str(request["messages"][-1]["content"]))
+        messages.append(str(request["messages"][-1]["content"]))
         return short(request)
 
     async with serving(temporal, root, model) as jobs:
@@ -45,7 +45,7 @@ async def test_a_refusal_shows_and_a_bypass_holds_once(temporal: Client, root: R
         assert status["guards"]["refused"] == {"secrets": 2}
         assert status["guards"]["bypasses"] == {}
         assert any("bypass of secrets let write_file through" in s for s in status["notices"])
-        assert "lets through once what secrets refused" in "".join(seen)
+        assert "lets through once what secrets refused" in "".join(messages)
         assert (jobs.folder(handle) / "notes/key.md").read_text() == SECRET
 
 
@@ -180,7 +180,7 @@ async def test_a_wait_that_a_person_approves_begins_then_and_is_judged_once(
     async with serving(temporal, root, Short({"Work": [wait, TEA, DONE]})) as jobs:
         handle = await jobs.start(job(set={"hooks": hooks}))
         await jobs.until(handle, waiting_for="approval")
-        asked = len((tmp_path / "asked").read_text())
+        log_length = len((tmp_path / "asked").read_text())
         await handle.signal("approve", {})
         assert (await jobs.result(handle))["status"] == "completed"
-    assert len((tmp_path / "asked").read_text()) == asked + 1
+    assert len((tmp_path / "asked").read_text()) == log_length + 1

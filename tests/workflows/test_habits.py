@@ -108,9 +108,11 @@ class Reader:
 
     def work(self, view: RequestView) -> Sequence[Call]:
         if view.calls:
-            reads = [made for made in view.calls if made.tool == "read_file"]
-            told = zip(self.lines, reads, strict=True)
-            self.refused = [lines for lines, made in told if is_error_result(made.result)]
+            reads = [done_call for done_call in view.calls if done_call.tool == "read_file"]
+            pairs = zip(self.lines, reads, strict=True)
+            self.refused = [
+                lines for lines, done_call in pairs if is_error_result(done_call.result)
+            ]
             return [TEA, DONE]
         calls: list[Call] = []
         for n, lines in enumerate(self.lines):

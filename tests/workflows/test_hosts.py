@@ -105,22 +105,22 @@ async def test_a_job_that_goes_to_and_fro_ends_as_one_that_stays(
     third = Root.open(tmp_path / "third", create=True)
     async with serving(temporal, third, LEDGER) as jobs:
         stayed = await jobs.result(await jobs.start(start(remote)))
-    here, there = Told(), Told()
+    model_a, model_b = Told(), Told()
     async with AsyncExitStack() as hosts:
         # Without a cache each workflow task, with its local activities, goes to either of them.
         first = await hosts.enter_async_context(
-            serving(temporal, root, here, queue="hosts", max_cached_workflows=0)
+            serving(temporal, root, model_a, queue="hosts", max_cached_workflows=0)
         )
         await hosts.enter_async_context(
-            serving(await another(temporal), other, there, queue="hosts", max_cached_workflows=0)
+            serving(await another(temporal), other, model_b, queue="hosts", max_cached_workflows=0)
         )
         handle = await first.start(start(remote))
         result = await first.result(handle)
         status = await handle.query("status")
     assert (result["status"], result["tree"]) == ("completed", stayed["tree"]), status["notices"]
     assert not [line for line in status["notices"] if "is lost" in line], status["notices"]
-    assert here.asked, there.asked
-    assert (here.asked + there.asked).total() == len(here.asked | there.asked)
+    assert model_a.asked, model_b.asked
+    assert (model_a.asked + model_b.asked).total() == len(model_a.asked | model_b.asked)
     took_part = {ref.rpartition("/")[2] for ref in commits(remote, handle.id) if "/runs/" in ref}
     assert took_part == {root.id, other.id}
 

@@ -57,14 +57,14 @@ class Looking:
         self.short = Short({"Work": self.work, "Close": [close("output/colour.md")]})
 
     def work(self, view: RequestView) -> list[Call]:
-        self.answers += [made.result for made in view.calls[-1:]]
+        self.answers += [done_call.result for done_call in view.calls[-1:]]
         if view.replies == 0:
             return [("browser__browser_navigate", {"url": self.address})]
         if view.replies == 1:
             return [("browser__browser_take_screenshot", {"type": "png", "scale": "css"})]
         if view.replies == 2:
-            found = re.search(r"received/\w+\.png", self.answers[-1])
-            path = found[0] if found else "none.png"
+            matched = re.search(r"received/\w+\.png", self.answers[-1])
+            path = matched[0] if matched else "none.png"
             return [("view_image", {"path": path}), ("list_files", {"path": "received"})]
         colour = f"{self.seen[-1]}" if self.seen else "none"
         return [("write_file", {"path": "output/colour.md", "content": colour}), DONE]
@@ -130,11 +130,13 @@ class Looker(Team):
 
     def __call__(self, request: Request) -> Any:
         view = parse_request_view(request)
-        shots = re.findall(r"received/\w+\.png", " ".join(made.result for made in view.calls))
-        made = [call.tool for call in view.calls]
-        if "Test the feature page" not in view.workspace or made[-1:] == ["write_file"]:
+        shots = re.findall(
+            r"received/\w+\.png", " ".join(tool_names.result for tool_names in view.calls)
+        )
+        tool_names = [call.tool for call in view.calls]
+        if "Test the feature page" not in view.workspace or tool_names[-1:] == ["write_file"]:
             return super().__call__(request)
-        steps = [name for name in BY_LOOKING if name not in made]
+        steps = [name for name in BY_LOOKING if name not in tool_names]
         planning = not view.current_todo or view.current_todo.text.startswith(("Plan", "Mark"))
         if planning or not steps:
             return super().__call__(request)
@@ -159,12 +161,12 @@ async def test_a_tester_passes_a_page_by_looking_at_it(
         def do_GET(self) -> None:
             self.give((root.workspace(tester) / "repo" / "page.html").read_bytes())
 
-    seen: list[tuple[int, ...]] = []
+    colours: list[tuple[int, ...]] = []
 
-    def verdict(told: str) -> list[Call]:
-        green = bool(seen) and seen[-1] == (0, 128, 0)
+    def verdict(opening: str) -> list[Call]:
+        green = bool(colours) and colours[-1] == (0, 128, 0)
         checks = [{"check": "browser", "passed": green}]
-        findings = [] if green else [f"It is {seen}."]
+        findings = [] if green else [f"It is {colours}."]
         return [
             answer(
                 "output/verdict.json",
@@ -188,7 +190,7 @@ async def test_a_tester_passes_a_page_by_looking_at_it(
             image = Image.open(BytesIO(base64.b64decode(url))).convert("RGB")
             pixel = image.getpixel((image.width - 1, image.height - 1))
             assert isinstance(pixel, tuple)
-            seen.append(tuple(int(part) for part in pixel[:3]))
+            colours.append(tuple(int(part) for part in pixel[:3]))
         return team(request)
 
     settings = {

@@ -154,10 +154,10 @@ async def test_strategic_phases_are_oriented_by_summary_plan_instructions_and_ar
 
 async def test_history_carries_references_only(ended: Ended) -> None:
     runs = await workflow_histories(ended.jobs.client, ended.handle.id)
-    taken = history_steps(runs, "model_call")
+    steps = history_steps(runs, "model_call")
     # 2 KB with one tool call; the median step has two, and a call adds half a KB.
-    assert taken.median_bytes <= 2_048 + 512
-    assert taken.median_events <= 8 + 1
+    assert steps.median_bytes <= 2_048 + 512
+    assert steps.median_events <= 8 + 1
     last = ended.snapshot((await ended.status())["checkpoint"])
     text = b"".join(event.SerializeToString() for run in runs for event in run)
     assert last.read_text("workspace.md")[:60].encode() not in text
@@ -217,18 +217,18 @@ async def test_a_start_that_failed_is_listed_with_its_agent(ended: Ended) -> Non
     handle = await ended.jobs.start({"agent": "nobody", "instructions": "x"})
     with pytest.raises(WorkflowFailureError):
         await ended.jobs.result(handle)
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     # Temporal's list is updated with a short delay.
     for _ in range(100):
-        found = [
+        rows = [
             (one["agent"], one["status"], one["phase"])
             for one in await list_jobs(ended.jobs.client, 50)
             if one["job_id"] == handle.id
         ]
-        if found == [("nobody", "failed", None)]:
+        if rows == [("nobody", "failed", None)]:
             return
         await asyncio.sleep(0.1)
-    pytest.fail(str(found))
+    pytest.fail(str(rows))
 
 
 class Slow(Short):

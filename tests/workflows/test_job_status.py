@@ -24,16 +24,16 @@ WAITING = WaitState(reason="budget", message="The phase has used up its calls.",
 
 def test_a_running_job() -> None:
     job = record(state=state(done=1, plan_position=2, plan_total=4), phases={1: "c0"})
-    told = job_status_answer(job, Inbox(notices=["refused: x"]))
-    assert told["status"] == "running"
-    assert [todo["status"] for todo in told["todos"]] == ["completed", "current", "open"]
-    assert told["plan"] == {"position": 2, "total": 4}
-    assert told["scope"] == {
+    answer = job_status_answer(job, Inbox(notices=["refused: x"]))
+    assert answer["status"] == "running"
+    assert [todo["status"] for todo in answer["todos"]] == ["completed", "current", "open"]
+    assert answer["plan"] == {"position": 2, "total": 4}
+    assert answer["scope"] == {
         "original": 2, "completed": 0, "added": 0, "dropped": 0, "open": 2
     }  # fmt: skip
-    assert told["checkpoints"] == [{"phase": 1, "id": "c0"}]
-    assert told["notices"] == ["refused: x"]
-    assert json.loads(json.dumps(told)) == told
+    assert answer["checkpoints"] == [{"phase": 1, "id": "c0"}]
+    assert answer["notices"] == ["refused: x"]
+    assert json.loads(json.dumps(answer)) == answer
 
 
 def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
@@ -46,16 +46,16 @@ def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
 
 def test_the_memo_of_a_start_stays_within_what_temporal_takes() -> None:
     cups = "\N{TEACUP WITHOUT HANDLE}" * 500
-    told = preparing_job_memo({"title": cups, "agent": cups}, "waiting: dependency", cups)
-    assert len(json.dumps(told, ensure_ascii=False).encode()) < 2048
+    memo = preparing_job_memo({"title": cups, "agent": cups}, "waiting: dependency", cups)
+    assert len(json.dumps(memo, ensure_ascii=False).encode()) < 2048
 
 
 @pytest.mark.parametrize("outcome", ["completed", "cancelled", "failed"])
 def test_a_job_that_ended_shows_how(outcome: Outcome) -> None:
     job = record(result=JobResult(status=outcome, summary="all", deliverables=["a.md"]))
-    told = job_status_answer(job, Inbox())
-    assert told["status"] == outcome
-    assert "current" not in {todo["status"] for todo in told["todos"]}
+    answer = job_status_answer(job, Inbox())
+    assert answer["status"] == outcome
+    assert "current" not in {todo["status"] for todo in answer["todos"]}
     assert f"**{outcome}**" in job_details_markdown(job, [])
     assert "`a.md`" in job_details_markdown(job, [])
 
@@ -68,17 +68,17 @@ def test_details_show_the_list_the_place_and_the_notices() -> None:
 
 
 def test_the_memo_says_it_in_a_line() -> None:
-    told = job_memo(record(state=state("work", done=2)))
-    assert told["state"] == "phase 2 (tactical) Look, 2/3 todos"
-    assert all("\n" not in value for value in told.values())
+    memo = job_memo(record(state=state("work", done=2)))
+    assert memo["state"] == "phase 2 (tactical) Look, 2/3 todos"
+    assert all("\n" not in value for value in memo.values())
 
 
 @pytest.mark.parametrize(
-    ("registered", "told"), [([], []), (list(NAMES), NAMES), ([NAMES[0], "Other"], NAMES[:1])]
+    ("registered", "expected"), [([], []), (list(NAMES), NAMES), ([NAMES[0], "Other"], NAMES[:1])]
 )
-def test_only_registered_attributes_are_set(registered: list[str], told: list[str]) -> None:
+def test_only_registered_attributes_are_set(registered: list[str], expected: list[str]) -> None:
     job = record(search_attributes=registered)
-    assert set(job_search_attributes(job, job_memo(job))) == set(told)
+    assert set(job_search_attributes(job, job_memo(job))) == set(expected)
 
 
 def test_a_wait_under_way_says_until_when() -> None:
@@ -94,7 +94,7 @@ def test_before_a_job_has_begun_its_status_has_the_keys_that_scripts_rely_on() -
         "agent model status waiting_for phase plan todos usage scope refusals rewinds checkpoint "
         "checkpoints result"
     )
-    told = preparing_job_status(Inbox(), None)
-    assert set(needed.split()) <= set(told)
-    assert set(told["usage"]) >= {"model_calls", "tool_calls", "prompt_tokens", "cost"}
-    assert set(told["scope"]) >= {"original", "completed", "added", "dropped", "open"}
+    status = preparing_job_status(Inbox(), None)
+    assert set(needed.split()) <= set(status)
+    assert set(status["usage"]) >= {"model_calls", "tool_calls", "prompt_tokens", "cost"}
+    assert set(status["scope"]) >= {"original", "completed", "added", "dropped", "open"}

@@ -25,18 +25,18 @@ NO = Reply("FAIL\nTodo 1: output/tea.md says nothing of the water.")
 
 
 async def test_a_phase_ends_when_the_judge_says_yes(temporal: Client, root: Root) -> None:
-    seen: list[Request] = []
+    requests: list[Request] = []
     answers = in_turn(NO, Reply("PASS"))
 
     def judge(request: Request) -> Reply:
-        seen.append(request)
+        requests.append(request)
         return answers(request)
 
-    told: list[str] = []
+    refusals: list[str] = []
 
     def work(view: Any) -> Any:
-        told.extend([view.refusal] if view.refusal else [])
-        text = " and water" if told else "tea"
+        refusals.extend([view.refusal] if view.refusal else [])
+        text = " and water" if refusals else "tea"
         return [("append_file", {"path": "output/tea.md", "content": text}), DONE]
 
     async with serving(temporal, root, Short({"Work": work}, judge=judge)) as jobs:
@@ -45,11 +45,11 @@ async def test_a_phase_ends_when_the_judge_says_yes(temporal: Client, root: Root
         status = await handle.query("status")
     assert result["status"] == "completed"
     assert status["guards"]["refused"] == {"judge": 1}
-    assert "says nothing of the water" in told[0]
-    assert "You judge" not in str(told)
-    asked = [request["messages"][-1]["content"] for request in seen]
-    assert "+tea" in asked[0]
-    assert "+tea and water" in asked[1]
+    assert "says nothing of the water" in refusals[0]
+    assert "You judge" not in str(refusals)
+    prompts = [request["messages"][-1]["content"] for request in requests]
+    assert "+tea" in prompts[0]
+    assert "+tea and water" in prompts[1]
     snapshot = jobs.snapshot(handle, result["checkpoint"])
     assert len(list(snapshot.judge.walk())) == 2
     # The totals include the judge: 2 calls besides those for replies.
@@ -116,10 +116,10 @@ async def test_a_bypass_holds_until_the_judge_too_lets_the_phase_end(
 
 
 async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, root: Root) -> None:
-    asked: list[Request] = []
+    requests: list[Request] = []
 
     def judge(request: Request) -> Reply:
-        asked.append(request)
+        requests.append(request)
         return Reply("PASS")
 
     # The plan with the handover, and the work: 2 replies.
@@ -127,19 +127,19 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
     async with serving(temporal, root, Short(judge=judge)) as jobs:
         handle = await jobs.start(job(set=limits))
         status = await jobs.until(handle, waiting_for="budget")
-        assert (status["usage"]["model_calls"], asked) == (2, [])
+        assert (status["usage"]["model_calls"], requests) == (2, [])
         await handle.signal("limit", {"model_calls": 100})
         result = await jobs.result(handle, 40)
     assert result["status"] == "completed"
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_what_a_judge_may_use_is_reserved_before_it_is_asked() -> None:
     job = record(limits=JobLimits(job=Budget(tokens=20_000), context_tokens={"strategic": 90_000}))
     job.judgement = Judgement(commit="c0")
     assert budget.next_call_reservation(job) == budget.judge_call_reservation(job)
-    found = budget.exceeded_limit(job, budget.judge_call_reservation(job))
-    assert found is not None
-    assert found.key == "tokens"
+    exceeded = budget.exceeded_limit(job, budget.judge_call_reservation(job))
+    assert exceeded is not None
+    assert exceeded.key == "tokens"
     job.judgement = Judgement(commit="c0", decided=True)
     assert budget.next_call_reservation(job) != budget.judge_call_reservation(job)

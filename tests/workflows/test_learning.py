@@ -44,7 +44,7 @@ class Habit:
 
     def work(self, view: RequestView) -> Sequence[Call]:
         if view.calls:
-            self.refused = sum(is_error_result(made.result) for made in view.calls)
+            self.refused = sum(is_error_result(done_call.result) for done_call in view.calls)
             return [TEA, DONE]
         written = {"content": "a thought"}
         return [("write_file", {"path": f"scratch/{n}.md", **written}) for n in range(self.files)]
@@ -134,9 +134,9 @@ async def test_a_guard_goes_back_as_soon_as_people_let_its_refusals_pass(
         name="no-tea", point="before_tool", match=Match(path=["output/*"]), decision="deny",
         message="No.",
     )  # fmt: skip
-    given: dict[str, Any] = {"stage": "active", "why": "by mistake", "agent": "generalist"}
+    fields: dict[str, Any] = {"stage": "active", "why": "by mistake", "agent": "generalist"}
     LearnedGuards(root.path).put_revision(
-        LearnedRevision(name="no-tea", at=0, since=0, guard=guard, **given)
+        LearnedRevision(name="no-tea", at=0, since=0, guard=guard, **fields)
     )
 
     async with serving(temporal, root, Insisting()) as jobs:
@@ -237,10 +237,15 @@ async def test_learning_runs_as_a_workflow(temporal: Client, root: Root) -> None
 
 
 async def test_a_schedule_learns_from_what_was_refused(temporal: Client, root: Root) -> None:
-    said = {"source": "person", "guard": "approve", "tool": "write_file", "type": "correction"}
-    said |= {"what_was_correct": "Write under output/ only.", "why": ""}
+    correction = {
+        "source": "person",
+        "guard": "approve",
+        "tool": "write_file",
+        "type": "correction",
+    }
+    correction |= {"what_was_correct": "Write under output/ only.", "why": ""}
     for number in range(6):
-        noted = trace(number, path=f"scratch/{number}.md", **said)
+        noted = trace(number, path=f"scratch/{number}.md", **correction)
         store(root, noted, job=f"job-{number % 2}")
     async with serving(temporal, root, Short()) as jobs:
         _, result = await fired(jobs, "Learning", lambda done: bool(done["lines"]))

@@ -31,8 +31,8 @@ def charged(**settings: Any) -> dict[str, Any]:
 
 @pytest.fixture
 async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
-    async with serving(temporal, root, Short()) as found:
-        yield found
+    async with serving(temporal, root, Short()) as served:
+        yield served
 
 
 async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(

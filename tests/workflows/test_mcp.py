@@ -16,10 +16,10 @@ from tests.workflows.team import Team, project
 
 
 async def test_a_job_works_with_reference_servers(temporal, root) -> None:
-    told: list[str] = []
+    outputs: list[str] = []
 
     def work(view):
-        told.extend(made.result for made in view.calls[-1:])
+        outputs.extend(done_call.result for done_call in view.calls[-1:])
         calls = [
             ("fs__write_file", {"path": "output/tea.md", "content": "green"}),
             ("everything__echo", {"message": "tea"}),
@@ -37,11 +37,11 @@ async def test_a_job_works_with_reference_servers(temporal, root) -> None:
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job(set={"mcp": servers, "limits.tools_offered": 60}))
         result = await jobs.result(handle)
-    assert result["status"] == "completed", told
+    assert result["status"] == "completed", outputs
     assert (jobs.folder(handle) / "output/tea.md").read_text() == "green"
     assert (jobs.folder(handle) / "tools/fs__write_file.md").exists()
-    assert any("Echo: tea" in text for text in told)
-    assert any("The sum of 2 and 3 is 5" in text for text in told)
+    assert any("Echo: tea" in text for text in outputs)
+    assert any("The sum of 2 and 3 is 5" in text for text in outputs)
     history = await handle.fetch_history()
     scheduled = [
         event.activity_task_scheduled_event_attributes.activity_type.name
@@ -69,8 +69,8 @@ async def test_a_start_waits_for_a_server_that_is_away(temporal, root, tmp_path:
             await jobs.result(other)
         assert isinstance(ended.value.cause, CancelledError)
         assert (await other.describe()).status == WorkflowExecutionStatus.CANCELED
-        told = await other.query("status")
-        assert "cancelled before it began: no tea" in told["notices"]
+        other_status = await other.query("status")
+        assert "cancelled before it began: no tea" in other_status["notices"]
 
         program.write_text(f"#!/bin/sh\nexec {python} {script} {path}\n")
         program.chmod(0o755)
@@ -80,19 +80,19 @@ async def test_a_start_waits_for_a_server_that_is_away(temporal, root, tmp_path:
 
 
 async def test_a_job_goes_on_without_a_server_and_says_so(temporal, root) -> None:
-    seen: list[str] = []
+    openings: list[str] = []
 
     def plan(view):
-        seen.append(view.opening)
+        openings.append(view.opening)
         return [DONE]
 
-    gone = {"command": ["no-such-program"], "away": "degrade"}
+    missing_server = {"command": ["no-such-program"], "away": "degrade"}
     async with serving(temporal, root, Short({"Hand": plan})) as jobs:
-        handle = await jobs.start(job(set={"mcp": {"gone": gone}}))
+        handle = await jobs.start(job(set={"mcp": {"gone": missing_server}}))
         status = await jobs.until(handle, step=lambda step: step > 2)
         await handle.terminate()
     assert any("goes on without the tools of gone" in line for line in status["notices"])
-    assert "the tools of gone" in str(seen)
+    assert "the tools of gone" in str(openings)
 
 
 async def test_a_project_shows_that_its_job_waits_for_a_server(

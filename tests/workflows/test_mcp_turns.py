@@ -28,10 +28,10 @@ class Calling:
         self.model = Short({"Work": self._work})
 
     def _work(self, view: Any) -> list[Call]:
-        made = [each.result for each in view.calls if each.tool == self._call[0]]
-        if not made:
+        tool_results = [each.result for each in view.calls if each.tool == self._call[0]]
+        if not tool_results:
             return [self._call]
-        self.told = made
+        self.told = tool_results
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
 
 
@@ -92,12 +92,14 @@ async def test_questions_of_one_turn_are_put_one_after_the_other(
         answers = {"Who drinks": "Ann", "How much": '{"size": "large"}'}
         for _ in range(2):
             status = await jobs.until(handle, waiting_for="clarification")
-            asked = status["waiting"]["about"]
-            [answer] = [said for words, said in answers.items() if words in asked["question"]]
-            await handle.signal("answer", {"id": asked["id"], "text": answer})
+            question = status["waiting"]["about"]
+            [answer] = [text for words, text in answers.items() if words in question["question"]]
+            await handle.signal("answer", {"id": question["id"], "text": answer})
             await jobs.until(
                 handle,
-                clarification=lambda now, id_=asked["id"]: (now["pending"] or {}).get("id") != id_,
+                clarification=lambda now, id_=question["id"]: (
+                    (now["pending"] or {}).get("id") != id_
+                ),
             )
         assert (await jobs.result(handle))["status"] == "completed"
     assert ledger.read_text() == "sign tea Ann large\n"
@@ -161,7 +163,7 @@ async def test_a_task_asks_a_person(temporal, root, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ({"seconds": 0, "fails": "no water"}, "Error: patient failed at it: no water"),
         ({"seconds": 0, "result": {"content": "odd"}}, "It is not what the server declared"),
@@ -172,7 +174,7 @@ async def test_a_task_asks_a_person(temporal, root, tmp_path: Path) -> None:
     ],
 )
 async def test_a_task_that_does_not_end_well(
-    temporal, root, tmp_path: Path, arguments: dict[str, Any], told: str
+    temporal, root, tmp_path: Path, arguments: dict[str, Any], expected: str
 ) -> None:
     ledger, calling = tmp_path / "ledger", Calling("brew", **arguments)
     start = starting(ledger)
@@ -180,7 +182,7 @@ async def test_a_task_that_does_not_end_well(
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(start)
         assert (await jobs.result(handle))["status"] == "completed"
-    assert told in calling.told[0]
+    assert expected in calling.told[0]
     assert ("cancel" in ledger.read_text()) is (arguments["seconds"] == 60)
 
 

@@ -39,11 +39,11 @@ def named(**settings: Any) -> dict[str, Any]:
 
 
 async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Root) -> None:
-    asked: list[str] = []
+    models: list[str] = []
 
     def model(request: Request) -> Answer:
-        asked.append(request["model"])
-        if request["model"] == "first" and len(asked) > 2:
+        models.append(request["model"])
+        if request["model"] == "first" and len(models) > 2:
             return Failure(400, "first does not support tools")
         return FEW(request)
 
@@ -75,12 +75,12 @@ async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Ro
         pinned = jobs.snapshot(handle, status["checkpoint"]).config.model
     assert result["status"] == "completed"
     assert (pinned.name, pinned.temperature, status["model"]) == ("second", None, "second")
-    assert asked[-1] == "second"
-    told = "model.name: first -> second; model.temperature: 0 -> null"
-    assert f"the model is set: {told}" in " ".join(status["notices"])
+    assert models[-1] == "second"
+    change = "model.name: first -> second; model.temperature: 0 -> null"
+    assert f"the model is set: {change}" in " ".join(status["notices"])
     traces = [one for one in read_job_traces(root, handle.id) if one.guard == "resume"]
     assert [(one.type, one.source) for one in traces] == [("correction", "person")]
-    assert told in traces[0].what_happened
+    assert change in traces[0].what_happened
 
 
 async def test_a_job_that_waits_is_given_a_model_that_sees(temporal: Client, root: Root) -> None:
@@ -122,10 +122,10 @@ async def test_a_model_that_never_calls_a_tool_is_a_matter_of_its_server(
     temporal: Client, root: Root
 ) -> None:
     """A rewind would change nothing, and pay for as many replies five times more."""
-    asked: list[str] = []
+    models: list[str] = []
 
     def model(request: Request) -> Answer:
-        asked.append(request["model"])
+        models.append(request["model"])
         if request["model"] == "first":
             return Reply('<tool_call>{"name": "list_files", "arguments": {}}</tool_call>')
         return FEW(request)
@@ -135,7 +135,7 @@ async def test_a_model_that_never_calls_a_tool_is_a_matter_of_its_server(
         status = await jobs.until(handle, waiting_for="endpoint")
         assert "None has since the start" in status["waiting"]["message"]
         assert "tool-call parser: docs/operations.md" in status["waiting"]["remedy"]
-        assert (status["rewinds"], len(asked)) == (0, 6)
+        assert (status["rewinds"], len(models)) == (0, 6)
         await handle.signal("resume", {})
         await jobs.until(handle, waiting_for="endpoint", step=12)
         await handle.signal("resume", {"set": {"model.name": "second"}})
@@ -155,8 +155,8 @@ class NeverDone(Handler):
             return
         ends = (b'"finish_reason":"', b"[DONE]", b'"usage"')
         events = wire.stream_wire_reply(incoming, answer)
-        kept = [event for event in events if not any(end in event for end in ends)]
-        self.give(b"".join(kept), "text/event-stream")
+        remaining = [event for event in events if not any(end in event for end in ends)]
+        self.give(b"".join(remaining), "text/event-stream")
 
 
 async def test_streams_that_never_say_that_they_are_over_can_be_done_without(
@@ -178,11 +178,11 @@ async def test_streams_that_never_say_that_they_are_over_can_be_done_without(
 
 async def test_a_job_goes_from_chat_to_responses_and_back(temporal: Client, root: Root) -> None:
     """On a real server, in the middle of phases: neither API is sent what the other made."""
-    asked: list[str] = []
+    models: list[str] = []
 
     def model(request: Request) -> Answer:
-        asked.append(request["model"])
-        if len(asked) in (6, 9):
+        models.append(request["model"])
+        if len(models) in (6, 9):
             return Failure(400, "I will not")
         return LONGER(request)
 
@@ -199,7 +199,7 @@ async def test_a_job_goes_from_chat_to_responses_and_back(temporal: Client, root
             await handle.signal("resume", {"set": {"model.name": "first", "model.api": "chat"}})
             assert (await jobs.result(handle))["status"] == "completed"
     assert provider.responses.refusals == []
-    assert asked[:10] == ["first"] * 6 + ["gpt-6"] * 3 + ["first"]
+    assert models[:10] == ["first"] * 6 + ["gpt-6"] * 3 + ["first"]
     sent = provider.responses.requests[-1]["input"]
     own = [item for item in sent if item.get("id")]
     replies = [item for item in sent if item["type"] == "function_call"]
@@ -242,7 +242,7 @@ def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "helps"),
+    ("message", "helps"),
     [
         ("Missing reasoning_content in the assistant message", "model.send_reasoning=true"),
         ("messages.2.reasoning_content: Extra inputs are not permitted", "send_reasoning=false"),
@@ -265,8 +265,8 @@ def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
         ("I will not", "model.name="),
     ],
 )
-def test_the_remedy_names_the_setting_that_helps(said: str, helps: str) -> None:
+def test_the_remedy_names_the_setting_that_helps(message: str, helps: str) -> None:
     waiting = endpoint_remedies.wait_with_remedy(
-        WaitState(reason="endpoint", message=said, remedy="Check the endpoint."), record()
+        WaitState(reason="endpoint", message=message, remedy="Check the endpoint."), record()
     )
     assert helps in waiting.remedy

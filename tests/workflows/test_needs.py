@@ -64,7 +64,7 @@ async def test_a_start_with_other_needs_takes_the_id_of_one_that_was_cancelled(
 
 
 @pytest.mark.parametrize(
-    ("start", "wanted"),
+    ("start", "expected"),
     [
         ({"needs": ["make --version"]}, ["make --version"]),
         ({"tests": {"unit": "python3 -m pytest -q"}}, ["python3 -m pytest --version"]),
@@ -73,20 +73,20 @@ async def test_a_start_with_other_needs_takes_the_id_of_one_that_was_cancelled(
     ],
 )
 def test_runners_of_settled_tests_are_needed_as_well(
-    start: dict[str, Any], wanted: list[str]
+    start: dict[str, Any], expected: list[str]
 ) -> None:
-    asked = ProjectStart.model_validate({"form": "features", "instructions": "x", **start})
-    assert required_commands(asked) == wanted
+    project_start = ProjectStart.model_validate({"form": "features", "instructions": "x", **start})
+    assert required_commands(project_start) == expected
 
 
 def test_each_agents_own_sandbox_is_tried(tmp_path: Path) -> None:
-    asked = ProjectStart.model_validate(
+    project_start = ProjectStart.model_validate(
         {"form": "features", "instructions": "x", "needs": [f"ls {tmp_path}"]}
     )
     sees = load_agent("coder", {"shell.readable": [str(tmp_path)]})
-    assert failing_required_command(asked, [sees]) == ""
+    assert failing_required_command(project_start, [sees]) == ""
     assert "fails in the sandbox (exit code 2" in failing_required_command(
-        asked, [sees, load_agent("tester")]
+        project_start, [sees, load_agent("tester")]
     )
 
 

@@ -67,21 +67,23 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
             for job in ("draft-generalist-1", "check-generalist-1")
         ]
 
-        held = repository(root, handle.id)
-        assert held.read_file(result["commit"], "menu.md") == b"tea\n"
-        assert held.read_file(result["commit"], "checked.md") == b"fine\n"
-        assert held.read_file(str(held.git.references["refs/heads/state"].target), "project.md")
-        told = [row.what_happened for row in read_job_traces(root, handle.id)]
-        assert told == [
+        product = repository(root, handle.id)
+        assert product.read_file(result["commit"], "menu.md") == b"tea\n"
+        assert product.read_file(result["commit"], "checked.md") == b"fine\n"
+        assert product.read_file(
+            str(product.git.references["refs/heads/state"].target), "project.md"
+        )
+        trace_texts = [row.what_happened for row in read_job_traces(root, handle.id)]
+        assert trace_texts == [
             "handoff draft-generalist-1 from project to generalist was accepted",
             "handoff check-generalist-1 from generalist to generalist was accepted",
         ]
-        assert str(held.git.references["refs/heads/main"].target) == result["commit"]
+        assert str(product.git.references["refs/heads/main"].target) == result["commit"]
         # The second job was told the first one's result, and found its file.
         assert "Did it." in team.asked[1]
         children = [f"{handle.id}.draft-generalist-1", f"{handle.id}.check-generalist-1"]
-        told = await handle.query("status")
-        assert [job["job"] for job in told["jobs"]] == children
+        trace_texts = await handle.query("status")
+        assert [job["job"] for job in trace_texts["jobs"]] == children
         spent = 0
         for child in children:
             ended: dict[str, Any] = await temporal.get_workflow_handle(child).result()
@@ -95,9 +97,11 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         assert (await jobs.result(fork))["status"] == "completed"
         status = await fork.query("status")
         [alone] = [line for line in status["notices"] if handle.id in line]
-        made = jobs.snapshot(fork, status["checkpoint"])
-        assert made.link is None
-        assert f"## Amended\n\n{alone}\n\nDraft the menu anew." in made.read_text("instructions.md")
+        snapshot = jobs.snapshot(fork, status["checkpoint"])
+        assert snapshot.link is None
+        assert f"## Amended\n\n{alone}\n\nDraft the menu anew." in snapshot.read_text(
+            "instructions.md"
+        )
         assert ends.read_text().split() == ["SubagentStop"] * 2 + ["Stop"]
 
 
@@ -115,14 +119,14 @@ async def test_a_long_summary_is_shortened_once_and_clipped_where_it_cannot_be(
         handle = await jobs.start(project("pipeline", stages=STAGES), kind="Project")
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
-        told = await handle.query("status")
+        status = await handle.query("status")
         # Both had the same text: it was summarized and paid for once.
-        assert [job["summary"].partition("\n")[0] for job in told["jobs"]] == ["In short."] * 2
+        assert [job["summary"].partition("\n")[0] for job in status["jobs"]] == ["In short."] * 2
         assert team.long == 1
         assert "In short." in team.asked[1]
         assert "steeped" not in team.asked[1]
         spent = 0
-        for job in told["jobs"]:
+        for job in status["jobs"]:
             ended: dict[str, Any] = await temporal.get_workflow_handle(job["job"]).result()
             spent += ended["usage"]["model_calls"]
         assert result["usage"]["model_calls"] == spent + 1

@@ -25,7 +25,7 @@ def one_stage(**details: Any) -> dict[str, Any]:
 
 
 def drafting(*calls: Call) -> Team:
-    def draft(told: str) -> Sequence[Call]:
+    def draft(opening: str) -> Sequence[Call]:
         return [*calls, write("repo/menu.md", "tea\n")]
 
     return Team({"Draft it": draft})
@@ -149,8 +149,8 @@ async def test_what_a_job_had_planned_that_is_terminated_goes_on_in_the_next(
         ended: dict[str, Any] = await temporal.get_workflow_handle(f"{name}-2").result()
         # From the start of phase 2, with one phase of its own before the work and one after it.
         assert ended["phases"] == 5
-        told = (await handle.query("status"))["jobs"]
-        assert [job["summary"] for job in told] == [
+        project_jobs = (await handle.query("status"))["jobs"]
+        assert [job["summary"] for job in project_jobs] == [
             "Terminated",
             "Did it.\nFiles changed: menu.md.",
         ]

@@ -30,12 +30,12 @@ def listed(command: str) -> Call:
 
 
 async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: Root) -> None:
-    def set_up(told: str) -> Sequence[Call]:
+    def set_up(opening: str) -> Sequence[Call]:
         # A command that proves nothing is refused before any work relies on it.
-        return [listed(f"cd repo && {UNITTEST}" if "leave out ||" in told else "pytest || true")]
+        return [listed(f"cd repo && {UNITTEST}" if "leave out ||" in opening else "pytest || true")]
 
-    def code(told: str) -> Sequence[Call]:
-        product = GOOD if "exit code 1" in told else {**GOOD, "tea.py": BUG}
+    def code(opening: str) -> Sequence[Call]:
+        product = GOOD if "exit code 1" in opening else {**GOOD, "tea.py": BUG}
         return [write(f"repo/{path}", text) for path, text in product.items()]
 
     team = Team(
@@ -70,13 +70,13 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     [run] = unit["evidence"]
     assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)
     assert run["asked_by"] == "brew-tester-1"
-    held = ProjectRepository(project_repository_path(root, "proved"))
+    repository = ProjectRepository(project_repository_path(root, "proved"))
     # The tester's own test is merged, and nothing else from its copy.
-    assert held.read_file(result["commit"], "tests/test_more.py") == MORE.encode()
-    assert held.read_file(result["commit"], "tea.py") == GOOD["tea.py"].encode()
+    assert repository.read_file(result["commit"], "tests/test_more.py") == MORE.encode()
+    assert repository.read_file(result["commit"], "tea.py") == GOOD["tea.py"].encode()
     # One commit for each piece of work; the job that only writes a list makes none.
-    story = [each.message for each in held.git.walk(result["commit"])]
-    assert [told.partition("\n")[0] for told in story] == ["Brewed it", "Begin: Make a tea room."]
+    story = [each.message for each in repository.git.walk(result["commit"])]
+    assert [line.partition("\n")[0] for line in story] == ["Brewed it", "Begin: Make a tea room."]
     assert story[0].endswith(
         "Job: proved.brew-coder-1\nFeature: brew\nTested-by: proved.brew-tester-1\n"
         f"Evidence: unit: {UNITTEST}: exit code 0, 3 tests\n"

@@ -94,9 +94,9 @@ def test_an_approval_is_for_one_call_of_one_reply() -> None:
         questions.take_question_answer(job, letter("approve", id="01234567", reason="Mind."), NOW)
         is None
     )
-    asked = approvals.current_approval(job)
-    assert asked
-    assert asked.approved is True
+    approval = approvals.current_approval(job)
+    assert approval
+    assert approval.approved is True
     assert job.correction == "A person approved move_file: Mind."
     assert questions.take_question_answer(job, letter("deny", reason="no"), NOW)
     job.next_call = 2
@@ -109,9 +109,9 @@ def test_a_denial_tells_the_model_why() -> None:
     job = approving()
     assert questions.take_question_answer(job, letter("deny", reason="x" * 20_000), NOW) is None
     assert job.approval
-    told = approvals.approval_denial_text(job.approval)
-    assert "did not approve this call of move_file. Reason: x" in told
-    assert len(told) < 2000
+    denial = approvals.approval_denial_text(job.approval)
+    assert "did not approve this call of move_file. Reason: x" in denial
+    assert len(denial) < 2000
 
 
 def test_a_refused_end_of_a_job_is_called_again_after_the_change() -> None:
@@ -164,14 +164,14 @@ def test_what_is_open_is_carried_over_whole() -> None:
 
 def test_a_decision_says_who_decided_what_and_when() -> None:
     job = approving()
-    said = letter("deny", reason="Keep it.", by="ada@kettle")
-    assert questions.take_question_answer(job, said, NOW) is None
-    [kept] = job.approvals
-    assert (kept.by, kept.tool, kept.approved, kept.decided) == (
+    decision = letter("deny", reason="Keep it.", by="ada@kettle")
+    assert questions.take_question_answer(job, decision, NOW) is None
+    [entry] = job.approvals
+    assert (entry.by, entry.tool, entry.approved, entry.decided) == (
         *("ada@kettle", "move_file", False),
         int(NOW),
     )
-    assert approvals.answered_approval_line(kept) == (
+    assert approvals.answered_approval_line(entry) == (
         "ada@kettle denied move_file (01234567) at 2027-01-15 08:00:00 UTC: old=a.md, new=b.md. "
         "Reason: Keep it."
     )
@@ -185,10 +185,12 @@ def test_a_call_that_nobody_approves_in_time_is_denied() -> None:
     notice = questions.answer_expired_question(job, NOW + 7200)
     assert notice.startswith("nobody approved move_file (01234567) in time, it was denied at")
     assert job.waiting is None
-    asked = approvals.current_approval(job)
-    assert asked
-    assert asked.approved is False
-    assert "Nobody approved this call of move_file in time" in approvals.approval_denial_text(asked)
+    approval = approvals.current_approval(job)
+    assert approval
+    assert approval.approved is False
+    assert "Nobody approved this call of move_file in time" in approvals.approval_denial_text(
+        approval
+    )
     assert questions.take_question_answer(job, letter("approve"), NOW) == (
         "signal approve: no request for approval is open"
     )

@@ -52,7 +52,7 @@ class Thinking(httpx2.AsyncBaseTransport):
         answer = wire.answer_wire_request(self.model, incoming.request)
         assert isinstance(answer, wire.Reply), answer
         pieces, whole = self._thoughts(len(self.requests))
-        key = _key(answer.content, [given for _, given in answer.calls])
+        key = _key(answer.content, [arguments for _, arguments in answer.calls])
         self.given.setdefault(key, []).append(whole)
         first = [_event({"delta": piece}) for piece in pieces]
         content = b"".join([*first, *wire.stream_wire_reply(incoming, answer)])

@@ -45,7 +45,7 @@ async def test_what_only_a_person_can_mend_parks_the_job(temporal: Client, root:
         "n3": (Failure(404, "no such model"), "credentials"),
         "n5": (Failure(400, "will not do"), "endpoint"),
     }
-    model = Sometimes(**{at: failure for at, (failure, _) in failures.items()})
+    model = Sometimes(**{reply_key: failure for reply_key, (failure, _) in failures.items()})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())
         for number, (failure, reason) in enumerate(failures.values(), 1):
@@ -95,7 +95,7 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())
         status = await jobs.until(handle, waiting_for="credentials")
-        told = str(jobs.snapshot(handle, status["checkpoint"]).conversation.messages())
+        transcript = str(jobs.snapshot(handle, status["checkpoint"]).conversation.messages())
         for part in (
             "There is no tool 'crystal_ball'",
             "not valid JSON",
@@ -103,10 +103,10 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
             "kept by the system",
             "instructions.md is an input of the job",
         ):
-            assert part in told
+            assert part in transcript
         # A correction is not kept.
         assert ["need no permission" in last for last in model.lasts].index(True) == 3
-        assert "need no permission" not in told
+        assert "need no permission" not in transcript
         assert status["refusals"] >= 2
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
@@ -125,13 +125,13 @@ async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
         repository = jobs.root.repository(handle.id)
         early = status["checkpoints"][-1]["id"]
 
-        kept = tmp_path / "kept.git"
-        shutil.move(repository, kept)
+        backup = tmp_path / "kept.git"
+        shutil.move(repository, backup)
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for="storage")
         assert "backup" in status["waiting"]["message"]
 
-        shutil.move(kept, repository)
+        shutil.move(backup, repository)
         for unpacked in repository.glob("journal/*"):
             unpacked.unlink()
         await handle.signal("resume", {})
@@ -142,11 +142,11 @@ async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
 def damage(repository: Path, oid: str) -> None:
     """Damage a packed object, as a failing disk would, and clear the caches in memory."""
     for index in (repository / "objects" / "pack").glob("*.idx"):
-        told = subprocess.run(
+        listing = subprocess.run(
             ["git", "verify-pack", "-v", str(index)], capture_output=True, text=True, check=True
         )
-        found = [line.split() for line in told.stdout.splitlines() if line.startswith(oid)]
-        for _, _, _, size, offset, *_ in found:
+        entries = [line.split() for line in listing.stdout.splitlines() if line.startswith(oid)]
+        for _, _, _, size, offset, *_ in entries:
             pack = index.with_suffix(".pack")
             pack.chmod(0o644)
             with pack.open("r+b") as file:
@@ -178,10 +178,10 @@ async def test_a_job_whose_file_is_damaged_goes_back_before_it(
     async with serving(temporal, root, Short({"Plan": written, "Work": work})) as jobs:
         handle = await jobs.start(job(), job_id="damaged")
         result = await jobs.result(handle, 60)
-        told = (await handle.query("status"))["notices"]
+        notices = (await handle.query("status"))["notices"]
     assert result["status"] == "completed"
     assert len(read) == 2
-    [back] = [line for line in told if "is lost" in line]
+    [back] = [line for line in notices if "is lost" in line]
     assert "(phase 1, step " in back
 
 
@@ -195,11 +195,13 @@ async def test_a_start_of_a_phase_that_is_lost_is_refused_or_waited_for(
 
     def hand(view: Any) -> Any:
         if not done:
-            held = open_checkpoints(root, "started")
-            state = held.files(held.tree_id(held.tags()["phase/0001"])).entry("state.json")
+            checkpoints = open_checkpoints(root, "started")
+            state = checkpoints.files(checkpoints.tree_id(checkpoints.tags()["phase/0001"])).entry(
+                "state.json"
+            )
             assert state
             lost.append(state.id)
-            damage(held.path, state.id)
+            damage(checkpoints.path, state.id)
         done.append(view)
         return [hand_over({})] if len(done) == 1 else [DONE]
 
@@ -236,19 +238,19 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
 ) -> None:
     """It knows this whatever became of the newer reply, which is lost."""
     LearnedGuards(root.path).put_revision(LearnedRevision.model_validate(HOT))
-    said = ["It is cold.", "It is hot."][:: 1 if newest == "taken" else -1]
+    texts = ["It is cold.", "It is hot."][:: 1 if newest == "taken" else -1]
     writes: list[Call] = [("write_file", {"path": f"{n}.md", "content": n}) for n in "ab"]
     replies: list[Answer] = [
-        Reply(said[0], writes),
-        Reply(said[1], [("list_files", {})]),
+        Reply(texts[0], writes),
+        Reply(texts[1], [("list_files", {})]),
         Failure(401, "the key was revoked"),
     ]
-    short, seen = Short(), list[Request]()
+    short, requests = Short(), list[Request]()
 
     def model(request: Request) -> Answer:
         if replies and parse_request_view(request).kind == "tactical":
             return replies.pop(0)
-        seen.append(request)
+        requests.append(request)
         return short(request)
 
     async with serving(temporal, root, model) as jobs:
@@ -261,15 +263,15 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
         snapshot.checkpoints.pack()
         damage(snapshot.checkpoints.path, JournalRecord.create(BLOB, answers[1]).id.hex())
         conversation.wire_cache.clear()
-        seen.clear()
+        requests.clear()
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
-        told = (await handle.query("status"))["notices"]
+        notices = (await handle.query("status"))["notices"]
         written = [path.name for path in sorted(jobs.folder(handle).glob("[ab].md"))]
-    assert [line for line in told if "is lost" in line]
+    assert [line for line in notices if "is lost" in line]
     shown = [
         request_message_text(message)
-        for message in seen[0]["messages"]
+        for message in requests[0]["messages"]
         if message["role"] == "tool"
     ]
     assert ["was not accepted" in text for text in shown] == [newest == "taken"] * 2

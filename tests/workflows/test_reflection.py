@@ -58,10 +58,10 @@ async def test_two_questions_and_the_next_attempt_knows(temporal: Client, root: 
         assert ASSUMPTION not in first
         # The first question is for the analysis alone; the second includes its answer.
         assert ASSUMPTION in second
-        kept = jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
-        for told in ("No source is named.", ASSUMPTION, PREVENTION):
-            assert told in kept
-            assert told in str(next(r for r in model.after if r.get("tools"))["messages"][1])
+        experiences = jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
+        for phrase in ("No source is named.", ASSUMPTION, PREVENTION):
+            assert phrase in experiences
+            assert phrase in str(next(r for r in model.after if r.get("tools"))["messages"][1])
         rows = RelationalStore(root).run(lambda connection: job_traces(connection, handle.id))
         assert [row.what_happened for row in rows if row.guard == "reflection"] == [ASSUMPTION]
 
@@ -74,12 +74,12 @@ async def test_what_failed_is_kept_word_for_word(temporal: Client, root: Root) -
     )
     async with serving(temporal, root, model) as jobs:
         result = await jobs.result(handle := await jobs.start(job()))
-        kept = jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
-    asked = str(model.asked[0]["messages"][-1]["content"])
-    assert finding in asked
-    assert "- Failed: It prints `|  |  |`:\n  \n      expected: |    |\n  tea leaves" in kept
-    assert kept.count("tea leaves") == 300
-    assert kept.rstrip().endswith("tea tea…")
+        experiences = jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
+    prompt = str(model.asked[0]["messages"][-1]["content"])
+    assert finding in prompt
+    assert "- Failed: It prints `|  |  |`:\n  \n      expected: |    |\n  tea leaves" in experiences
+    assert experiences.count("tea leaves") == 300
+    assert experiences.rstrip().endswith("tea tea…")
 
 
 async def test_what_names_nothing_is_asked_for_once_more(temporal: Client, root: Root) -> None:

@@ -108,13 +108,13 @@ async def test_temporals_reset_sends_no_reply_without_its_neighbours(
     async with serving(temporal, root, ProviderTransport(provider)) as jobs:
         handle = await jobs.start(tea(set=of("gpt-6-reset", **{"model.api": RESPONSES})))
         await jobs.until(handle, waiting_for="clarification")
-        asked = len(provider.asked)
+        request_count = len(provider.asked)
         again = await reset(jobs, handle, handle.first_execution_run_id or "", share)
         result = await jobs.result(again)
     assert result["status"] == "completed"
-    assert len(provider.asked) > asked
+    assert len(provider.asked) > request_count
     assert provider.responses.refusals == []
-    assert any(map(reasoned, provider.responses.requests[asked:]))
+    assert any(map(reasoned, provider.responses.requests[request_count:]))
 
 
 async def test_the_model_changes_within_a_phase_and_between_phases(
@@ -201,7 +201,7 @@ async def _cached(temporal: Client, root: Root, style: str, name: str, marks: st
 
 
 @pytest.mark.parametrize(
-    ("cut", "told"),
+    ("cut", "expected"),
     [
         (Reply("I write", calls=[("write_file", "{")], finish="length"), "cut"),
         (Reply(calls=[("write_file", '{"path": "a')]), "arguments"),
@@ -210,7 +210,7 @@ async def _cached(temporal: Client, root: Root, style: str, name: str, marks: st
     ],
 )
 async def test_replies_that_are_cut_or_broken_are_followed_by_others(
-    temporal: Client, root: Root, cut: Reply, told: str
+    temporal: Client, root: Root, cut: Reply, expected: str
 ) -> None:
     provider = Provider(Responses(Deviating({2: cut}, Short())))
     async with serving(temporal, root, ProviderTransport(provider)) as jobs:
@@ -231,8 +231,8 @@ async def test_replies_of_many_calls_are_never_sent_back_without_their_outputs(
         result = await jobs.result(await jobs.start(start))
     assert result["status"] == "completed"
     assert provider.responses.refusals == []
-    told = json.dumps(provider.responses.requests[-1])
-    assert "what came after it in your reply was not run" in told
+    request_text = json.dumps(provider.responses.requests[-1])
+    assert "what came after it in your reply was not run" in request_text
 
 
 def _with_a_call_more(reply: Reply) -> Reply:

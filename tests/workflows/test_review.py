@@ -112,8 +112,8 @@ async def test_without_a_verdict_that_can_be_read_the_answer_is_no(
         assert len(reviewer.requests) == 2 * calls
         assert status["refused_completions"] == 2
         if calls > 1:
-            said = [message["content"] for message in reviewer.requests[calls - 1]["messages"]]
-            assert "This is your last reply" in said[-1]
+            contents = [message["content"] for message in reviewer.requests[calls - 1]["messages"]]
+            assert "This is your last reply" in contents[-1]
         await handle.signal("resume", {})
         status = await jobs.until(
             handle, waiting_for="review", step=lambda step: step > status["step"]

@@ -89,8 +89,8 @@ async def rewound(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> Snapshot:
     """Return the start of the phase that a rewind began, wherever the job is by now."""
     status = await jobs.until(handle, rewinds=1)
     starts = [jobs.snapshot(handle, entry["id"]) for entry in status["checkpoints"]]
-    [found] = [start for start in starts if start.state.phase.purpose == "rewind"]
-    return found
+    [rewind_start] = [start for start in starts if start.state.phase.purpose == "rewind"]
+    return rewind_start
 
 
 async def test_rewind_can_keep_the_files(temporal: Client, root: Root) -> None:
@@ -192,13 +192,15 @@ async def test_a_cancelled_project_is_reset_and_its_jobs_begin_anew_under_their_
         again = await reset(jobs, handle, handle.first_execution_run_id or "", 0)
         result = await jobs.result(again)
         assert (result["status"], result["jobs"]) == ("completed", 1), result
-        held = ProjectRepository(project_repository_path(root, handle.id))
-        assert held.read_file(result["commit"], "menu.md") == b"tea\n"
+        repository = ProjectRepository(project_repository_path(root, handle.id))
+        assert repository.read_file(result["commit"], "menu.md") == b"tea\n"
 
 
 def _own_files(snapshot: Any) -> dict[str, str]:
     """Return the agent's files, without those of the system."""
-    kept = ("archive", "workspace_summary.md", "tools/")
+    system_paths = ("archive", "workspace_summary.md", "tools/")
     return {
-        entry.path: entry.id for entry in snapshot.files.walk() if not entry.path.startswith(kept)
+        entry.path: entry.id
+        for entry in snapshot.files.walk()
+        if not entry.path.startswith(system_paths)
     }

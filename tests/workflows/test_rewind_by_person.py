@@ -85,9 +85,9 @@ async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Roo
         before = jobs.snapshot(handle, paused["checkpoint"])
         assert [item.status for item in before.state.scope] == ["completed"]
         assert [item.status for item in start.state.scope] == ["open"]
-        kept = [entry.path for entry in before.files.walk("output")]
-        assert kept
-        assert [entry.path for entry in start.files.walk("output")] == kept
+        output_paths = [entry.path for entry in before.files.walk("output")]
+        assert output_paths
+        assert [entry.path for entry in start.files.walk("output")] == output_paths
         assert "undone" not in yaml.safe_load(start.read_text("archive/phase_002.yaml"))
         await handle.signal("cancel", {})
 
@@ -116,13 +116,13 @@ async def test_the_step_in_flight_is_given_up_and_a_rewind_for_a_cancel(
         [_, before] = turned.checkpoints.log(turned.commit, 2)
         assert before.id == status["checkpoints"][1]["id"]
         assert outside.read_text() == "not the job's"
-        with turn_held() as held:
+        with turn_held() as gate:
             await handle.signal("rewind", {"issue": "It still hangs."})
-            await held.until_begun()
+            await gate.until_begun()
             await handle.signal("cancel", {"reason": "Enough."})
             with pytest.raises(WorkflowFailureError) as ended:
                 await jobs.result(handle, 20)
-            held.go.set()
+            gate.go.set()
         assert isinstance(ended.value.cause, CancelledError)
         assert (await handle.query("status"))["rewinds"] == 1
 
@@ -161,9 +161,9 @@ async def test_a_second_pause_leaves_what_was_edited_since_the_first(
         assert (jobs.folder(handle) / "output" / "mine.md").read_text() == "by a person"
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for=None)
-        taken = jobs.snapshot(handle, status["checkpoint"])
-        assert taken.read_bytes("output/mine.md") == b"by a person"
-        assert "A person adds this." in taken.read_text("plan.md")
+        snapshot = jobs.snapshot(handle, status["checkpoint"])
+        assert snapshot.read_bytes("output/mine.md") == b"by a person"
+        assert "A person adds this." in snapshot.read_text("plan.md")
         await handle.signal("cancel", {})
 
 

@@ -116,8 +116,8 @@ async def test_what_a_failed_call_stands_before_does_not_count(
         result = await jobs.result(handle)
     model.verify()
     assert result["status"] == "completed"
-    held = results(model.requests[2])[-2:]
-    for each in held:
+    last_results = results(model.requests[2])[-2:]
+    for each in last_results:
         assert each.startswith("Error: Not counted yet: write_file ../out before it failed (")
         assert each.endswith("See to that, then call todo_complete again.")
     assert "☑ 1. Boil" in told(model.requests[2])
@@ -177,10 +177,10 @@ async def test_what_is_not_seen_is_asked_for_by_name(temporal: Client, root: Roo
         handle = await jobs.start(START)
         await jobs.until(handle, phase=lambda phase: phase["number"] == 2)
         await handle.signal("cancel", {})
-    said = told(model.requests[1])
-    assert "The phase is over once these todos are done as well: 1. Survey the workspace" in said
-    assert "(no change of workspace.md was seen in this phase)" in said
-    assert "2. Write plan.md" not in said.partition("as well: ")[2]
+    message = told(model.requests[1])
+    assert "The phase is over once these todos are done as well: 1. Survey the workspace" in message
+    assert "(no change of workspace.md was seen in this phase)" in message
+    assert "2. Write plan.md" not in message.partition("as well: ")[2]
 
 
 LIST = todos("More", todos=[{"content": "More"}])

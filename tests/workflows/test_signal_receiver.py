@@ -37,8 +37,8 @@ START = job()
 
 @pytest.fixture
 async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
-    async with serving(temporal, root, Short()) as found:
-        yield found
+    async with serving(temporal, root, Short()) as served:
+        yield served
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ async def test_job_id_used_before_is_refused(jobs: Jobs) -> None:
 
 
 async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -> None:
-    with gate_held("todo_complete") as held:
+    with gate_held("todo_complete") as gate:
         handle = await jobs.start(START)
-        await held.until_begun()
+        await gate.until_begun()
         await handle.signal("rewind")
         await handle.signal("rewind", "again")
         await handle.signal("rewind", args=[{"issue": "x"}, 2])
@@ -103,7 +103,7 @@ async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -
         await _raw_signal(
             jobs, handle.id, "pause", Payload(metadata={"encoding": b"json/plain"}, data=b"{{")
         )
-        held.go.set()
+        gate.go.set()
     result = await jobs.result(handle)
     status = await handle.query("status")
     assert result["rewinds"] == 0
@@ -118,13 +118,13 @@ async def test_many_signals_while_continuing_as_new_are_each_applied_once(
     temporal: Client, root: Root
 ) -> None:
     def work(view: RequestView) -> Sequence[Call]:
-        if (made := len(view.calls)) < STEPS:
-            return [("write_file", {"path": f"{made}.md", "content": "tea"})]
+        if (call_count := len(view.calls)) < STEPS:
+            return [("write_file", {"path": f"{call_count}.md", "content": "tea"})]
         return [TEA, DONE]
 
     async with serving(temporal, root, Short({"Work": work})) as jobs:
         # The job does not end before the last signal is sent.
-        with gate_held("job_complete") as held:
+        with gate_held("job_complete") as gate:
             handle = await jobs.start(job(set={"limits.history_events": 100}))
             for number in range(SIGNALS):
                 if number % 10 == 9:
@@ -134,7 +134,7 @@ async def test_many_signals_while_continuing_as_new_are_each_applied_once(
                     await handle.signal("resume", {})
                 if number % 5 == 0:
                     await asyncio.sleep(0.02)
-            held.go.set()
+            gate.go.set()
             await jobs.result(handle)
         status = await handle.query("status")
     # Each is refused, as nothing waits; the count shows that each was handled once.
@@ -195,9 +195,9 @@ async def test_a_pause_whose_folder_cannot_be_shown_is_one_and_not_called_refuse
     with monkeypatch.context() as patch:
         patch.setattr(recovery, "update_job_folder", full)
         handle, status = await paused_at_gate(jobs, START)
-    [told, _] = status["notices"]
-    assert told.startswith("the folder may lack the last steps: show_folder: ")
-    assert "No space left" in told
+    [notice, _] = status["notices"]
+    assert notice.startswith("the folder may lack the last steps: show_folder: ")
+    assert "No space left" in notice
     assert status["refusals"] == 0
     await handle.signal("resume", {})
     assert (await jobs.result(handle))["status"] == "completed"
@@ -243,8 +243,8 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
         assert '"cancelled"' in completion
         assert ("changed my mind" in completion) == (by == "signal")
         # A file in the folder's way at the end is reported as well.
-        told = f"moved to lost+found: lost+found/{handle.id}/0001/mine.md"
-        assert (await handle.query("status"))["notices"][-1] == told
+        notice = f"moved to lost+found: lost+found/{handle.id}/0001/mine.md"
+        assert (await handle.query("status"))["notices"][-1] == notice
 
 
 async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
@@ -255,12 +255,12 @@ async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
         handle = await jobs.start(START)
         async with asyncio.timeout(20):
             await model.hanging.wait()
-        repository, kept = root.repository(handle.id), tmp_path / "kept.git"
-        shutil.move(repository, kept)
+        repository, backup = root.repository(handle.id), tmp_path / "kept.git"
+        shutil.move(repository, backup)
         await handle.signal("cancel", {"reason": "enough"})
         status = await jobs.until(handle, status="waiting")
         assert "closing is tried again" in status["waiting"]["remedy"]
-        shutil.move(kept, repository)
+        shutil.move(backup, repository)
         await handle.signal("resume", {})
         with pytest.raises(WorkflowFailureError) as ended:
             await jobs.result(handle, 20)
@@ -307,19 +307,19 @@ async def _failed_tasks(handle: Any) -> int:
 async def test_what_comes_while_the_result_is_written_is_refused(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close, held = close_job.CloseJobActivity._close_job, Held()
+    close, gate = close_job.CloseJobActivity._close_job, Held()
 
     def _close(*arguments: Any) -> Any:
-        held()
+        gate()
         return close(*arguments)
 
     monkeypatch.setattr(close_job.CloseJobActivity, "_close_job", _close)
     async with serving(temporal, root, Short()) as jobs:
         handle = await jobs.start(job())
-        await held.until_begun()
+        await gate.until_begun()
         await handle.signal("limit", {"cost": 3})
         await handle.signal("pause", {})
-        held.go.set()
+        gate.go.set()
         assert (await jobs.result(handle))["status"] == "completed"
         status = await handle.query("status")
     late = "refused: signal {}: it came too late, the result was written"
@@ -333,11 +333,11 @@ async def test_a_step_given_up_at_its_gate_begins_nothing_more(
 ) -> None:
     """The facts for the gate are complete long before the cancellation can be noticed."""
     async with serving(temporal, root, Short()) as jobs:
-        with gate_held(ends) as held:
+        with gate_held(ends) as gate:
             handle = await jobs.start(job())
-            await held.until_begun()
+            await gate.until_begun()
             await handle.signal("cancel", {"reason": "No longer needed."})
-            held.go.set()
+            gate.go.set()
             with pytest.raises(WorkflowFailureError) as failed:
                 await jobs.result(handle)
         assert isinstance(failed.value.cause, CancelledError)

@@ -48,7 +48,7 @@ class Brewing:
         self.answers: list[str] = []
 
     def __call__(self, view: RequestView) -> list[Call]:
-        self.answers += [made.result for made in view.calls[-1:]]
+        self.answers += [done_call.result for done_call in view.calls[-1:]]
         return [self.calls[view.replies]]
 
 
@@ -62,7 +62,7 @@ async def test_a_job_works_by_a_skill_as_it_was_when_it_began(
     tea: Call = ("write_file", {"path": "output/tea.md", "content": "Green leaf."})
     has_sandbox = sandbox.sandbox_problem(sandbox.find_bwrap()) is None
     brewing = Brewing(use, read, write, run if has_sandbox else tea, DONE)
-    asked: list[str] = []
+    prompts: list[str] = []
 
     def work(view: RequestView) -> list[Call]:
         # By now the skill has changed, which this job does not see.
@@ -73,7 +73,7 @@ async def test_a_job_works_by_a_skill_as_it_was_when_it_began(
     model = Short({"Work": work, "Close": [close("output/tea.md")]})
 
     def recording(request):
-        asked.append(request["messages"][0]["content"])
+        prompts.append(request["messages"][0]["content"])
         return model(request)
 
     tools = ["files", "todos", "job", *(["shell"] if has_sandbox else [])]
@@ -83,7 +83,7 @@ async def test_a_job_works_by_a_skill_as_it_was_when_it_began(
         assert result["status"] == "completed"
         assert (jobs.folder(handle) / "output/tea.md").read_text() == "Green leaf."
         assert (jobs.folder(handle) / "skills/brewing/SKILL.md").read_text() == SKILL
-    assert "- `brewing`: Brews tea. Use when tea is to be made.\n" in asked[0]
+    assert "- `brewing`: Brews tea. Use when tea is to be made.\n" in prompts[0]
     shown = "\n".join(brewing.answers)
     assert (
         "Paths in it begin at skills/brewing/. Beside SKILL.md it has references/leaf.md" in shown

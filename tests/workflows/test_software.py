@@ -42,7 +42,7 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
         result = await jobs.result(handle, 300)
         tester = temporal.get_workflow_handle("measures.gallons-tester-1")
         log = (jobs.folder(tester) / "commands" / "log.jsonl").read_text()
-        made = [
+        statuses = [
             await temporal.get_workflow_handle(f"measures.gallons-{role}-1").query("status")
             for role in ("coder", "tester")
         ]
@@ -55,8 +55,8 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
     assert "beaufort(12)" in " ".join(beaufort["reasons"])
     assert list(units) == MADE
     # A feature without trouble takes short jobs: no planning, just the work and the handoff.
-    assert sum(status["usage"]["model_calls"] for status in made) <= 10, made
-    assert [status["phase"]["number"] for status in made] == [2, 2]
+    assert sum(status["usage"]["model_calls"] for status in statuses) <= 10, statuses
+    assert [status["phase"]["number"] for status in statuses] == [2, 2]
     for unit in units.values():
         assert (unit["status"], unit["tested"], unit["attempts"]) == ("completed", True, 1)
         [proof] = unit["evidence"]

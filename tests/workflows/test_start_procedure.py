@@ -66,8 +66,8 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
         with pytest.raises(WorkflowFailureError) as caught:
             await asyncio.wait_for(again.result(), 30)
         assert isinstance(caught.value.cause, CancelledError)
-        told = (await again.query("status"))["notices"]
-    assert told == ["cancelled before it began: Too long."]
+        notices = (await again.query("status"))["notices"]
+    assert notices == ["cancelled before it began: Too long."]
 
 
 async def test_what_was_prepared_all_the_same_is_closed_however_it_was_cancelled(
@@ -78,10 +78,10 @@ async def test_what_was_prepared_all_the_same_is_closed_however_it_was_cancelled
 
     @activity.defn(name="prepare")
     async def prepare(request: PrepareRequest) -> PrepareReply:
-        made: PrepareReply = await activities["prepare"](request)
+        reply: PrepareReply = await activities["prepare"](request)
         done.set()
         await freed.wait()
-        return made
+        return reply
 
     served = [*({**activities, "prepare": prepare}).values()]
     async with build_worker(temporal, root=root, task_queue="late", activities=served):

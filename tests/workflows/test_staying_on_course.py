@@ -56,7 +56,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
         archived = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
         start = jobs.snapshot(handle, status["checkpoints"][2]["id"])
         before = start.checkpoints.log(status["checkpoints"][2]["id"], 2)[1]
-        told = jobs.snapshot(handle, before.id).conversation.messages()[-1]["content"]
+        message = jobs.snapshot(handle, before.id).conversation.messages()[-1]["content"]
     assert len(model.shown) == 6
     assert ["in a row" in text for text in model.shown] == [
         False, False, False, True, False, True
@@ -64,7 +64,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
     assert "3 times in a row" in model.shown[3]
     assert "2 calls brought no new result" in model.shown[3]
     assert "only todo_rewind and todo_complete are accepted" in model.shown[5]
-    assert "list_files is not accepted now" in told
+    assert "list_files is not accepted now" in message
     assert archived["outcome"] == "rewound"
     assert "list_files was called 5 times in a row" in archived["issue"]
     assert start.state.phase.purpose == "rewind"

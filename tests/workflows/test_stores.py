@@ -71,10 +71,10 @@ async def test_a_rewind_takes_what_it_undid_out_of_the_store(temporal: Client, r
         return [[*ADDING, question][view.replies]]
 
     def rethink(view: RequestView) -> Sequence[Call]:
-        seen.append(stored(root, "undone"))
+        stored_rows.append(stored(root, "undone"))
         return [DONE]
 
-    seen: list[list[str]] = []
+    stored_rows: list[list[str]] = []
     model = Short({"Work": work, "Rethink": rethink})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(START, job_id="undone")
@@ -84,4 +84,4 @@ async def test_a_rewind_takes_what_it_undid_out_of_the_store(temporal: Client, r
         await handle.signal("rewind", {"issue": "Not that.", "phase": 2})
         assert (await jobs.result(handle))["status"] == "completed"
         # Already at the first reply after the rewind, not only at the end.
-        assert seen == [[]]
+        assert stored_rows == [[]]

@@ -101,7 +101,7 @@ def test_a_pattern_is_noticed_at_its_figures(pattern: str) -> None:
     assert isinstance(nudge, Nudge)
     assert str(allowed.nudge) in nudge.issue
     assert stuck_advice_text([nudge]) == f"{nudge.issue} {nudge.advice}"
-    assert all(isinstance(told, Nudge) for told in play(allowed.then - 1))
+    assert all(isinstance(advice, Nudge) for advice in play(allowed.then - 1))
     *nudges, last = play(allowed.then)
     assert len(nudges) == (allowed.then - 1) // allowed.nudge
     if isinstance(then, str):
@@ -116,8 +116,8 @@ def test_a_pattern_is_noticed_at_its_figures(pattern: str) -> None:
 def test_what_the_model_has_not_read_yet_does_not_narrow_it() -> None:
     failing = [did("list_files", k, error="e") for k in range(20)]
     watch = Watch(apart("same_error"))
-    assert [type(said) for said in watch.play_in_one_reply(failing)] == [Nudge]
-    assert [type(said) for said in watch.play_in_one_reply(failing[:1])] == [Narrow]
+    assert [type(advice) for advice in watch.play_in_one_reply(failing)] == [Nudge]
+    assert [type(advice) for advice in watch.play_in_one_reply(failing[:1])] == [Narrow]
     mended = Watch(apart("same_error"))
     mended.play_in_one_reply(failing)
     assert mended.play_in_one_reply([news(1), news(2)]) == []
@@ -151,7 +151,7 @@ def test_figures_must_be_in_order() -> None:
 
 def test_what_the_model_says_between_hides_no_loop() -> None:
     events = [event for _ in range(3) for event in (did("list_files", "a", "r"), None)]
-    assert any("3 times in a row" in told.issue for told in Watch().play(events))
+    assert any("3 times in a row" in advice.issue for advice in Watch().play(events))
 
 
 def test_the_model_is_told_of_all_that_one_call_completes() -> None:
@@ -180,9 +180,9 @@ def test_a_narrowed_phase_takes_only_the_two_ways_out() -> None:
     assert stuck_phase_refusal(Course(), "list_files", 3) is None
     assert stuck_phase_refusal(course, "todo_rewind", 3) is None
     assert stuck_phase_refusal(course, "todo_complete", 3) is None
-    told = str(stuck_phase_refusal(course, "list_files", 3))
-    assert "only todo_rewind and todo_complete are accepted" in told
-    assert "todo 3" in told
+    refusal = str(stuck_phase_refusal(course, "list_files", 3))
+    assert "only todo_rewind and todo_complete are accepted" in refusal
+    assert "todo 3" in refusal
     assert overdue_stuck_rewind(course, step=7) is None
     assert overdue_stuck_rewind(course, step=8) == verdict.issue
     watch.course = course
@@ -209,10 +209,10 @@ def test_the_window_is_the_same_in_a_new_run(pattern: str) -> None:
     row, events, _ = PATTERNS[pattern]
     played = events(getattr(FIGURES, row).then)
     whole = Watch().play(played)
-    again, told = Watch(), []
+    again, advice = Watch(), []
     for event in played:
-        told += again.play([event])
+        advice += again.play([event])
         job = record(course=again.course)
         carried = type(job).model_validate(job.model_dump(mode="json", exclude_defaults=True))
         again.course = carried.course
-    assert told == whole
+    assert advice == whole

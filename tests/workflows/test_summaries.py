@@ -33,11 +33,11 @@ async def test_a_long_path_in_another_script_is_cut_in_the_summary(
         assert result["status"] == "completed"
         assert (jobs.folder(handle) / PATH).read_text() == "tea"
         history = await handle.fetch_history()
-    told = [
+    summaries = [
         json.loads(event.user_metadata.summary.data)
         for event in history.events
         if event.user_metadata.summary.data
     ]
-    of_write, of_search = dict.fromkeys(each for each in told if "茶" in each)
+    of_write, of_search = dict.fromkeys(each for each in summaries if "茶" in each)
     assert of_write.startswith("phase 2 · todo 1 · write_file output/茶の湯")
     assert of_search.startswith("phase 2 · todo 1 · search_files")

@@ -48,8 +48,8 @@ async def resting(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
             view.kind == "tactical" and view.current_todo is not None and view.current_todo.id == 2
         )
 
-    async with serving(temporal, root, Resting(is_there)) as found:
-        yield found
+    async with serving(temporal, root, Resting(is_there)) as served:
+        yield served
 
 
 async def test_start_steer_and_query_with_plain_json(resting: Jobs) -> None:
@@ -75,8 +75,8 @@ async def test_start_steer_and_query_with_plain_json(resting: Jobs) -> None:
     await jobs.until(handle, rewinds=1)
     await command(jobs, "signal", "-w", job, "--name", "pause")
     await jobs.until(handle, waiting_for="paused")
-    told = await command(jobs, "query", "-w", job, "--type", "status", "-o", "json")
-    assert "paused" in told
+    output = await command(jobs, "query", "-w", job, "--type", "status", "-o", "json")
+    assert "paused" in output
     await command(jobs, "signal", "-w", job, "--name", "resume", "--input", "{}")
     await jobs.until(handle, status="running")
     reason = json.dumps({"reason": "seen enough"})

@@ -49,11 +49,11 @@ def reply(verdict: ReplyVerdict = "", finish: str = "stop", **details: object) -
 def test_a_correction_names_the_todo_and_what_to_do(
     verdict: ReplyVerdict, finish: str, words: str
 ) -> None:
-    told = reply_correction(reply(verdict, finish), at(TODO))
-    assert told is not None
-    assert words in told
-    assert "do todo 3 (Write the guide. In English) with a tool" in told
-    assert len(told) < 300
+    correction = reply_correction(reply(verdict, finish), at(TODO))
+    assert correction is not None
+    assert words in correction
+    assert "do todo 3 (Write the guide. In English) with a tool" in correction
+    assert len(correction) < 300
 
 
 def test_a_reply_with_calls_is_work_whatever_it_says() -> None:
@@ -62,9 +62,9 @@ def test_a_reply_with_calls_is_work_whatever_it_says() -> None:
 
 def test_of_calls_that_were_too_many_the_model_is_told() -> None:
     calls = [{"tool": "read_file"}] * 32
-    told = reply_correction(reply(calls=calls, dropped=8), at(TODO))
-    assert told is not None
-    assert "had 40 calls; those after the first 32, which is the most, were left out" in told
+    correction = reply_correction(reply(calls=calls, dropped=8), at(TODO))
+    assert correction is not None
+    assert "had 40 calls; those after the first 32, which is the most, were left out" in correction
 
 
 async def test_calls_beyond_the_most_are_not_made_and_not_lost(
@@ -86,11 +86,11 @@ async def test_calls_beyond_the_most_are_not_made_and_not_lost(
 
 
 def test_a_correction_is_short_however_long_the_todo() -> None:
-    told = reply_correction(
+    correction = reply_correction(
         reply("asks"), at(Todo(id=1, content="word " * 1000), items=["tea"] * 50)
     )
-    assert told is not None
-    assert len(told) < 400
+    assert correction is not None
+    assert len(correction) < 400
     assert reply_correction(reply("asks"), at())
 
 
@@ -128,14 +128,14 @@ async def test_asking_twice_is_corrected_and_then_a_call_is_demanded(
     assert "only calls count" in model.told(3)
     assert "need no permission" not in str(model.requests[3]["messages"])
     assert "only calls count" not in str(model.requests[4]["messages"])
-    demanded = [number for number, asked in model.requests.items() if "tool_choice" in asked]
+    demanded = [number for number, request in model.requests.items() if "tool_choice" in request]
     assert demanded == [3]
     assert model.requests[3]["tool_choice"] == "required"
 
 
 async def test_text_beside_a_call_is_not_held_against_it(temporal: Client, root: Root) -> None:
-    said = "Shall I list the files? The task is complete."
-    model = Deviating({1: Reply(said, [("list_files", {})])}, Short())
+    text = "Shall I list the files? The task is complete."
+    model = Deviating({1: Reply(text, [("list_files", {})])}, Short())
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())
         assert (await jobs.result(handle))["status"] == "completed"

@@ -76,11 +76,11 @@ async def test_a_schema_that_is_none_is_refused_at_the_start(temporal: Client, r
 
 async def test_a_todo_is_done_once_its_file_fits(temporal: Client, root: Root) -> None:
     condition = {"valid": {"path": "output/tea.yaml", "schema": SCHEMA}}
-    told: list[str] = []
+    refusals: list[str] = []
 
     def work(view: RequestView) -> list[Call]:
-        told.extend([view.refusal] if view.refusal else [])
-        grams = "3" if told else "0"
+        refusals.extend([view.refusal] if view.refusal else [])
+        grams = "3" if refusals else "0"
         return [("write_file", {"path": "output/tea.yaml", "content": f"grams: {grams}\n"}), DONE]
 
     model = Short({"Hand": [hand_over({"done_when": condition}), DONE], "Work": work})
@@ -88,5 +88,5 @@ async def test_a_todo_is_done_once_its_file_fits(temporal: Client, root: Root) -
     async with serving(temporal, root, model) as jobs:
         result = await jobs.result(await jobs.start(job()))
     assert result["status"] == "completed"
-    assert "done when output/tea.yaml fits its schema" in told[0]
-    assert "$.grams: 0 is less than the minimum of 1" in told[0]
+    assert "done when output/tea.yaml fits its schema" in refusals[0]
+    assert "$.grams: 0 is less than the minimum of 1" in refusals[0]

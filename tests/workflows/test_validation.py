@@ -55,8 +55,8 @@ def document(real: Callable[[str], bytes], tmp_path_factory: pytest.TempPathFact
 
 
 def rows_of(store: RelationalStore) -> dict[str, Any]:
-    held = store.run(lambda connection: connection.execute(select(REQUIREMENTS)).all())
-    return {f"{row.job}/{row.id}": row for row in held}
+    rows = store.run(lambda connection: connection.execute(select(REQUIREMENTS)).all())
+    return {f"{row.job}/{row.id}": row for row in rows}
 
 
 def asked(root: Root, cypher: str) -> list[list[object]]:
@@ -72,8 +72,8 @@ def pages_of(document: Path) -> dict[int, str]:
 
 def decisions(jobs: Jobs, job_id: str) -> list[dict[str, str]]:
     path = jobs.root.workspace(job_id) / "output/decisions.json"
-    found: list[dict[str, str]] = json.loads(path.read_text())
-    return found
+    entries: list[dict[str, str]] = json.loads(path.read_text())
+    return entries
 
 
 @pytest.fixture
@@ -122,26 +122,26 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
     temporal: Client, root: Root, store: RelationalStore, document: Path
 ) -> None:
     async with serving(temporal, root, Resting(once_listed)) as jobs:
-        given = {"documents": [str(document)]}
-        [creator] = await until_listed(jobs, {"agent": "creator", **given, "set": SET})
-        found = rows_of(store)
-        original, row = next(iter(found.items()))
+        job_input = {"documents": [str(document)]}
+        [creator] = await until_listed(jobs, {"agent": "creator", **job_input, "set": SET})
+        requirements = rows_of(store)
+        original, row = next(iter(requirements.items()))
         planted = [
             requirement(1, f"{row.text} This holds as well.", job="zeta"),
             requirement(2, "The sky over the lake was blue that day.", job="zeta"),
         ]
         fill(store, planted, job="zeta")
 
-        judging = {"agent": "validator", **given, "set": JUDGES}
+        judging = {"agent": "validator", **job_input, "set": JUDGES}
         validators = await until_listed(jobs, judging, 2)
     rows = rows_of(store)
-    told = {handle.id: decisions(jobs, handle.id) for handle in validators}
-    every = [each["id"] for listed in told.values() for each in listed]
+    decided = {handle.id: decisions(jobs, handle.id) for handle in validators}
+    every = [each["id"] for listed in decided.values() for each in listed]
     # Each decided once, by the validator that says so, and both took part.
     assert sorted(every) == sorted(rows)
-    assert len(rows) == len(found) + 2 == FOUND + 2
-    assert all(told.values())
-    for job_id, listed in told.items():
+    assert len(rows) == len(requirements) + 2 == FOUND + 2
+    assert all(decided.values())
+    for job_id, listed in decided.items():
         for each in listed:
             assert (rows[each["id"]].decided_by, rows[each["id"]].status) == (
                 job_id,
@@ -158,10 +158,10 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
     assert len(pages) == PAGES.stop - PAGES.start
     cited = [
         each
-        for made in store.run(lambda connection: list_job_requirements(connection, creator.id))
-        for each in made.citations
+        for drafted in store.run(lambda connection: list_job_requirements(connection, creator.id))
+        for each in drafted.citations
     ]
-    assert len(cited) >= len(found)
+    assert len(cited) >= len(requirements)
     assert all(contains_quote(pages[each.page], each.quote) for each in cited)
     # The graph contains what was accepted, each node and relation once.
     accepted = sorted([ref] for ref, row in rows.items() if row.status == "accepted")
@@ -180,13 +180,13 @@ async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     policy = tmp_path / "examples/documents/records-policy.md"
     policy.write_text(policy.read_text().partition("6.4 ")[0])
-    given = project_input(tmp_path / "examples/projects/pipeline.yaml")
+    start_input = project_input(tmp_path / "examples/projects/pipeline.yaml")
     # Two of the hundred candidates in the policy.
-    given["set"] = {**SET, "settings.confidence_threshold": 0.97}
+    start_input["set"] = {**SET, "settings.confidence_threshold": 0.97}
     final = ["Write output/decisions.md", "Call job_complete"]
-    given["stages"][1]["set"] = {"limits.max_todos": 2, "todos.final": final}
+    start_input["stages"][1]["set"] = {"limits.max_todos": 2, "todos.final": final}
     async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start(given, kind="Project")
+        handle = await jobs.start(start_input, kind="Project")
         result = await jobs.result(handle)
     assert result["status"] == "completed", result
     assert [unit["status"] for unit in result["units"]] == ["completed", "completed"]
@@ -196,9 +196,9 @@ async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
     accepted = sorted([ref] for ref, row in rows.items() if row.status == "accepted")
     assert asked(root, "MATCH (r:Requirement) RETURN r.id ORDER BY r.id") == accepted
     product = ProjectRepository(project_repository_path(root, handle.id))
-    held = product.read_file(result["commit"], "decisions.json")
-    assert held is not None
+    decisions_file = product.read_file(result["commit"], "decisions.json")
+    assert decisions_file is not None
     # Each stage has its own report, and the second does not replace the first.
-    for report, said in (("summary.md", b"document"), ("decisions.md", b"taken")):
-        assert said in (product.read_file(result["commit"], report) or b"")
-    assert sorted(entry["id"] for entry in json.loads(held)) == sorted(rows)
+    for report, word in (("summary.md", b"document"), ("decisions.md", b"taken")):
+        assert word in (product.read_file(result["commit"], report) or b"")
+    assert sorted(entry["id"] for entry in json.loads(decisions_file)) == sorted(rows)

@@ -60,10 +60,10 @@ def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def here(tmp_path: Path, address: str) -> Host:
+def host_a(tmp_path: Path, address: str) -> Host:
     return Host(tmp_path / "here", address)
 
 
 @pytest.fixture
-def there(tmp_path: Path, address: str) -> Host:
+def host_b(tmp_path: Path, address: str) -> Host:
     return Host(tmp_path / "there", address)

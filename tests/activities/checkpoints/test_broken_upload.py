@@ -38,9 +38,9 @@ def address(store: FlawedStore) -> str:
     return create_bucket(store.endpoint)
 
 
-def kill_within_push(here: Host, parent: str, store: FlawedStore) -> str:
+def kill_within_push(host: Host, parent: str, store: FlawedStore) -> str:
     """A push of another process that is killed where the store hangs; gives its commit."""
-    command = [sys.executable, "-c", PUSH, str(here.root.path), here.url, parent]
+    command = [sys.executable, "-c", PUSH, str(host.root.path), host.url, parent]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert store.is_met.wait(60)
@@ -65,35 +65,35 @@ def kill_within_push(here: Host, parent: str, store: FlawedStore) -> str:
     ],
 )
 def test_a_push_killed_within_a_request_costs_its_own_commit_at_most(
-    here: Host, there: Host, store: FlawedStore, moment: Flaw, word: str, *, arrives: bool
+    host_a: Host, host_b: Host, store: FlawedStore, moment: Flaw, word: str, *, arrives: bool
 ) -> None:
-    first = here.step(None, "a.md", text="tea " * 1000)
-    here.push(first)
+    first = host_a.step(None, "a.md", text="tea " * 1000)
+    host_a.push(first)
     store.break_requests(moment, word, times=1)
-    killed = kill_within_push(here, first, store)
-    there.fetch()
-    assert there.checkpoints.is_intact(first)
-    assert there.checkpoints.has_commit(killed) is arrives
+    killed = kill_within_push(host_a, first, store)
+    host_b.fetch()
+    assert host_b.checkpoints.is_intact(first)
+    assert host_b.checkpoints.has_commit(killed) is arrives
     # The other host takes the step again and goes on; the first one may come back.
-    again = there.step(first, "again.md")
-    there.push(again)
-    here.push(killed)
-    third = Host(there.root.path.with_name("third"), here.url)
+    again = host_b.step(first, "again.md")
+    host_b.push(again)
+    host_a.push(killed)
+    third = Host(host_b.root.path.with_name("third"), host_a.url)
     third.fetch()
     assert all(third.checkpoints.is_intact(commit) for commit in (first, again, killed))
 
 
 @pytest.mark.parametrize("flaw", ["reset", (503, "SlowDown"), (500, "InternalError")])
 def test_trouble_that_passes_delays_a_push(
-    here: Host, there: Host, store: FlawedStore, flaw: Flaw
+    host_a: Host, host_b: Host, store: FlawedStore, flaw: Flaw
 ) -> None:
-    commit = here.step(None, "a.md")
-    here.push(commit)
-    second = here.step(commit, "b.md")
+    commit = host_a.step(None, "a.md")
+    host_a.push(commit)
+    second = host_a.step(commit, "b.md")
     store.break_requests(flaw, times=2)
-    here.push(second)
-    there.fetch()
-    assert there.checkpoints.is_intact(second)
+    host_a.push(second)
+    host_b.fetch()
+    assert host_b.checkpoints.is_intact(second)
 
 
 @pytest.mark.parametrize(
@@ -107,28 +107,28 @@ def test_trouble_that_passes_delays_a_push(
     ],
 )
 def test_trouble_that_lasts_is_named_and_nothing_is_lost(
-    here: Host, there: Host, store: FlawedStore, flaw: Flaw, why: str
+    host_a: Host, host_b: Host, store: FlawedStore, flaw: Flaw, why: str
 ) -> None:
-    commit = here.step(None, "a.md")
-    here.push(commit)
-    second = here.step(commit, "b.md")
+    commit = host_a.step(None, "a.md")
+    host_a.push(commit)
+    second = host_a.step(commit, "b.md")
     store.break_requests(flaw, times=1000)
     with pytest.raises(RemoteUnavailable, match=why):
-        here.push(second)
+        host_a.push(second)
     store.mend()
-    there.fetch()
-    assert there.checkpoints.is_intact(commit)
-    here.push(second)
-    there.fetch()
-    assert there.checkpoints.is_intact(second)
+    host_b.fetch()
+    assert host_b.checkpoints.is_intact(commit)
+    host_a.push(second)
+    host_b.fetch()
+    assert host_b.checkpoints.is_intact(second)
 
 
 def test_a_pack_that_the_store_gives_in_part_is_refused(
-    here: Host, there: Host, endpoint: str
+    host_a: Host, host_b: Host, endpoint: str
 ) -> None:
-    commit = here.step(None, "a.md", text="tea " * 1000)
-    here.push(commit)
-    area_url = here.url.partition("?")[0].removeprefix("s3://")
+    commit = host_a.step(None, "a.md", text="tea " * 1000)
+    host_a.push(commit)
+    area_url = host_a.url.partition("?")[0].removeprefix("s3://")
     import obstore.store  # noqa: PLC0415 - an extra
 
     bucket = obstore.store.S3Store(
@@ -141,8 +141,8 @@ def test_a_pack_that_the_store_gives_in_part_is_refused(
     data = bytes(bucket.get(pack).bytes())
     bucket.put(pack, data[: len(data) // 2])
     with pytest.raises(RemoteUnavailable):
-        there.fetch()
-    assert not there.checkpoints.has_commit(commit)
+        host_b.fetch()
+    assert not host_b.checkpoints.has_commit(commit)
     bucket.put(pack, data)
-    there.fetch()
-    assert there.checkpoints.is_intact(commit)
+    host_b.fetch()
+    assert host_b.checkpoints.is_intact(commit)

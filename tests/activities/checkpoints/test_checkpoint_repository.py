@@ -69,8 +69,8 @@ def test_a_commit_is_the_one_that_git_makes(checkpoints: Checkpoints) -> None:
     who = pygit2.Signature("longhaul", "longhaul@localhost", 1234, 0)
     for parents in ([], [parent], [parent, parent]):
         for text in ("one ü", "a\n\nb\n", ""):
-            made = git.create_commit(None, who, who, text, tree, parents)
-            assert checkpoints.commit(tree, parents, text, 1234) == str(made)
+            git_commit = git.create_commit(None, who, who, text, tree, parents)
+            assert checkpoints.commit(tree, parents, text, 1234) == str(git_commit)
 
 
 def test_a_message_may_hold_anything(checkpoints: Checkpoints) -> None:
@@ -166,11 +166,11 @@ def test_a_checkpoint_is_whole_or_not(checkpoints: Checkpoints) -> None:
     blob = checkpoints.files(checkpoints.tree_id(first)).children()[0].id
     [file] = (checkpoints.path / "journal").iterdir()
     stored = file.read_bytes()
-    at = stored.index(bytes.fromhex(blob))
-    file.write_bytes(stored[:at] + b"x" + stored[at + 1 :])
+    offset = stored.index(bytes.fromhex(blob))
+    file.write_bytes(stored[:offset] + b"x" + stored[offset + 1 :])
     for handle in (checkpoints, Checkpoints(checkpoints.path)):
-        found = [handle.is_intact(commit) for commit in (first, second, LOST)]
-        assert found == [False, True, False]
+        intact = [handle.is_intact(commit) for commit in (first, second, LOST)]
+        assert intact == [False, True, False]
     file.unlink()
     assert not checkpoints.is_intact(second)
     assert story(checkpoints, 2) == [first, second]
@@ -186,9 +186,9 @@ def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
     checkpoints.pack()
     [path] = (checkpoints.path / "objects" / "pack").glob("*.pack")
     stored = path.read_bytes()
-    at = stored.index(data[1000:1100])
+    offset = stored.index(data[1000:1100])
     path.chmod(0o644)
-    path.write_bytes(stored[:at] + b"x" * 100 + stored[at + 100 :])
+    path.write_bytes(stored[:offset] + b"x" * 100 + stored[offset + 100 :])
 
     assert not Checkpoints(checkpoints.path).is_intact(commit)
     again = Checkpoints(checkpoints.path)
@@ -207,12 +207,12 @@ def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
 
 def test_a_mistake_in_settings_for_git_stops_nothing(root: Root, tmp_path: Path) -> None:
     (tmp_path / ".gitconfig").write_text("[core")
-    made = "from activities.checkpoints import *; from pathlib import Path; import sys; "
-    made += (
+    script = "from activities.checkpoints import *; from pathlib import Path; import sys; "
+    script += (
         "open_checkpoints(Root.open(Path(sys.argv[1]), create=False), 'new', create=True).tags()"
     )
     subprocess.run(
-        [sys.executable, "-c", made, str(root.path)],
+        [sys.executable, "-c", script, str(root.path)],
         env=os.environ | {"HOME": str(tmp_path)}, check=True,
     )  # fmt: skip
 

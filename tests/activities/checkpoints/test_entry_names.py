@@ -50,8 +50,10 @@ def test_an_entry_that_is_no_file_name_is_refused(entry: bytes) -> None:
 
 def test_git_accepts_every_look_alike(store: ObjectStore) -> None:
     files = Files.empty(store)
-    for at, name in enumerate(LOOK_ALIKES):
-        files = files.with_tree_entry((name, name), files.write("x", b"%d" % at).tree_entry(("x",)))
+    for index, name in enumerate(LOOK_ALIKES):
+        files = files.with_tree_entry(
+            (name, name), files.write("x", b"%d" % index).tree_entry(("x",))
+        )
     store.flush()
     pack_journal(store.path)
     author = pygit2.Signature("a", "a@b", 1, 0)

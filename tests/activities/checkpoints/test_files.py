@@ -62,9 +62,9 @@ def test_delete_and_move(files: Files) -> None:
     assert paths(files.delete("notes")) == ["b.sh"]
     moved = files.move("notes", "deep/er")
     assert paths(moved) == ["b.sh", "deep/er/a.md"]
-    kept = files.move("b.sh", "c.sh").entry("c.sh")
-    assert kept is not None
-    assert kept.executable
+    moved_file = files.move("b.sh", "c.sh").entry("c.sh")
+    assert moved_file is not None
+    assert moved_file.executable
     assert files.move("b.sh", "b.sh") == files
 
 

@@ -49,13 +49,13 @@ def test_everything_a_person_can_leave_comes_back(
     (folder / "repo" / "x").write_text("1")
     subprocess.run(["git", "add", "x"], cwd=folder / "repo", check=True)
 
-    taken, notes = take_edits(checkpoints, root, "job", files)
+    edited, notes = take_edits(checkpoints, root, "job", files)
 
     assert notes == []
-    assert taken.read("notes/a.md") == b"edited"
-    assert taken.entry("gone") is None
-    assert taken.entry("errors") is None
-    kinds = {entry.path: (entry.kind, entry.executable) for entry in taken.walk()}
+    assert edited.read("notes/a.md") == b"edited"
+    assert edited.entry("gone") is None
+    assert edited.entry("errors") is None
+    kinds = {entry.path: (entry.kind, entry.executable) for entry in edited.walk()}
     assert kinds["empty/inner"] == ("folder", False)
     assert kinds["tool"] == ("file", True)
     assert kinds["out"] == ("link", False)
@@ -65,8 +65,8 @@ def test_everything_a_person_can_leave_comes_back(
     assert "repo/.git/HEAD" in kinds
 
     shutil.rmtree(folder)
-    assert update_projection(checkpoints, root, "job", taken, 2, full=True) == []
-    assert take_edits(checkpoints, root, "job", taken) == (taken, [])
+    assert update_projection(checkpoints, root, "job", edited, 2, full=True) == []
+    assert take_edits(checkpoints, root, "job", edited) == (edited, [])
     status = subprocess.run(
         ["git", "status", "--porcelain"], cwd=folder / "repo", capture_output=True, check=True
     )
@@ -84,11 +84,11 @@ def test_what_no_tree_can_hold_is_left_out_and_named(
         deep.parent.mkdir(parents=True)
         deep.write_text("")
         base = Files(files.store, files.id, limit=10)
-        taken, notes = take_edits(checkpoints, root, "job", base)
+        edited, notes = take_edits(checkpoints, root, "job", base)
     assert len(notes) == 4
     assert all(note.isprintable() and note.startswith("Left out '") for note in notes)
     assert [word for word in ("pipe", "'s'", "c.md", "deep") if word not in str(notes)] == []
-    assert taken.read("c.md") == b"c"
+    assert edited.read("c.md") == b"c"
 
 
 def test_a_folder_that_lags_takes_nothing_back(
@@ -100,8 +100,8 @@ def test_a_folder_that_lags_takes_nothing_back(
     assert take_edits(checkpoints, root, "job", newest) == (newest, [])
     (folder / "notes" / "b.md").write_text("mine")
     (folder / "c.md").write_text("edited")
-    taken, _ = take_edits(checkpoints, root, "job", newest)
-    assert taken == newest.write("notes/b.md", b"mine").write("c.md", b"edited")
+    edited, _ = take_edits(checkpoints, root, "job", newest)
+    assert edited == newest.write("notes/b.md", b"mine").write("c.md", b"edited")
 
     # A whole new folder is added at once; file by file, each folder above would be rewritten.
     (folder / "own" / "inner").mkdir(parents=True)
@@ -111,7 +111,7 @@ def test_a_folder_that_lags_takes_nothing_back(
     whole, _ = take_edits(checkpoints, root, "job", newest)
     assert _stored(checkpoints) - before < 50_000
     assert len(whole.children("own/inner")) == 200
-    assert whole.delete("own") == taken
+    assert whole.delete("own") == edited
 
 
 def _stored(checkpoints: Checkpoints) -> int:
@@ -128,8 +128,8 @@ def test_a_deletion_in_a_folder_that_lags_counts(
     (folder / "notes").rmdir()
     (folder / "notes").write_text("a file now")
     newest = files.write("made/x", b"m")
-    taken, _ = take_edits(checkpoints, root, "job", newest)
-    assert {entry.path for entry in taken.walk()} == {"c.md", "made/x", "notes"}
+    edited, _ = take_edits(checkpoints, root, "job", newest)
+    assert {entry.path for entry in edited.walk()} == {"c.md", "made/x", "notes"}
 
 
 def test_without_a_record_nothing_counts_as_deleted(
@@ -140,6 +140,6 @@ def test_without_a_record_nothing_counts_as_deleted(
     (folder / "d.md").write_text("d")
     assert take_edits(checkpoints, root, "job", files)[0] == files.write("d.md", b"d")
     shutil.rmtree(folder)
-    taken, [note] = take_edits(checkpoints, root, "job", files)
-    assert taken == files
+    edited, [note] = take_edits(checkpoints, root, "job", files)
+    assert edited == files
     assert "no folder" in note

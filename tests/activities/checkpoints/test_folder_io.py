@@ -60,7 +60,7 @@ def test_a_file_is_never_made_over_another(fd: int, store: ObjectStore) -> None:
 
 
 def test_what_the_user_may_not_do_is_said_with_its_path() -> None:
-    with pytest.raises(PermissionError) as told, folder_io.full_path_in_io_errors((b"notes",)):  # noqa: SIM117
+    with pytest.raises(PermissionError) as caught, folder_io.full_path_in_io_errors((b"notes",)):  # noqa: SIM117
         with folder_io.full_path_in_io_errors((b"notes", b"a\xff.md")):
             raise PermissionError(13, "Permission denied", b"a\xff.md")
-    assert str(told.value) == r"[Errno 13] Permission denied: 'notes/a\udcff.md'"
+    assert str(caught.value) == r"[Errno 13] Permission denied: 'notes/a\udcff.md'"

@@ -50,12 +50,14 @@ def test_a_copy_is_whole_with_its_history_and_shares_nothing(
     history = copy_checkpoint(target, checkpoints, commits[3])
     assert [entry.id for entry in history] == commits[3::-1]
     assert everything(checkpoints.path) == before
-    wanted = [(entry.id, entry.message, entry.tree) for entry in checkpoints.log(commits[3], 100)]
+    expected = [(entry.id, entry.message, entry.tree) for entry in checkpoints.log(commits[3], 100)]
     listed = list(checkpoints.files(checkpoints.tree_id(commits[3])).walk())
     shutil.rmtree(checkpoints.path)
 
     copy = open_checkpoints(root, "other")
-    assert [(entry.id, entry.message, entry.tree) for entry in copy.log(commits[3], 100)] == wanted
+    assert [
+        (entry.id, entry.message, entry.tree) for entry in copy.log(commits[3], 100)
+    ] == expected
     assert list(copy.files(copy.tree_id(commits[3])).walk()) == listed
     assert all(copy.is_intact(commit) for commit in commits[:4])
     with pytest.raises(CheckpointMissing):

@@ -64,9 +64,9 @@ def test_what_is_appended_is_found_here_and_elsewhere(folder: Path) -> None:
     for record in records:
         journal.append([record])
     other.refresh()
-    for found in (journal, other):
-        assert [found.find(record.id) for record in records] == [r.data for r in records]
-        assert [found.size(record.id) for record in records] == [3, 0, 3_000_000]
+    for reader in (journal, other):
+        assert [reader.find(record.id) for record in records] == [r.data for r in records]
+        assert [reader.size(record.id) for record in records] == [3, 0, 3_000_000]
     assert journal.find(blob(b"two").id) is None
     assert len(files(folder)) == 1
 
@@ -128,12 +128,12 @@ def test_garbled_content_counts_as_not_there_and_hides_nothing(folder: Path) -> 
     file.write_bytes(file.read_bytes().replace(b"first", b"Xirst"))
     fresh = Journal(folder)
     fresh.refresh()
-    for found in (journal, fresh):
-        assert found.find(blob(b"first").id) is None
-        found.refresh()
-        assert found.find(blob(b"second").id) == b"second"
-        found.append([blob(b"first")])
-        assert found.find(blob(b"first").id) == b"first"
+    for reader in (journal, fresh):
+        assert reader.find(blob(b"first").id) is None
+        reader.refresh()
+        assert reader.find(blob(b"second").id) == b"second"
+        reader.append([blob(b"first")])
+        assert reader.find(blob(b"first").id) == b"first"
 
 
 def test_a_file_that_is_not_as_it_was_left_is_not_continued(folder: Path) -> None:
@@ -254,7 +254,7 @@ def test_what_is_no_journal_ends_the_reading(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(
         b"".join(record.encoded_parts) + b"no record at all, but long enough"
     )
-    assert [found for _, found in read_records(tmp_path / "file")] == [record]
+    assert [entry for _, entry in read_records(tmp_path / "file")] == [record]
 
 
 def test_packing_takes_what_a_killed_writer_left(checkpoints: Checkpoints, folder: Path) -> None:

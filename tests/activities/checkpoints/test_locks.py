@@ -43,9 +43,9 @@ def test_threads_take_turns(tmp_path: Path) -> None:
     def count() -> None:
         for _ in range(20):
             with file_lock(tmp_path / "lock", seconds=20):
-                seen = counted[0]
+                before = counted[0]
                 threading.Event().wait(0.0002)
-                counted[0] = seen + 1
+                counted[0] = before + 1
 
     threads = [threading.Thread(target=count) for _ in range(4)]
     for thread in threads:

@@ -80,9 +80,9 @@ def test_packing_moves_everything_into_one_pack(checkpoints: Checkpoints) -> Non
 
 def test_what_is_packed_already_is_only_dropped(checkpoints: Checkpoints) -> None:
     written(checkpoints, range(20))
-    kept = {path: path.read_bytes() for path in unpacked(checkpoints)}
+    originals = {path: path.read_bytes() for path in unpacked(checkpoints)}
     checkpoints.pack()
-    for path, stored in kept.items():
+    for path, stored in originals.items():
         path.write_bytes(stored)
     checkpoints.pack()
     assert (unpacked(checkpoints), len(packs(checkpoints))) == ([], 1)
@@ -163,8 +163,8 @@ def test_a_pack_without_a_sound_index_is_kept_and_gets_one(
     files = written(checkpoints, range(20))
     commit = checkpoints.commit(files.id, [], "all", 0)
     checkpoints.pack()
-    [held] = packs(checkpoints)
-    index = held.with_suffix(".idx")
+    [pack] = packs(checkpoints)
+    index = pack.with_suffix(".idx")
     if lost:
         index.unlink()
     else:
@@ -172,7 +172,7 @@ def test_a_pack_without_a_sound_index_is_kept_and_gets_one(
     for number in range(30, 34):
         written(checkpoints, range(number, number + 1))
         pack_journal(checkpoints.path, max_packs=1)
-    assert held.exists()
+    assert pack.exists()
     assert checkpoints.is_intact(commit)
     # With nothing to repair, nobody waits for a packer, which may be frozen.
     with file_lock(checkpoints.path / "longhaul-pack.lock", seconds=1):
@@ -218,8 +218,8 @@ def test_what_is_large_stays_where_it_is_while_small_packs_are_made_one(
         assert len(packs(checkpoints)) <= 6
     assert is_sound(checkpoints)
     assert noise.read("noise") == random.Random(1).randbytes(100_000)
-    for number, held in files.items():
-        assert content(checkpoints.path, held.id) == {f"f{number}": b"%d" % number * 50}
+    for number, stored_files in files.items():
+        assert content(checkpoints.path, stored_files.id) == {f"f{number}": b"%d" % number * 50}
 
 
 def growing(checkpoints: Checkpoints, numbers: Iterable[int]) -> Iterator[Files]:
@@ -257,7 +257,7 @@ def test_a_pack_that_git_made_is_taken_with_the_others(checkpoints: Checkpoints)
         if number == 9:
             pack_journal(checkpoints.path)
             [half] = packs(checkpoints)
-            kept = {path: path.read_bytes() for path in (half, half.with_suffix(".idx"))}
+            pack_files = {path: path.read_bytes() for path in (half, half.with_suffix(".idx"))}
     pack_journal(checkpoints.path)
     git = ["git", "-C", str(checkpoints.path), "-c", "repack.useDeltaBaseOffset=true"]
     subprocess.run([*git, "repack", "-a", "-d", "-f", "-q"], check=True)
@@ -266,7 +266,7 @@ def test_a_pack_that_git_made_is_taken_with_the_others(checkpoints: Checkpoints)
     # Deltas that give the distance to their base: it shrinks when objects in between are
     # taken from another pack.
     assert 6 in {stored[place] >> 4 & 7 for place, _ in read_pack_offsets(from_git)}
-    for path, data in kept.items():
+    for path, data in pack_files.items():
         path.write_bytes(data)
     pack_journal(checkpoints.path, max_packs=1)
     assert len(packs(checkpoints)) == 1
@@ -277,13 +277,13 @@ def test_a_pack_that_git_made_is_taken_with_the_others(checkpoints: Checkpoints)
 def test_places_are_read_from_an_index_of_a_large_pack(checkpoints: Checkpoints) -> None:
     written(checkpoints, range(20))
     pack_journal(checkpoints.path)
-    [made] = packs(checkpoints)
-    before = read_pack_offsets(made)
-    made.with_suffix(".idx").unlink()
+    [pack] = packs(checkpoints)
+    before = read_pack_offsets(pack)
+    pack.with_suffix(".idx").unlink()
     # As if everything after the first 256 bytes were beyond 2 GB.
-    subprocess.run(["git", "index-pack", "--index-version=2,0x100", str(made)], check=True)
-    assert len(made.with_suffix(".idx").read_bytes()) > 1072 + 28 * len(before)
-    assert read_pack_offsets(made) == before
+    subprocess.run(["git", "index-pack", "--index-version=2,0x100", str(pack)], check=True)
+    assert len(pack.with_suffix(".idx").read_bytes()) > 1072 + 28 * len(before)
+    assert read_pack_offsets(pack) == before
 
 
 def test_a_damaged_pack_is_left_as_it_is_by_those_that_become_one(

@@ -35,31 +35,31 @@ def folder(root: Root) -> Path:
 
 def on_disk(folder: Path) -> dict[str, object]:
     """Return everything in a folder: content, link target or None; executable files are marked."""
-    found: dict[str, object] = {}
+    entries: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.is_symlink():
-            found[name] = ("link", str(path.readlink()))
+            entries[name] = ("link", str(path.readlink()))
         elif path.is_dir():
-            found[name] = None
+            entries[name] = None
         else:
-            found[name] = (path.read_bytes(), bool(path.stat().st_mode & 0o100))
-    return found
+            entries[name] = (path.read_bytes(), bool(path.stat().st_mode & 0o100))
+    return entries
 
 
 def in_tree(files: Files) -> dict[str, object]:
-    found: dict[str, object] = {}
+    entries: dict[str, object] = {}
     todo = [""]
     while todo:
         for entry in files.children(todo.pop()):
             if entry.kind == "folder":
-                found[entry.path] = None
+                entries[entry.path] = None
                 todo.append(entry.path)
             elif entry.kind == "link":
-                found[entry.path] = ("link", files.read_entry(entry).decode())
+                entries[entry.path] = ("link", files.read_entry(entry).decode())
             else:
-                found[entry.path] = (files.read(entry.path), entry.executable)
-    return found
+                entries[entry.path] = (files.read(entry.path), entry.executable)
+    return entries
 
 
 class Job:
@@ -107,9 +107,9 @@ def test_what_a_person_edited_is_kept_beside_it(
     job.project(files)
     (folder / "notes" / "a.md").write_text("mine")
     (folder / "notes" / "b.md").write_text("also mine")
-    found = job.project(files.write("notes/a.md", b"theirs").delete("notes/b.md"))
-    assert found == ["lost+found/job/0001/notes/a.md", "lost+found/job/0001/notes/b.md"]
-    assert (root.path / found[0]).read_text() == "mine"
+    moved_paths = job.project(files.write("notes/a.md", b"theirs").delete("notes/b.md"))
+    assert moved_paths == ["lost+found/job/0001/notes/a.md", "lost+found/job/0001/notes/b.md"]
+    assert (root.path / moved_paths[0]).read_text() == "mine"
     assert (folder / "notes" / "a.md").read_text() == "theirs"
 
 
@@ -128,9 +128,9 @@ def test_what_a_person_writes_at_that_very_moment_is_kept(
     changed = files.write("notes/a.md", b"theirs").delete("notes/b.md")
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(os, "rename", rename)
-        found = job.project(changed)
-    assert found == ["lost+found/job/0001/notes/a.md", "lost+found/job/0001/notes/b.md"]
-    assert [(root.path / path).read_text() for path in found] == ["mine", "mine"]
+        moved_paths = job.project(changed)
+    assert moved_paths == ["lost+found/job/0001/notes/a.md", "lost+found/job/0001/notes/b.md"]
+    assert [(root.path / path).read_text() for path in moved_paths] == ["mine", "mine"]
     assert on_disk(folder) == in_tree(changed)
 
 
@@ -153,12 +153,12 @@ def test_strays_in_the_way_are_moved(job: Job, root: Root, folder: Path, files: 
     (folder / "notes" / "stray").write_text("3")
     os.mkfifo(folder / "pipe")
     changed = files.write("new.md", b"x").write("deep/er", b"x").write("pipe", b"").delete("notes")
-    found = job.project(changed)
+    moved_paths = job.project(changed)
     assert on_disk(folder) == in_tree(changed)
-    kept = {str(path.relative_to(root.lost_found("job") / "0001")) for path in
+    lost_paths = {str(path.relative_to(root.lost_found("job") / "0001")) for path in
             (root.lost_found("job") / "0001").rglob("*")}  # fmt: skip
-    assert kept == {"new.md", "new.md/precious", "deep", "notes", "notes/stray", "pipe"}
-    assert sorted(found) == [
+    assert lost_paths == {"new.md", "new.md/precious", "deep", "notes", "notes/stray", "pipe"}
+    assert sorted(moved_paths) == [
         f"lost+found/job/0001/{name}" for name in ["deep", "new.md", "notes/stray", "pipe"]
     ]
 
@@ -212,15 +212,15 @@ def test_a_process_short_of_handles_takes_nothing_of_ours_for_a_persons(
         changed = files.write("notes/a.md", b"%d" % spare).delete("notes/b.md")
         job.project(files)
         # All free descriptors below the limit, except for so many.
-        taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (taken[-1] + 1 + spare, limits[1]))
+        handles = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (handles[-1] + 1 + spare, limits[1]))
         try:
             job.project(changed)
         except OSError:
             failed += 1
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-            for handle in taken:
+            for handle in handles:
                 os.close(handle)
         assert not root.lost_found("job").exists()
         assert job.project(changed) == []
@@ -329,10 +329,10 @@ def test_mending_restores_and_clears_everything_but_errors(
     (folder / "run.sh").chmod(0o644)
     (folder / "stray").mkdir()
     shutil.rmtree(folder / "empty")
-    found = job.mend(files)
+    moved_paths = job.mend(files)
     expected = in_tree(files) | {"errors": None, "errors/trace.txt": (b"kept", False)}
     assert on_disk(folder) == expected
-    assert found == ["lost+found/job/0001/notes/b.md", "lost+found/job/0001/stray"]
+    assert moved_paths == ["lost+found/job/0001/notes/b.md", "lost+found/job/0001/stray"]
     (job.checkpoints.path / "projected.json").unlink()
     (folder / "notes" / "b.md").unlink()
     assert job.project(files) == []

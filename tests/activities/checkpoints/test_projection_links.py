@@ -68,11 +68,11 @@ def test_a_link_swapped_in(
     (folder / "run.sh").unlink()
     (folder / "run.sh").symlink_to(outside / "a.md")
     changed = files.write("notes/a.md", b"new").write("run.sh", b"new")
-    found = projected(changed)
+    moved_paths = projected(changed)
     # All of notes is restored, including files that did not change.
     assert take_edits(checkpoints, root, "job", changed) == (changed, [])
     assert [path.read_text() for path in outside.iterdir()] == ["not yours"]
-    assert sorted(found) == ["lost+found/job/0001/notes", "lost+found/job/0001/run.sh"]
+    assert sorted(moved_paths) == ["lost+found/job/0001/notes", "lost+found/job/0001/run.sh"]
     assert (root.path / "lost+found/job/0001/notes").is_symlink()
 
 

@@ -35,15 +35,15 @@ def test_what_is_nested_deeper_than_any_path_goes_as_well(tmp_path: Path) -> Non
     folder, outside = tmp_path / "folder", tmp_path / "outside"
     outside.mkdir(mode=0o500)
     folder.mkdir()
-    at = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     for _ in range(1500):
-        os.mkdir("nested", dir_fd=at)
-        os.symlink(outside, "link", dir_fd=at)
-        inner = os.open("nested", os.O_RDONLY, dir_fd=at)
+        os.mkdir("nested", dir_fd=descriptor)
+        os.symlink(outside, "link", dir_fd=descriptor)
+        inner = os.open("nested", os.O_RDONLY, dir_fd=descriptor)
         os.fchmod(inner, 0)
-        os.close(at)
-        at = inner
-    os.close(at)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
     try:
         remove_path(folder)
     finally:

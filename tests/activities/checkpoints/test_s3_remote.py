@@ -38,64 +38,64 @@ def stored_packs(url: str) -> list[str]:
 
 
 def test_what_waits_in_the_journal_is_pushed_and_is_whole_elsewhere(
-    here: Host, there: Host
+    host_a: Host, host_b: Host
 ) -> None:
-    first = here.step(None, "a.md", "notes/b.md")
-    second = here.step(first, "c.md")
-    here.push(second)
-    there.fetch()
-    assert there.checkpoints.is_intact(second)
-    assert [entry.id for entry in there.checkpoints.log(second, 10)] == [second, first]
+    first = host_a.step(None, "a.md", "notes/b.md")
+    second = host_a.step(first, "c.md")
+    host_a.push(second)
+    host_b.fetch()
+    assert host_b.checkpoints.is_intact(second)
+    assert [entry.id for entry in host_b.checkpoints.log(second, 10)] == [second, first]
 
 
-def test_two_hosts_take_turns_and_send_only_what_is_new(here: Host, there: Host) -> None:
-    commit = here.step(None, "a.md", text="tea " * 100_000)
-    here.push(commit)
+def test_two_hosts_take_turns_and_send_only_what_is_new(host_a: Host, host_b: Host) -> None:
+    commit = host_a.step(None, "a.md", text="tea " * 100_000)
+    host_a.push(commit)
     for turn in range(6):
-        one, other = (there, here) if turn % 2 == 0 else (here, there)
+        one, other = (host_b, host_a) if turn % 2 == 0 else (host_a, host_b)
         one.fetch()
         commit = one.step(commit, f"{turn}.md")
         one.push(commit)
         other.fetch()
         assert other.checkpoints.is_intact(commit)
-    packs = another_process(here.url)._read_listing(remote_checkpoint_area("job")).listing.packs
+    packs = another_process(host_a.url)._read_listing(remote_checkpoint_area("job")).listing.packs
     assert len(packs) == 7
     assert max(pack.size for pack in packs[1:]) < 2000, packs
 
 
-def test_many_packs_become_few_and_all_is_there(here: Host, there: Host) -> None:
+def test_many_packs_become_few_and_all_is_there(host_a: Host, host_b: Host) -> None:
     commit, commits = None, []
     for number in range(MAX_PACKS + 5):
-        commit = here.step(commit, f"{number % 7}.md", text=f"{number}\n")
-        here.push(commit)
+        commit = host_a.step(commit, f"{number % 7}.md", text=f"{number}\n")
+        host_a.push(commit)
         commits.append(commit)
         if number == 10:
-            there.fetch()
-    assert len(stored_packs(here.url)) < 10
-    there.fetch()
-    assert all(there.checkpoints.is_intact(commit) for commit in commits)
-    third = Host(there.root.path.with_name("third"), here.url)
+            host_b.fetch()
+    assert len(stored_packs(host_a.url)) < 10
+    host_b.fetch()
+    assert all(host_b.checkpoints.is_intact(commit) for commit in commits)
+    third = Host(host_b.root.path.with_name("third"), host_a.url)
     third.fetch()
     assert all(third.checkpoints.is_intact(commit) for commit in commits)
 
 
-def test_a_host_that_knows_an_old_list_adds_to_the_new_one(here: Host, address: str) -> None:
-    area, store = remote_checkpoint_area("job"), here.checkpoints
+def test_a_host_that_knows_an_old_list_adds_to_the_new_one(host_a: Host, address: str) -> None:
+    area, store = remote_checkpoint_area("job"), host_a.checkpoints
     stale = another_process(address)
-    first = here.step(None, "a.md")
-    stale.push_refs(area, store.path, here.outgoing.stage(), {"runs/run/stale": first}, {})
-    second = here.step(first, "b.md")
-    here.push(second)
-    third = here.step(second, "c.md")
+    first = host_a.step(None, "a.md")
+    stale.push_refs(area, store.path, host_a.outgoing.stage(), {"runs/run/stale": first}, {})
+    second = host_a.step(first, "b.md")
+    host_a.push(second)
+    third = host_a.step(second, "c.md")
     stale.push_refs(
         area,
         store.path,
-        here.outgoing.stage(),
+        host_a.outgoing.stage(),
         {"runs/run/stale": third},
-        {f"runs/run/{here.root.id}": first},
+        {f"runs/run/{host_a.root.id}": first},
     )
     refs = another_process(address)._read_listing(area).listing.refs
-    assert refs == {"runs/run/stale": third, f"runs/run/{here.root.id}": second}
+    assert refs == {"runs/run/stale": third, f"runs/run/{host_a.root.id}": second}
 
 
 def test_hosts_that_push_together_lose_nothing(tmp_path: Path, address: str) -> None:
@@ -124,36 +124,36 @@ def test_hosts_that_push_together_lose_nothing(tmp_path: Path, address: str) -> 
     assert all(new.checkpoints.is_intact(commit) for _, commit in commits)
 
 
-def test_tags_and_the_owner_travel(here: Host, there: Host) -> None:
-    commit = here.step(None, "a.md")
-    assert remote_owner(here.url, "job") is None
-    here.push(commit, tags_phase_0001=commit, owner_chain=commit)
-    assert remote_owner(here.url, "job") == "chain"
-    there.fetch()
-    assert there.checkpoints.tags() == {"phase/0001": commit}
-    assert read_owner(there.checkpoints.path) == OwnerMark(chain="chain", job="job")
-    assert remote_owner(here.url, "other") is None
+def test_tags_and_the_owner_travel(host_a: Host, host_b: Host) -> None:
+    commit = host_a.step(None, "a.md")
+    assert remote_owner(host_a.url, "job") is None
+    host_a.push(commit, tags_phase_0001=commit, owner_chain=commit)
+    assert remote_owner(host_a.url, "job") == "chain"
+    host_b.fetch()
+    assert host_b.checkpoints.tags() == {"phase/0001": commit}
+    assert read_owner(host_b.checkpoints.path) == OwnerMark(chain="chain", job="job")
+    assert remote_owner(host_a.url, "other") is None
 
 
-def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(here: Host, there: Host) -> None:
-    commit, other = here.step(None, "a.md"), there.step(None, "b.md")
-    here.push(commit, tags_completed=commit)
-    there.push(other, tags_completed=other)
-    refs = another_process(here.url)._read_listing(remote_checkpoint_area("job")).listing.refs
+def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(host_a: Host, host_b: Host) -> None:
+    commit, other = host_a.step(None, "a.md"), host_b.step(None, "b.md")
+    host_a.push(commit, tags_completed=commit)
+    host_b.push(other, tags_completed=other)
+    refs = another_process(host_a.url)._read_listing(remote_checkpoint_area("job")).listing.refs
     assert refs["tags/completed"] == commit
-    assert refs[f"runs/run/{there.root.id}"] == other
+    assert refs[f"runs/run/{host_b.root.id}"] == other
 
 
-def test_a_repository_that_lost_files_is_made_whole_again(here: Host, there: Host) -> None:
-    commit = here.step(None, "a.md", "b.md")
-    here.push(commit)
-    there.fetch()
-    [pack] = (there.checkpoints.path / "objects" / "pack").glob("*.pack")
+def test_a_repository_that_lost_files_is_made_whole_again(host_a: Host, host_b: Host) -> None:
+    commit = host_a.step(None, "a.md", "b.md")
+    host_a.push(commit)
+    host_b.fetch()
+    [pack] = (host_b.checkpoints.path / "objects" / "pack").glob("*.pack")
     pack.unlink()
     pack.with_suffix(".idx").unlink()
-    there.checkpoints.store.reload()
-    there.fetch(anew=True)
-    assert there.checkpoints.is_intact(commit)
+    host_b.checkpoints.store.reload()
+    host_b.fetch(anew=True)
+    assert host_b.checkpoints.is_intact(commit)
 
 
 @pytest.mark.parametrize("job", ["a..b", ".hidden", "with space", "ü/ö:*?[", "d" * 400])
@@ -167,100 +167,104 @@ def test_any_job_id_has_a_place(job: str, tmp_path: Path, address: str) -> None:
 
 
 def test_a_pack_that_a_killed_push_left_harms_nothing(
-    here: Host, there: Host, address: str
+    host_a: Host, host_b: Host, address: str
 ) -> None:
-    commit = here.step(None, "a.md")
+    commit = host_a.step(None, "a.md")
     remote = another_process(address)
     # As after a kill between uploading the pack and the list.
     assert remote._upload_pack(
-        remote_checkpoint_area("job"), here.checkpoints.path, here.outgoing.stage(), [commit], []
+        remote_checkpoint_area("job"),
+        host_a.checkpoints.path,
+        host_a.outgoing.stage(),
+        [commit],
+        [],
     )
     assert remote_owner(address, "job") is None
-    here.push(commit)
-    there.fetch()
-    assert there.checkpoints.is_intact(commit)
+    host_a.push(commit)
+    host_b.fetch()
+    assert host_b.checkpoints.is_intact(commit)
     assert len(stored_packs(address)) == 2
 
 
-def test_a_bucket_that_is_not_there_is_named(here: Host, endpoint: str) -> None:
-    here.url = f"s3://no-such-bucket/x?endpoint={endpoint}"
+def test_a_bucket_that_is_not_there_is_named(host_a: Host, endpoint: str) -> None:
+    host_a.url = f"s3://no-such-bucket/x?endpoint={endpoint}"
     with pytest.raises(RemoteUnavailable, match=r"bucket no-such-bucket at .*no such bucket"):
-        here.push(here.step(None, "a.md"))
+        host_a.push(host_a.step(None, "a.md"))
     with pytest.raises(RemoteUnavailable, match="no such bucket; create it"):
-        here.fetch()
+        host_a.fetch()
 
 
 def test_a_store_that_is_away_says_so_and_is_taken_when_it_is_back(
-    here: Host, there: Host, endpoint: str, address: str
+    host_a: Host, host_b: Host, endpoint: str, address: str
 ) -> None:
-    commit = here.step(None, "a.md")
-    here.url = address.replace(str(urlsplit(endpoint).port), "1")
+    commit = host_a.step(None, "a.md")
+    host_a.url = address.replace(str(urlsplit(endpoint).port), "1")
     with pytest.raises(RemoteUnavailable, match="cannot be reached"):
-        here.push(commit)
-    here.url = address
-    here.push(commit)
-    there.fetch()
-    assert there.checkpoints.is_intact(commit)
+        host_a.push(commit)
+    host_a.url = address
+    host_a.push(commit)
+    host_b.fetch()
+    assert host_b.checkpoints.is_intact(commit)
 
 
-def test_a_store_that_ignores_conditions_is_refused(here: Host, tmp_path: Path) -> None:
+def test_a_store_that_ignores_conditions_is_refused(host_a: Host, tmp_path: Path) -> None:
     with unconditional_server(tmp_path / "served") as endpoint:
-        here.url = f"s3://bucket/x?endpoint={endpoint}"
+        host_a.url = f"s3://bucket/x?endpoint={endpoint}"
         with pytest.raises(RemoteUnavailable, match="ignores conditions on writes"):
-            here.push(here.step(None, "a.md"))
+            host_a.push(host_a.step(None, "a.md"))
 
 
 @pytest.mark.skipif(bool(OTHER_STORE), reason="the proxy imitates such a store in front of moto")
 def test_a_store_that_compares_versions_without_quotes_serves_several_hosts(
-    here: Host, there: Host, endpoint: str, address: str
+    host_a: Host, host_b: Host, endpoint: str, address: str
 ) -> None:
     with flawed_store(endpoint) as store:
         store.compares_bare_versions = True
-        here.url = there.url = address.replace(endpoint, store.endpoint)
-        first = here.step(None, "a.md")
-        here.push(first)
-        there.fetch()
-        second = there.step(first, "b.md")
-        there.push(second)
-        here.push(here.step(first, "c.md"))
-        here.fetch()
-        assert here.checkpoints.is_intact(second)
+        host_a.url = host_b.url = address.replace(endpoint, store.endpoint)
+        first = host_a.step(None, "a.md")
+        host_a.push(first)
+        host_b.fetch()
+        second = host_b.step(first, "b.md")
+        host_b.push(second)
+        host_a.push(host_a.step(first, "c.md"))
+        host_a.fetch()
+        assert host_a.checkpoints.is_intact(second)
 
 
 def test_a_store_that_refuses_true_conditions_is_refused(
-    here: Host, endpoint: str, address: str
+    host_a: Host, endpoint: str, address: str
 ) -> None:
     with flawed_store(endpoint) as store:
-        here.url = address.replace(endpoint, store.endpoint)
+        host_a.url = address.replace(endpoint, store.endpoint)
         store.break_requests((412, "PreconditionFailed"), "/conditions-", times=100)
         with pytest.raises(RemoteUnfit, match="refuses a write whose condition"):
-            here.push(here.step(None, "a.md"))
+            host_a.push(host_a.step(None, "a.md"))
 
 
-def test_no_probe_is_left_in_the_bucket(here: Host, address: str) -> None:
-    here.push(here.step(None, "a.md"))
+def test_no_probe_is_left_in_the_bucket(host_a: Host, address: str) -> None:
+    host_a.push(host_a.step(None, "a.md"))
     keys = another_process(address)._bucket.stale_keys("", -60)
     assert keys
     assert not [key for key in keys if PROBE in key]
 
 
 def test_wrong_keys_are_refused_and_not_told(
-    here: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host_a: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with unconditional_server(tmp_path / "served") as endpoint:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "wr0ng-4711")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wr0ng-0815")
-        here.url = f"s3://bucket/y?endpoint={endpoint}"
+        host_a.url = f"s3://bucket/y?endpoint={endpoint}"
         with pytest.raises(RemoteUnavailable, match="credentials are refused") as refused:
-            here.push(here.step(None, "a.md"))
+            host_a.push(host_a.step(None, "a.md"))
     assert "wr0ng" not in str(refused.value)
 
 
-def test_what_a_killed_push_left_here_is_swept(here: Host) -> None:
-    commit = here.step(None, "a.md")
-    left = here.checkpoints.path / "pushing-left"
+def test_what_a_killed_push_left_here_is_swept(host_a: Host) -> None:
+    commit = host_a.step(None, "a.md")
+    left = host_a.checkpoints.path / "pushing-left"
     left.mkdir()
     (left / "pack-1.pack").write_text("half")
     os.utime(left, (1, 1))
-    here.push(commit)
-    assert not list(here.checkpoints.path.glob("pushing-*"))
+    host_a.push(commit)
+    assert not list(host_a.checkpoints.path.glob("pushing-*"))

@@ -82,10 +82,10 @@ def test_flat_up_to_the_limit_and_sharded_above(store: ObjectStore) -> None:
 def test_differences_between_any_two_forms(
     store: ObjectStore, left: set[int], right: set[int]
 ) -> None:
-    found = tree_diff.diff_sharded_trees(
+    differences = tree_diff.diff_sharded_trees(
         store, filled(store, list(left)), filled(store, list(right))
     )
-    assert sorted(name for name, _, _ in found) == sorted(b"f%d" % n for n in left ^ right)
+    assert sorted(name for name, _, _ in differences) == sorted(b"f%d" % n for n in left ^ right)
 
 
 def test_ten_thousand_files_in_one_folder_are_not_felt(checkpoints: Checkpoints) -> None:

@@ -67,12 +67,13 @@ def test_it_crosses_the_sharding_limit(store: ObjectStore) -> None:
 
     def folder(count: int) -> Files:
         raw = TreeEntry(
-            FOLDER, build_tree(store, {b"f%03d" % at: TreeEntry(FILE, blob) for at in range(count)})
+            FOLDER,
+            build_tree(store, {b"f%03d" % index: TreeEntry(FILE, blob) for index in range(count)}),
         )
         return Files.empty(store).with_tree_entry(("big",), raw)
 
     sharded, flat = folder(300), folder(250)
-    gone = [change.path for change in diff_files(sharded, flat)]
-    assert gone == [f"big/f{at:03}" for at in range(250, 300)]
+    removed_paths = [change.path for change in diff_files(sharded, flat)]
+    assert removed_paths == [f"big/f{index:03}" for index in range(250, 300)]
     changed = sharded.write("big/f100", b"new")
     assert [change.path for change in diff_files(sharded, changed)] == ["big/f100"]

@@ -72,8 +72,8 @@ async def closed(path: Path, mark: str, text: str = "tea") -> tuple[Standing, Jo
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="completed", call=0
     )
-    made = await environment(local=False).run(CloseJobActivity(job.root).close_job, request)
-    result: JobResult = made.result
+    reply = await environment(local=False).run(CloseJobActivity(job.root).close_job, request)
+    result: JobResult = reply.result
     return job, result
 
 
@@ -85,6 +85,6 @@ async def test_two_runs_that_differ_in_it_have_the_same_tree(tmp_path: Path) -> 
     ]
     assert first.checkpoint != second.checkpoint
     assert first.tree == second.tree != third.tree
-    kept = one.open(first.checkpoint).files
-    assert kept.read("repo/.git/index") == b"Monday"
-    assert b"build.log" not in kept.read("workspace_summary.md")
+    stored_files = one.open(first.checkpoint).files
+    assert stored_files.read("repo/.git/index") == b"Monday"
+    assert b"build.log" not in stored_files.read("workspace_summary.md")

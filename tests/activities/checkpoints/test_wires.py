@@ -69,9 +69,9 @@ def told_by_each(root: Root, url: str) -> set[str]:
         remote_owner(url, JOB)
     with pytest.raises(RemoteUnavailable) as fetch_failed:
         fetch_remote_checkpoints(url, JOB, store)
-    told = {str(each.value) for each in (push_failed, look_failed, fetch_failed)}
+    messages = {str(each.value) for each in (push_failed, look_failed, fetch_failed)}
     assert time.monotonic() - begun < SOON
-    return told
+    return messages
 
 
 def test_without_a_password_nobody_is_asked_for_it(
@@ -82,9 +82,9 @@ def test_without_a_password_nobody_is_asked_for_it(
     window.chmod(0o700)
     monkeypatch.setenv("SSH_ASKPASS", str(window))
     given(monkeypatch, http__extraHeader=f"Authorization: {authorization('wr0ng-4711')}")
-    [told] = told_by_each(root, f"{served.url}/{remote.name}")
-    assert "could not read Username" in told
-    assert told.endswith("has no credentials that are taken there")
+    [message] = told_by_each(root, f"{served.url}/{remote.name}")
+    assert "could not read Username" in message
+    assert message.endswith("has no credentials that are taken there")
     assert not (tmp_path / "asked").exists()
 
 
@@ -99,13 +99,15 @@ def test_a_password_that_git_is_given_is_neither_told_nor_kept(
         pushed(root, url)
         fetch_remote_checkpoints(url, JOB, open_checkpoints(root, JOB))
         url += ".not"
-    told = told_by_each(root, url)
+    messages = told_by_each(root, url)
     config = load_agent("generalist", {"workspace.remote": url})
-    told |= set(environment().run(check_remote_ownership, config, PrepareRequest(chain="chain")))
-    assert any("Authentication failed" in line or "not found" in line for line in told)
-    held = b"".join(path.read_bytes() for path in root.path.rglob("*") if path.is_file())
-    assert password not in "".join(told)
-    assert password.encode() not in held
+    messages |= set(
+        environment().run(check_remote_ownership, config, PrepareRequest(chain="chain"))
+    )
+    assert any("Authentication failed" in line or "not found" in line for line in messages)
+    disk_content = b"".join(path.read_bytes() for path in root.path.rglob("*") if path.is_file())
+    assert password not in "".join(messages)
+    assert password.encode() not in disk_content
 
 
 def test_a_certificate_that_git_does_not_know_is_told(
@@ -115,8 +117,8 @@ def test_a_certificate_that_git_does_not_know_is_told(
     given(monkeypatch, http__extraHeader=f"Authorization: {authorization()}")
     with web(remote.parent, proof) as served:
         url = f"{served.url}/{remote.name}"
-        [told] = told_by_each(root, url)
-        assert "certificate" in told
+        [message] = told_by_each(root, url)
+        assert "certificate" in message
         monkeypatch.setenv("GIT_SSL_CAINFO", str(proof))
         pushed(root, url)
         fetch_remote_checkpoints(url, JOB, open_checkpoints(root, JOB))

@@ -40,8 +40,8 @@ def test_processes_that_make_it_at_once_agree(
         assert child.stdin is not None
         child.stdin.write("\n")
         child.stdin.flush()
-    said = {child.communicate()[0] for child in children}
-    assert said == {f"{Root.open(tmp_path / 'w', create=False).id} True\n"}
+    outputs = {child.communicate()[0] for child in children}
+    assert outputs == {f"{Root.open(tmp_path / 'w', create=False).id} True\n"}
     checkpoints = tmp_path / "w" / ".longhaul" / "checkpoints"
     assert [path.name for path in checkpoints.iterdir()] == ["job.git"]
 
@@ -79,11 +79,11 @@ def test_one_that_can_only_be_read_is_good_enough_to_look_at(root: Root) -> None
     checkpoints = Checkpoints.create(root, "j")
     tree = Files.empty(checkpoints.store).write("a.md", b"tea").id
     commit = checkpoints.commit(tree, [], "one", 0)
-    said = subprocess.run(
+    output = subprocess.run(
         [*unshare, "sh", "-c", READ_ONLY, "-", root.path, sys.executable, LOOK, commit],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    assert said == f"one\nThe workspaces root {root.path} is not writable; change its mode.\n"
+    assert output == f"one\nThe workspaces root {root.path} is not writable; change its mode.\n"
 
 
 @settings(deadline=None)

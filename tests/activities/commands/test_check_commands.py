@@ -44,9 +44,9 @@ def place(job: Standing) -> dict[str, Any]:
 
 def facts(job: Standing) -> GateFacts:
     job.reply(("todo_complete", "{}"))
-    found = environment(local=False).run(facts_activity(job.root), FactsRequest(**place(job)))
-    made: GateFacts = found.facts
-    return made
+    reply = environment(local=False).run(facts_activity(job.root), FactsRequest(**place(job)))
+    gate_facts: GateFacts = reply.facts
+    return gate_facts
 
 
 def ending(
@@ -55,8 +55,8 @@ def ending(
     raw = {"summary": "s", "deliverables": [], "confidence": 1} if tool == "job_complete" else {}
     job.reply((tool, json.dumps(raw)))
     request = EndingRequest(**place(job), points=list(points), **more)
-    made: EndingVerdict = environment(local=False).run(endings_activity(job.root), request)
-    return made
+    verdict: EndingVerdict = environment(local=False).run(endings_activity(job.root), request)
+    return verdict
 
 
 def test_a_todo_is_done_when_its_command_succeeds(tmp_path: Path) -> None:

@@ -40,20 +40,20 @@ def test_a_folder_nobody_touched_reads_back_as_the_same_tree(root: Root, files: 
 
 def test_everything_a_command_can_leave_comes_back(root: Root, files: Files) -> None:
     with private_folder(files, root, "job") as private:
-        here = private.path
-        (here / "notes" / "a.md").write_text("edited")
-        (here / "run.sh").unlink()
-        (here / "deep" / "empty").mkdir(parents=True)
-        (here / "tool").write_text("#!")
-        (here / "tool").chmod(0o755)
-        (here / "out").symlink_to("/etc/passwd")
-        (here / "new\nline").write_text("x")
-        (here / os.fsdecode(b"\xff\xfe")).write_text("y")
-        subprocess.run(["git", "init", "-q", "repo"], cwd=here, check=True)
-        (here / "secretive").mkdir()
-        (here / "secretive" / "x").write_text("z")
-        (here / "secretive" / "x").chmod(0)
-        (here / "secretive").chmod(0)
+        folder = private.path
+        (folder / "notes" / "a.md").write_text("edited")
+        (folder / "run.sh").unlink()
+        (folder / "deep" / "empty").mkdir(parents=True)
+        (folder / "tool").write_text("#!")
+        (folder / "tool").chmod(0o755)
+        (folder / "out").symlink_to("/etc/passwd")
+        (folder / "new\nline").write_text("x")
+        (folder / os.fsdecode(b"\xff\xfe")).write_text("y")
+        subprocess.run(["git", "init", "-q", "repo"], cwd=folder, check=True)
+        (folder / "secretive").mkdir()
+        (folder / "secretive" / "x").write_text("z")
+        (folder / "secretive" / "x").chmod(0)
+        (folder / "secretive").chmod(0)
 
         after = private.read_back()
 
@@ -86,15 +86,15 @@ def test_the_next_attempt_starts_from_its_own_tree(root: Root, files: Files) -> 
 def test_what_was_not_read_back_is_not_there_next_time(root: Root, files: Files) -> None:
     with private_folder(files, root, "job") as private:
         first = private.path
-        held = os.open(first, os.O_RDONLY)
+        descriptor = os.open(first, os.O_RDONLY)
         (first / "stray").write_text("x")
     with private_folder(files, root, "job") as private:
         # A process that outlived its attempt writes into the folder that was thrown away.
         with pytest.raises(FileNotFoundError):
-            os.open("late", os.O_CREAT | os.O_WRONLY, dir_fd=held)
+            os.open("late", os.O_CREAT | os.O_WRONLY, dir_fd=descriptor)
         assert private.path == first
         assert private.read_back() == files
-    os.close(held)
+    os.close(descriptor)
 
 
 @pytest.mark.parametrize("read", [True, False])

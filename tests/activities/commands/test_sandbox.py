@@ -253,8 +253,8 @@ def test_it_ends_with_the_worker(folder: Path) -> None:
         "'while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
         " ShellConfig(), 60)"
     )
-    here = Path(__file__).parents[3]
-    worker = subprocess.Popen([sys.executable, "-c", code, str(folder)], cwd=here)
+    project_root = Path(__file__).parents[3]
+    worker = subprocess.Popen([sys.executable, "-c", code, str(folder)], cwd=project_root)
     until(folder / "alive")
     worker.kill()
     worker.wait()

@@ -45,12 +45,12 @@ def endless():
 
 
 def _children():
-    found = set()
+    child_ids = set()
     for task in Path(f"/proc/{os.getpid()}/task").iterdir():
         # A thread left by another test may end at this moment.
         with suppress(OSError):
-            found.update((task / "children").read_text().split())
-    return found
+            child_ids.update((task / "children").read_text().split())
+    return child_ids
 
 
 def test_same_pages_as_in_process(real):
@@ -130,16 +130,16 @@ def test_interruption_kills_the_child(endless):
 
 
 @pytest.mark.parametrize(
-    ("with_signal", "said"), [(signal.SIGSEGV, "crashed the parser"), (signal.SIGKILL, "memory")]
+    ("with_signal", "reason"), [(signal.SIGSEGV, "crashed the parser"), (signal.SIGKILL, "memory")]
 )
-def test_crash_of_the_child_is_told(endless, with_signal, said):
+def test_crash_of_the_child_is_told(endless, with_signal, reason):
     others = _children()
 
     def crash():
         for pid in _children() - others:
             os.kill(int(pid), with_signal)
 
-    with pytest.raises(DocumentError, match=rf"^a\.pdf: .*{said}"):
+    with pytest.raises(DocumentError, match=rf"^a\.pdf: .*{reason}"):
         extract_bounded("a.pdf", endless, heartbeat=crash)
 
 

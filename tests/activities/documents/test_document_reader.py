@@ -55,7 +55,7 @@ def test_sentence_of_a_pdf_is_on_the_page_pdftotext_finds_it_on(
     manuals, document, count, page, sentence
 ):
     pages = manuals[document]
-    assert [found.number for found in pages] == list(range(1, count + 1))
+    assert [pdf_page.number for pdf_page in pages] == list(range(1, count + 1))
     assert pages_with_quote(pages, sentence) == [page]
 
 
@@ -268,7 +268,7 @@ def _zip(member: str, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    ("name", "data", "reason"),
     [
         ("a.pdf", b"", "no text in it"),
         ("a.pdf", b"  \n", "no text in it"),
@@ -291,12 +291,12 @@ def _zip(member: str, data: bytes) -> bytes:
         ("a.rtf", b"{\\rtf1 x}", "RTF"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_one_line(name, data, said):
+def test_what_cannot_be_read_is_said_in_one_line(name, data, reason):
     with pytest.raises(DocumentError) as raised:
         read_document_pages(name, data)
     message = str(raised.value)
     assert message.startswith(f"{name}: ")
-    assert said in message
+    assert reason in message
     assert "\n" not in message
 
 

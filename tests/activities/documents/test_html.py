@@ -148,8 +148,8 @@ def test_a_guessed_encoding_is_named_and_a_declared_one_is_taken(name, taken_for
     reading = read_document(name, (CASES / name).read_bytes())
     assert words in reading.pages[0].text
     assert reading.guessed_encoding == taken_for
-    said = [f"It declares no encoding; it was taken for {taken_for}, a guess."]
-    assert reading.quality.warnings == (said if taken_for else [])
+    expected_warnings = [f"It declares no encoding; it was taken for {taken_for}, a guess."]
+    assert reading.quality.warnings == (expected_warnings if taken_for else [])
 
 
 def test_markdown_names_its_sections():

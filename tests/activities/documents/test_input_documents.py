@@ -24,8 +24,8 @@ class Pages(Handler):
 
     def do_GET(self) -> None:
         # Requests ask for encodings that can be unpacked, whatever else the client supports.
-        asked = self.headers["Accept-Encoding"] == "gzip, deflate"
-        self.send_response(404 if self.path == "/missing" else 200 if asked else 406)
+        accepts_gzip = self.headers["Accept-Encoding"] == "gzip, deflate"
+        self.send_response(404 if self.path == "/missing" else 200 if accepts_gzip else 406)
         self.end_headers()
         if self.path != "/huge":
             self.wfile.write(b"Green tea.\n")
@@ -50,10 +50,10 @@ def nothing(root: Root) -> Files:
 def refused(root: Root, source: str) -> str:
     with pytest.raises(ConfigError) as problem:
         read_input_documents(root, [source], LIMIT)
-    told = str(problem.value)
-    assert told.startswith("document ")
-    assert "\n" not in told
-    return told
+    message = str(problem.value)
+    assert message.startswith("document ")
+    assert "\n" not in message
+    return message
 
 
 def test_a_document_comes_with_its_text(root: Root, tmp_path: Path) -> None:
@@ -73,16 +73,16 @@ def test_what_is_to_be_said_of_a_document_is_said_to_people_and_kept_beside_it(
 ) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("Записи должны храниться десять лет. Отдел отвечает.".encode("koi8-r"))
-    kept = ResultCache(tmp_path / "project")
-    kept.folder.parent.mkdir()
+    cache = ResultCache(tmp_path / "project")
+    cache.folder.parent.mkdir()
     for _ in range(2):  # the second time from the cache
-        (document,) = read_input_documents(root, [str(path)], LIMIT, cache=kept)
-        said = "It declares no encoding; it was taken for koi8-u, a guess."
-        assert document.notices() == [f"document a.txt: {said}"]
+        (document,) = read_input_documents(root, [str(path)], LIMIT, cache=cache)
+        warning = "It declares no encoding; it was taken for koi8-u, a guess."
+        assert document.notices() == [f"document a.txt: {warning}"]
         files = document.put_into(nothing(root))
         assert b"\xd0\x97\xd0\xb0\xd0\xbf" in files.read("documents/a.txt.txt")
         record = Quality.from_json(files.read("documents/a.txt.reading.json").decode())
-        assert record == document.quality == Quality([said])
+        assert record == document.quality == Quality([warning])
 
 
 def test_files_that_cannot_be_taken(root: Root, tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_staged_documents_stay_in_the_staging_folder(root: Root, tmp_path: Path)
 
 
 def test_what_was_staged_on_another_root_says_which_one_the_worker_has(root: Root) -> None:
-    told = refused(root, "staged:x/a.txt")
-    assert str(root.path) in told
-    assert "LONGHAUL_WORKSPACES" in told
+    message = refused(root, "staged:x/a.txt")
+    assert str(root.path) in message
+    assert "LONGHAUL_WORKSPACES" in message
 
 
 def test_names_are_kept_apart_also_from_the_texts(root: Root, tmp_path: Path) -> None:
@@ -152,13 +152,13 @@ def test_what_the_web_does_not_give(root: Root, web: str) -> None:
 
 def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
     root = Root.open(tmp_path / "root", create=True)
-    kept = ResultCache(tmp_path / "project")
-    kept.folder.parent.mkdir()
+    cache = ResultCache(tmp_path / "project")
+    cache.folder.parent.mkdir()
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("Keep invoices for ten years.\n")
     sources = [str(tmp_path / "a.md"), str(tmp_path / "b.md")]
-    first, second = read_input_documents(root, sources, 1000, cache=kept)
-    [held] = kept.folder.iterdir()
-    assert json.loads(held.read_text())["text"] == first.text == second.text
-    held.write_text('{"text": "what was kept", "quality": {}}')
-    assert read_input_documents(root, sources[:1], 1000, cache=kept)[0].text == "what was kept"
+    first, second = read_input_documents(root, sources, 1000, cache=cache)
+    [cached_file] = cache.folder.iterdir()
+    assert json.loads(cached_file.read_text())["text"] == first.text == second.text
+    cached_file.write_text('{"text": "what was kept", "quality": {}}')
+    assert read_input_documents(root, sources[:1], 1000, cache=cache)[0].text == "what was kept"

@@ -332,21 +332,21 @@ def test_the_policy_manual_has_the_words_that_pdftotext_finds(policy: Path):
         counts = [len(re.findall(rf"\b{word}\b", text)) for text in (ours, theirs)]
         assert abs(counts[0] - counts[1]) <= 0.02 * counts[1]
     title = "2.3 Copyright considerations"
-    found = [page for page in reading.pages if title in page.sections]
+    title_pages = [page for page in reading.pages if title in page.sections]
     # The section continues after the end of a page.
-    assert [(page.number, page.label) for page in found] == [(19, "9"), (20, "10")]
-    assert section_on_page(found[0], found[0].text.index(title) + 50) == title
-    assert section_on_page(found[1], 0) == title
+    assert [(page.number, page.label) for page in title_pages] == [(19, "9"), (20, "10")]
+    assert section_on_page(title_pages[0], title_pages[0].text.index(title) + 50) == title
+    assert section_on_page(title_pages[1], 0) == title
 
 
 def test_the_policy_manual_demands_the_same_as_pdf_and_as_html(policy: Path):
     def demands(name: str, data: bytes) -> Counter[str]:
-        found = [
+        sentences = [
             sentence
             for sentence in identify_candidates(read_document_pages(name, data))
             if sentence.binds
         ]
-        return Counter(re.sub(r"\W+", "", f"{entry.text}{entry.rest}") for entry in found)
+        return Counter(re.sub(r"\W+", "", f"{entry.text}{entry.rest}") for entry in sentences)
 
     pdf = demands("policy.pdf", gzip.decompress((policy / "policy.pdf.gz").read_bytes()))
     html = Counter[str]()

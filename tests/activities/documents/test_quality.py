@@ -31,7 +31,7 @@ def test_a_good_text_is_not_spoken_of():
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "warning"),
     [
         (SENTENCE.replace(" ", ""), "Words run together: page 2."),
         (
@@ -44,19 +44,19 @@ def test_a_good_text_is_not_spoken_of():
         (unread_page_placeholder("a scan"), "Could not be read: page 2."),
     ],
 )
-def test_what_is_broken_is_named_with_its_page(broken, said):
-    found = quality(SENTENCE, broken, SENTENCE)
-    assert found.warnings == [said]
-    assert found.pages == [2]
-    assert found.is_unreliable
+def test_what_is_broken_is_named_with_its_page(broken, warning):
+    report = quality(SENTENCE, broken, SENTENCE)
+    assert report.warnings == [warning]
+    assert report.pages == [2]
+    assert report.is_unreliable
     assert quality(*[SENTENCE] * 99, broken).is_unreliable is False
 
 
 def test_a_text_in_no_language_is_doubted():
     words = SENTENCE.translate(str.maketrans("aeiourst", "qxzvkwjy")) * 20
-    found = quality(words)
-    assert found.warnings == ["Hardly a common word of any known language is in the text."]
-    assert found.is_unreliable
+    report = quality(words)
+    assert report.warnings == ["Hardly a common word of any known language is in the text."]
+    assert report.is_unreliable
 
 
 def test_a_list_in_a_text_file_is_not_doubted():
@@ -65,17 +65,17 @@ def test_a_list_in_a_text_file_is_not_doubted():
 
 
 def test_a_cover_that_is_a_picture_spoils_no_book():
-    found = quality(unread_page_placeholder("a picture"), *[SENTENCE] * 5)
-    assert found.warnings == ["Could not be read: page 1."]
-    assert not found.is_unreliable
+    report = quality(unread_page_placeholder("a picture"), *[SENTENCE] * 5)
+    assert report.warnings == ["Could not be read: page 1."]
+    assert not report.is_unreliable
     assert quality(SENTENCE, unread_page_placeholder("a picture"), SENTENCE).is_unreliable
 
 
 def test_a_scan_with_broken_recognition_is_named(real: Real):
     data = real("pypdf-7.1.0/resources/indirect-rotation.pdf")
-    found = assess_quality(ReadingResult(read_document_pages("a.pdf", data)))
-    assert found.warnings == ["Words are torn into letters: pages 1, 2, 5."]
-    assert found.is_unreliable
+    report = assess_quality(ReadingResult(read_document_pages("a.pdf", data)))
+    assert report.warnings == ["Words are torn into letters: pages 1, 2, 5."]
+    assert report.is_unreliable
 
 
 def test_a_record_comes_back_as_it_was():

@@ -30,28 +30,28 @@ def test_a_staged_document_is_taken_in_on_a_host_that_never_had_it(
 ) -> None:
     document = tmp_path / "tea leaves.md"
     document.write_text("# Tea\n\nGreen.\n")
-    here = Root.open(tmp_path / "here", create=True)
-    there = Root.open(tmp_path / "there", create=True)
+    local_root = Root.open(tmp_path / "here", create=True)
+    other_root = Root.open(tmp_path / "there", create=True)
     for _ in range(2):
-        staged = stage_documents([str(document)], here.path, LIMIT, address)
-    [read] = read_input_documents(there, staged, LIMIT, remote=address)
+        staged = stage_documents([str(document)], local_root.path, LIMIT, address)
+    [read] = read_input_documents(other_root, staged, LIMIT, remote=address)
     assert (read.name, read.data) == ("tea leaves.md", document.read_bytes())
     # Now it is on this host.
-    assert read_input_documents(there, staged, LIMIT)
+    assert read_input_documents(other_root, staged, LIMIT)
 
 
 def test_one_that_nobody_staged_is_refused(tmp_path: Path, address: str) -> None:
-    there = Root.open(tmp_path / "there", create=True)
+    other_root = Root.open(tmp_path / "there", create=True)
     with pytest.raises(ConfigError, match="not below the worker's workspaces root"):
-        read_input_documents(there, ["staged:0123/none.md"], LIMIT, remote=address)
+        read_input_documents(other_root, ["staged:0123/none.md"], LIMIT, remote=address)
 
 
 def test_a_remote_that_is_away_is_named(tmp_path: Path) -> None:
     document = tmp_path / "tea.md"
     document.write_text("tea\n")
-    here = Root.open(tmp_path / "here", create=True)
+    local_root = Root.open(tmp_path / "here", create=True)
     away = f"file://{tmp_path}/away.git"
     with pytest.raises(UserError, match=r"tea\.md: cannot be put into the remote"):
-        stage_documents([str(document)], here.path, LIMIT, away)
+        stage_documents([str(document)], local_root.path, LIMIT, away)
     with pytest.raises(RemoteUnavailable):
-        read_input_documents(here, ["staged:0123/none.md"], LIMIT, remote=away)
+        read_input_documents(local_root, ["staged:0123/none.md"], LIMIT, remote=away)

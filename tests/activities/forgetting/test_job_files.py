@@ -47,9 +47,9 @@ def make(root: Root, job: str = JOB, files: int = 3) -> None:
 
 def left(root: Root) -> list[str]:
     """Return all files except the records of forgotten jobs."""
-    found = [path.relative_to(root.path) for path in root.path.rglob("*") if not path.is_dir()]
-    kept = (".longhaul/root-id", ".longhaul/forgotten/")
-    return [str(path) for path in found if not str(path).startswith(kept)]
+    paths = [path.relative_to(root.path) for path in root.path.rglob("*") if not path.is_dir()]
+    ignored_prefixes = (".longhaul/root-id", ".longhaul/forgotten/")
+    return [str(path) for path in paths if not str(path).startswith(ignored_prefixes)]
 
 
 def test_all_of_a_job_goes_and_all_of_others_stays(root: Root) -> None:
@@ -109,18 +109,18 @@ def test_folders_that_commands_closed_are_removed(root: Root) -> None:
 def test_whoever_is_at_the_repository_is_waited_for(root: Root) -> None:
     make(root)
     released: list[float] = []
-    held = threading.Event()
+    acquired = threading.Event()
 
     def hold() -> None:
         with file_lock(root.repository(JOB) / LOCKS[0], seconds=1):
-            held.set()
+            acquired.set()
             time.sleep(0.5)
             assert has_job_files(root, JOB)
             released.append(time.monotonic())
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait()
+    acquired.wait()
     remove_job_paths(root, ForgottenJob(job=JOB, timestamp=1))
     thread.join()
     assert released

@@ -13,7 +13,7 @@ from tests.activities.standing import Standing
 
 
 @pytest.mark.parametrize(
-    ("given", "lines"),
+    ("range_arguments", "lines"),
     [
         ({}, 1000),
         ({"offset": 1}, READ_LINES),
@@ -24,7 +24,7 @@ from tests.activities.standing import Standing
     ],
 )
 def test_a_range_without_a_length_has_the_one_that_is_shown(
-    tmp_path: Path, given: dict[str, Any], lines: int | None
+    tmp_path: Path, range_arguments: dict[str, Any], lines: int | None
 ) -> None:
     job = Standing.begin(tmp_path)
     job.write("a.log", "line\n" * 1000)
@@ -32,6 +32,6 @@ def test_a_range_without_a_length_has_the_one_that_is_shown(
     shown = job.open().conversation.messages()[-1]["content"].splitlines()[1:]
     assert len(shown) == READ_LINES
     now = GuardSituation.from_snapshot(
-        job.open(), "before_tool", "read_file", {"path": "a.log", **given}
+        job.open(), "before_tool", "read_file", {"path": "a.log", **range_arguments}
     )
     assert count_lines_for_matching(now) == lines

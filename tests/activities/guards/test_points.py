@@ -21,8 +21,8 @@ from tests.activities.standing import AT, Standing, environment
 
 
 def rule(**details: Any) -> Guard:
-    given = {"name": "rule", "point": "before_tool", "decision": "deny", "message": "No."}
-    return Guard.model_validate(given | details)
+    defaults = {"name": "rule", "point": "before_tool", "decision": "deny", "message": "No."}
+    return Guard.model_validate(defaults | details)
 
 
 def begin(path: Path, *rules: Guard) -> Standing:
@@ -68,9 +68,9 @@ def test_all_that_a_match_names_must_hold(
 def test_an_error_of_a_rewritten_call_says_what_was_run(tmp_path: Path) -> None:
     rewrite = {"path": "instructions.md"}
     job = begin(tmp_path, rule(decision="rewrite", rewrite=rewrite, match={"path": ["a.md"]}))
-    told = job.call("write_file", path="a.md", content="x")
-    assert told.startswith("Error: instructions.md is an input of the job")
-    assert told.endswith("\n[rule rewrote the call: path is 'instructions.md']")
+    answer = job.call("write_file", path="a.md", content="x")
+    assert answer.startswith("Error: instructions.md is an input of the job")
+    assert answer.endswith("\n[rule rewrote the call: path is 'instructions.md']")
     assert "rewrote" not in job.call("write_file", path="instructions.md", content="x")
 
 
@@ -126,8 +126,8 @@ def test_guards_on_trial_have_their_say_once_of_a_call_that_a_person_approves(
 
 
 def test_after_a_tool_a_guard_adds_to_the_result(tmp_path: Path) -> None:
-    given = {"point": "after_tool", "decision": "feedback", "message": "Mind the style."}
-    job = begin(tmp_path, rule(**given, match={"tool": ["write_file"], "content": ["Wrote"]}))
+    rule_fields = {"point": "after_tool", "decision": "feedback", "message": "Mind the style."}
+    job = begin(tmp_path, rule(**rule_fields, match={"tool": ["write_file"], "content": ["Wrote"]}))
     assert job.call("write_file", path="a.md", content="x").endswith("\n\n[rule] Mind the style.")
     assert "Mind" not in job.call("read_file", path="a.md")
 
@@ -135,9 +135,9 @@ def test_after_a_tool_a_guard_adds_to_the_result(tmp_path: Path) -> None:
 def test_a_guard_may_not_accept_a_reply(tmp_path: Path) -> None:
     job = begin(tmp_path, rule(point="reply", match={"content": ["(?i)as an ai"]}))
     guards = CallGuards(job.root, job.open())
-    found = guards.judge_reply("As an AI I cannot.")
-    assert found is not None
-    assert found.name == "rule"
+    verdict = guards.judge_reply("As an AI I cannot.")
+    assert verdict is not None
+    assert verdict.name == "rule"
     assert guards.judge_reply("Here is the tea.") is None
 
 
@@ -268,9 +268,9 @@ def test_what_the_configuration_asks_a_person_about_is_the_call_as_it_would_be_r
         job.reply(("write_file", json.dumps({"path": "a.md", "content": content})))
         return job.run("write_file", job.request(**details), local=False)
 
-    asked = write("x")
-    assert (asked.guard, asked.rewritten_arguments) == ("approve", {"path": "b.md"})
-    assert "configuration asks for approval" in asked.asks
+    decision = write("x")
+    assert (decision.guard, decision.rewritten_arguments) == ("approve", {"path": "b.md"})
+    assert "configuration asks for approval" in decision.asks
     secret = write("AKIA" + "IOSFODNN7EXAMPLE")
     assert (secret.guard, secret.asks) == ("secrets", "")
     assert write("x", approved=True).ok

@@ -118,10 +118,10 @@ def test_what_is_logged_is_redacted_also_in_tracebacks() -> None:
         record = logging.getLogger("x").makeRecord(
             "x", logging.ERROR, "f", 1, "used %s", (SECRETS[9],), __import__("sys").exc_info()
         )
-    told = RedactingFormatter("%(message)s").format(record)
-    assert "AKIA" not in told
-    assert "sk-proj" not in told or HIDDEN in told
-    assert "Traceback" in told
+    log_text = RedactingFormatter("%(message)s").format(record)
+    assert "AKIA" not in log_text
+    assert "sk-proj" not in log_text or HIDDEN in log_text
+    assert "Traceback" in log_text
 
 
 LONG, SHORT = "x\n" * 1001, "x\n" * 1000

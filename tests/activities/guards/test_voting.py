@@ -52,11 +52,11 @@ def test_rewritten_arguments_pass_the_others_again() -> None:
 
 
 def test_rewrites_that_chase_each_other_come_to_an_end() -> None:
-    asked = []
+    consultations = []
 
     def growing(name: str) -> Voter:
         def grow(arguments: dict[str, Any]) -> Vote:
-            asked.append(name)
+            consultations.append(name)
             return Vote("rewrite", "", {"path": arguments["path"] + name})
 
         return Voter(name, grow)
@@ -64,7 +64,7 @@ def test_rewrites_that_chase_each_other_come_to_an_end() -> None:
     outcome = settle_votes([growing("x"), growing("y")], {"path": ""})
     assert outcome.arguments == {"path": "xy"}
     assert outcome.rewriters == ("x", "y")
-    assert len(asked) < 10
+    assert len(consultations) < 10
 
 
 def test_what_a_person_approved_is_not_asked_again_but_still_denied() -> None:

@@ -37,11 +37,11 @@ def made(root: Root, text: str, parent: str | None = None) -> str:
 
 def newest(remote: Path, root: Root, run: str = "run") -> str:
     name = f"{remote_ref_prefix('job')}runs/{run}/{root.id}"
-    found = subprocess.run(
+    process = subprocess.run(
         ["git", "--git-dir", str(remote), "rev-parse", "--quiet", "--verify", name],
         check=False, capture_output=True, text=True,
     )  # fmt: skip
-    return found.stdout.strip()
+    return process.stdout.strip()
 
 
 def test_who_asks_is_answered_when_the_remote_has_it(
@@ -108,9 +108,9 @@ def test_a_failure_that_nobody_foresaw_ends_no_pushing(
     commit = made(root, "one")
     with monkeypatch.context() as for_now:
         for_now.setattr("activities.job.checkpoint_push.push_to_remote", broken)
-        told = pushing.push_now(commit, "run").result(SECONDS)
-        assert "null byte" in told
-        assert told.endswith("…")
+        outcome = pushing.push_now(commit, "run").result(SECONDS)
+        assert "null byte" in outcome
+        assert outcome.endswith("…")
         assert "null byte" in pushing.push_now(commit, "run", hard=True).result(SECONDS)
     assert pushing.push_now(commit, "run", hard=True).result(SECONDS) == ""
     assert newest(remote, root) == commit

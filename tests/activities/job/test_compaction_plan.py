@@ -36,53 +36,53 @@ def planned(
     return plan_compaction(pieces, 2, present, 300, limit, hard=hard)
 
 
-def shown(pieces: list[MessageSize], made: CompactionPlan) -> int:
+def shown(pieces: list[MessageSize], plan: CompactionPlan) -> int:
     """Return the tokens of a request under this plan."""
     total = 300 + sum(piece.tokens for piece in pieces[:2])
-    total += SUMMARY_TOKENS if made.folded > 2 else 0
-    for number in range(max(2, made.folded), len(pieces)):
+    total += SUMMARY_TOKENS if plan.folded > 2 else 0
+    for number in range(max(2, plan.folded), len(pieces)):
         piece = pieces[number]
-        brief = number < made.cleared and number not in made.spared
+        brief = number < plan.cleared and number not in plan.spared
         total += piece.cleared if brief else piece.tokens
     return total
 
 
 def test_clearing_is_enough_where_results_are_what_is_long() -> None:
     pieces = OPENING + exchange() * 20
-    made = planned(pieces, 20_000)
-    assert made.folded == 0
-    assert shown(pieces, made) <= ENOUGH * 20_000
+    plan = planned(pieces, 20_000)
+    assert plan.folded == 0
+    assert shown(pieces, plan) <= ENOUGH * 20_000
     # No more than necessary, and never the last five.
-    assert shown(pieces, CompactionPlan(made.cleared - 2, 0)) > ENOUGH * 20_000
-    made = planned(pieces, 12_400)
-    kept = [piece for piece in pieces[made.cleared :] if piece.role == "tool"]
-    assert len(kept) == KEPT_RESULTS
+    assert shown(pieces, CompactionPlan(plan.cleared - 2, 0)) > ENOUGH * 20_000
+    plan = planned(pieces, 12_400)
+    remaining = [piece for piece in pieces[plan.cleared :] if piece.role == "tool"]
+    assert len(remaining) == KEPT_RESULTS
 
 
 def test_short_results_are_not_counted_among_the_last_five() -> None:
     pieces = OPENING + exchange() * 8 + exchange(result=30) * 8
-    made = planned(pieces, 12_000)
-    assert sum(piece.tokens == 1000 for piece in pieces[made.cleared :]) == KEPT_RESULTS
+    plan = planned(pieces, 12_000)
+    assert sum(piece.tokens == 1000 for piece in pieces[plan.cleared :]) == KEPT_RESULTS
 
 
 def test_what_an_open_todo_names_is_cleared_last() -> None:
     pieces = OPENING + reading(True) + reading(False) * 14
-    made = planned(pieces, 20_000)
-    assert made.spared == (3,)
-    assert shown(pieces, made) <= ENOUGH * 20_000
-    assert planned(pieces, 20_000, made).spared == (3,)
+    plan = planned(pieces, 20_000)
+    assert plan.spared == (3,)
+    assert shown(pieces, plan) <= ENOUGH * 20_000
+    assert planned(pieces, 20_000, plan).spared == (3,)
     # It is cleared too when nothing else is left.
     assert planned(pieces, 9_000).spared == ()
 
 
 def test_exchanges_are_folded_where_clearing_is_not_enough() -> None:
     pieces = OPENING + exchange(result=100, call=1000) * 40
-    made = planned(pieces, 20_000)
-    assert made.folded > 2
-    assert pieces[made.folded].role == "assistant"
-    assert shown(pieces, made) <= 10_000
+    plan = planned(pieces, 20_000)
+    assert plan.folded > 2
+    assert pieces[plan.folded].role == "assistant"
+    assert shown(pieces, plan) <= 10_000
     # With one exchange fewer folded it would still be too much.
-    assert shown(pieces, CompactionPlan(made.cleared, made.folded - 2)) > 10_000
+    assert shown(pieces, CompactionPlan(plan.cleared, plan.folded - 2)) > 10_000
 
 
 def test_the_last_exchange_stays_whatever_its_size() -> None:
@@ -93,9 +93,9 @@ def test_the_last_exchange_stays_whatever_its_size() -> None:
 def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
     # The newest reply has fifteen results, and older ones make room for them.
     pieces = OPENING + exchange() * 10 + exchange(results=15)
-    made = planned(pieces, 24_000)
-    assert made == CompactionPlan(cleared=22, folded=22)
-    assert shown(pieces, made) <= 24_000
+    plan = planned(pieces, 24_000)
+    assert plan == CompactionPlan(cleared=22, folded=22)
+    assert shown(pieces, plan) <= 24_000
     assert planned(pieces, 28_000) == CompactionPlan(cleared=18, folded=0)
     # Too many to fit: as many stay as fit, and the others are recorded as unseen.
     pieces = OPENING + exchange(results=20)
@@ -117,8 +117,8 @@ def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
 def test_the_endpoints_word_goes_over_our_count() -> None:
     pieces = OPENING + exchange() * 3
     assert planned(pieces, 100_000).folded == 0
-    made = planned(pieces, 5_000, hard=True)
-    assert made.folded > 2
+    plan = planned(pieces, 5_000, hard=True)
+    assert plan.folded > 2
     # By our count clearing would be enough; the endpoint counts differently.
     assert planned(OPENING + exchange() * 10, 24_000).folded == 0
     assert planned(OPENING + exchange() * 10, 24_000, hard=True).folded == 4
@@ -129,9 +129,9 @@ def test_the_endpoints_word_goes_over_our_count() -> None:
 def test_nothing_that_was_taken_away_comes_back() -> None:
     pieces = OPENING + exchange() * 30
     present = CompactionPlan(cleared=50, folded=42)
-    made = planned(pieces, 1_000_000, present)
-    assert made.folded == 42
-    assert made.cleared >= 50
+    plan = planned(pieces, 1_000_000, present)
+    assert plan.folded == 42
+    assert plan.cleared >= 50
 
 
 def test_a_phase_that_has_only_begun_has_nothing_to_give() -> None:
@@ -151,19 +151,19 @@ def test_whatever_the_sizes(exchanges: list[tuple[int, int, int]], limit: int, h
     pieces = list(OPENING)
     for call, results, result in exchanges:
         pieces += exchange(result, call, results)
-    made = planned(pieces, limit, hard=hard)
-    start = max(2, made.folded)
+    plan = planned(pieces, limit, hard=hard)
+    start = max(2, plan.folded)
     if start < len(pieces):
         assert pieces[start].role == "assistant"
     if not hard and exchanges:
         last = max(n for n, piece in enumerate(pieces) if piece.role == "assistant")
-        assert made.folded <= last
-        if last > 2 and made.folded < last:
-            assert shown(pieces, made) <= ENOUGH * limit
+        assert plan.folded <= last
+        if last > 2 and plan.folded < last:
+            assert shown(pieces, plan) <= ENOUGH * limit
     # A second plan for the same conversation clears the same or more, never less.
-    again = planned(pieces, limit, made, hard)
-    assert again.folded >= made.folded
-    assert again.cleared >= made.cleared
+    again = planned(pieces, limit, plan, hard)
+    assert again.folded >= plan.folded
+    assert again.cleared >= plan.cleared
 
 
 @pytest.mark.parametrize("hard", [False, True])

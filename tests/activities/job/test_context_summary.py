@@ -41,11 +41,11 @@ def test_what_is_missing_is_named(summary: str, missing: str) -> None:
 
 
 def test_what_is_missing_is_written_by_the_system() -> None:
-    made = context_summary.complete_context_summary("Only todo 13 matters.", NEEDED)
-    assert made.startswith("Only todo 13 matters.")
-    assert "- todo 2: Warm the pot." in made
-    assert "- notes/pot.md" in made
-    assert not NEEDED.missing_from(made)
+    summary = context_summary.complete_context_summary("Only todo 13 matters.", NEEDED)
+    assert summary.startswith("Only todo 13 matters.")
+    assert "- todo 2: Warm the pot." in summary
+    assert "- notes/pot.md" in summary
+    assert not NEEDED.missing_from(summary)
 
 
 def test_a_name_that_is_not_utf_8_can_be_told() -> None:
@@ -54,9 +54,9 @@ def test_a_name_that_is_not_utf_8_can_be_told() -> None:
 
 
 def test_a_summary_is_bounded_and_still_complete() -> None:
-    made = context_summary.complete_context_summary("word " * 50_000, NEEDED)
-    assert count_tokens(made) <= SUMMARY_TOKENS
-    assert not NEEDED.missing_from(made)
+    summary = context_summary.complete_context_summary("word " * 50_000, NEEDED)
+    assert count_tokens(summary) <= SUMMARY_TOKENS
+    assert not NEEDED.missing_from(summary)
 
 
 def test_without_a_model_the_last_calls_and_what_is_open_are_kept() -> None:
@@ -68,14 +68,14 @@ def test_without_a_model_the_last_calls_and_what_is_open_are_kept() -> None:
         }
         for n in range(100)
     ]
-    made = context_summary.fallback_summary(
+    summary = context_summary.fallback_summary(
         "Earlier: the kettle leaks. " + "Tea. " * 1_500, messages, NEEDED
     )
-    assert "the kettle leaks" in made
-    assert "Not summarised" in made
-    assert 'read_file {"path":"99"}' in made
-    assert not NEEDED.missing_from(made)
-    assert count_tokens(made) <= SUMMARY_TOKENS
+    assert "the kettle leaks" in summary
+    assert "Not summarised" in summary
+    assert 'read_file {"path":"99"}' in summary
+    assert not NEEDED.missing_from(summary)
+    assert count_tokens(summary) <= SUMMARY_TOKENS
 
 
 def test_what_is_cut_in_a_transcript_is_said_to_go_on() -> None:
@@ -89,10 +89,10 @@ def test_what_is_cut_in_a_transcript_is_said_to_go_on() -> None:
 
 def test_the_question_holds_what_must_be_kept_and_bounds_the_rest() -> None:
     messages = [{"role": "tool", "content": "x" * 100_000}] * 500
-    asked = context_summary.summary_request(PHASE, NEEDED, "the notes so far", messages, None)
-    assert len(asked) < context_summary.TRANSCRIPT_CHARACTERS + 5_000
+    prompt = context_summary.summary_request(PHASE, NEEDED, "the notes so far", messages, None)
+    assert len(prompt) < context_summary.TRANSCRIPT_CHARACTERS + 5_000
     for part in ("- todo 2: Warm the pot.", "- output/tea.md", "the notes so far", "[TRUNCATED"):
-        assert part in asked
+        assert part in prompt
     again = context_summary.summary_request(
         PHASE, NEEDED, "", messages, NEEDED.missing_from("todo 2")
     )

@@ -29,13 +29,13 @@ def texts(count: int) -> list[dict[str, str]]:
 
 
 def test_thousands_of_messages_keep_their_cost(empty: Conversation) -> None:
-    messages, held, cost = texts(2200), empty, []
+    messages, conversation, cost = texts(2200), empty, []
     for start, end in ((0, 40), (41, 999), (1000, 2199)):
-        held = held.append(*messages[start:end])
-        before = stored(held.files)
-        held = held.append(messages[end])
-        cost.append(stored(held.files) - before)
-    assert len(held) == 2200
+        conversation = conversation.append(*messages[start:end])
+        before = stored(conversation.files)
+        conversation = conversation.append(messages[end])
+        cost.append(stored(conversation.files) - before)
+    assert len(conversation) == 2200
     # From the thousandth message on there is one more tree level.
     assert cost[1] < 2 * cost[0] + 1000
     assert cost[2] < cost[1] + 1500
@@ -43,20 +43,20 @@ def test_thousands_of_messages_keep_their_cost(empty: Conversation) -> None:
 
 def test_any_range_of_thousands_of_messages_is_found(empty: Conversation) -> None:
     messages = texts(2200)
-    held = empty.append(*messages)
+    conversation = empty.append(*messages)
     lines = [json.dumps(message, separators=(",", ":")).encode() for message in messages]
     tokens = [message_tokens(line, "o200k_base") for line in lines]
     ends = (0, 1, 31, 32, 33, 1023, 1024, 1025, 1500, 2047, 2048, 2049, 2175, 2176, 2199, 2200)
     for start in ends:
         for stop in ends:
-            assert b",".join(held.wire_bytes(start, stop)) == b",".join(lines[start:stop])
-            assert held.count_tokens("o200k_base", start, stop) == sum(tokens[start:stop])
-    assert list(held.stored_messages()) == lines
-    assert [held.message(number)["content"] for number in (0, 640, 1024, 2199)] == [
+            assert b",".join(conversation.wire_bytes(start, stop)) == b",".join(lines[start:stop])
+            assert conversation.count_tokens("o200k_base", start, stop) == sum(tokens[start:stop])
+    assert list(conversation.stored_messages()) == lines
+    assert [conversation.message(number)["content"] for number in (0, 640, 1024, 2199)] == [
         f"message {number}" for number in (0, 640, 1024, 2199)
     ]
     # A full case or shelf counts as one piece.
-    assert len(held.wire_bytes()) < 100
+    assert len(conversation.wire_bytes()) < 100
 
 
 def test_an_earlier_handle_stays_as_it_was(empty: Conversation) -> None:
@@ -75,26 +75,26 @@ def test_several_at_once_are_the_same_as_one_after_the_other(empty: Conversation
 
 
 def test_lone_surrogates_can_be_stored_and_sent(empty: Conversation) -> None:
-    held = empty.append({"role": "user", "content": "a\ud800b\udcff", "x": "\U0001f375"})
-    assert held.messages() == [{"role": "user", "content": "a?b?", "x": "\U0001f375"}]
-    assert held.wire_bytes()[0].decode()
+    conversation = empty.append({"role": "user", "content": "a\ud800b\udcff", "x": "\U0001f375"})
+    assert conversation.messages() == [{"role": "user", "content": "a?b?", "x": "\U0001f375"}]
+    assert conversation.wire_bytes()[0].decode()
 
 
 def test_calls_of_a_step_are_found_behind_their_results(empty: Conversation) -> None:
     calls = [{"id": conversation_call_id(3, n), "function": {"name": "wait"}} for n in (0, 1)]
-    held = empty.append(
+    conversation = empty.append(
         {"role": "assistant", "tool_calls": calls}, conversation_tool_result(3, 0, "ok")
     )
-    assert held.tool_calls(3) == calls
+    assert conversation.tool_calls(3) == calls
     for step in (2, 4):
         with pytest.raises(LookupError, match=f"step {step}"):
-            held.tool_calls(step)
+            conversation.tool_calls(step)
 
 
 @pytest.mark.parametrize("newest", [{"role": "assistant", "content": "text only"}, None])
 def test_a_reply_without_calls_hides_the_one_before(
     empty: Conversation, newest: dict[str, str] | None
 ) -> None:
-    held = empty.append(*([newest] if newest else []))
+    conversation = empty.append(*([newest] if newest else []))
     with pytest.raises(LookupError):
-        held.tool_calls(1)
+        conversation.tool_calls(1)

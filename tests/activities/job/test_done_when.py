@@ -32,7 +32,7 @@ def condition(job: Standing, value: dict[str, Any], todos: int = 2) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "phrases"),
     [
         ({"file_exists": "output/tea.md"}, ["no output/tea.md", "beside it", "output/other.txt"]),
         ({"file_exists": "output/*.md"}, ["done when output/*.md exists", "output/other.txt"]),
@@ -45,13 +45,13 @@ def condition(job: Standing, value: dict[str, Any], todos: int = 2) -> None:
     ],
 )
 def test_a_todo_that_is_not_done_is_refused_with_what_was_found(
-    job: Standing, value: dict[str, Any], told: list[str]
+    job: Standing, value: dict[str, Any], phrases: list[str]
 ) -> None:
     job.write("output/other.txt", "some grams")
     condition(job, value)
     answer = job.call("todo_complete")
     assert answer.startswith("Error: Not done yet")
-    for words in told:
+    for words in phrases:
         assert words in answer
     assert job.open().state.phase.todos[0].done is False
 
@@ -60,7 +60,7 @@ SCHEMA = {"type": "array", "items": {"type": "integer"}, "maxItems": 3}
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "told"),
+    ("path", "content", "complaint"),
     [
         ("output/a.json", "[1, 2]", None),
         ("output/a.yml", "- 1\n- 2\n", None),
@@ -75,21 +75,21 @@ SCHEMA = {"type": "array", "items": {"type": "integer"}, "maxItems": 3}
     ],
 )
 def test_a_file_is_held_against_its_schema(
-    job: Standing, path: str, content: str, told: str | None
+    job: Standing, path: str, content: str, complaint: str | None
 ) -> None:
     job.write(path, content)
     where = "output/a.json" if path == "output/b.json" else path
     condition(job, {"valid": {"path": where, "schema": SCHEMA}})
     answer = job.call("todo_complete")
-    if told is None:
+    if complaint is None:
         assert not answer.startswith("Error")
     else:
         assert answer.startswith(f"Error: Not done yet: it is done when {where} fits its schema.")
-        assert told in answer
+        assert complaint in answer
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "complaint"),
     [
         ({"type": "numbr"}, "schema is not a JSON Schema: $.type"),
         ({"enum": ["x" * 30_000]}, "at most 20,000"),
@@ -97,11 +97,11 @@ def test_a_file_is_held_against_its_schema(
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused(
-    job: Standing, schema: dict[str, Any], told: str | None
+    job: Standing, schema: dict[str, Any], complaint: str | None
 ) -> None:
     value = {"valid": {"path": "output/a.json", "schema": schema}}
-    if told:
-        with pytest.raises(ValueError, match=re.escape(told)):
+    if complaint:
+        with pytest.raises(ValueError, match=re.escape(complaint)):
             read_done_when(value)
         return
     job.write("output/a.json", "1")
@@ -152,28 +152,28 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "told"), WRONG)
+@pytest.mark.parametrize(("value", "complaint"), WRONG)
 def test_a_condition_that_cannot_be_used_is_refused_where_it_is_written(
-    tmp_path: Path, value: Any, told: str
+    tmp_path: Path, value: Any, complaint: str
 ) -> None:
     job = Standing.begin(tmp_path)
     todos = [{"id": 1, "content": "x", "done_when": value}]
     answer = job.call("todo_write", phase="p", description="", todos=todos)
     assert answer.startswith("Error: ")
-    assert told in answer
+    assert complaint in answer
     assert "todos.yaml" not in job.paths()
-    found = parse_agent_todo_file(json.dumps({"todos": todos}).encode()).todos[0]
-    assert found.done_when is None
-    assert told in str(found.done_when_error)
+    todo = parse_agent_todo_file(json.dumps({"todos": todos}).encode()).todos[0]
+    assert todo.done_when is None
+    assert complaint in str(todo.done_when_error)
 
 
 def test_a_condition_is_handed_over_with_its_todo(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    wanted = {"matches": {"path": "a.md", "pattern": "x+"}}
+    done_when = {"matches": {"path": "a.md", "pattern": "x+"}}
     job.write("plan.md", "## Phase 1: Tea\n- [ ] x\n")
-    todos = [{"id": 1, "content": "x", "done_when": wanted}, {"id": 2, "content": "y"}]
+    todos = [{"id": 1, "content": "x", "done_when": done_when}, {"id": 2, "content": "y"}]
     job.call("todo_write", phase="p", description="", todos=todos)
     first, second = parse_agent_todo_file(job.text("todos.yaml").encode()).todos
-    assert first.done_when == read_done_when(wanted)
+    assert first.done_when == read_done_when(done_when)
     assert second.done_when is None
     assert second.done_when_error is None

@@ -177,8 +177,8 @@ async def test_a_pack_of_its_own_that_the_end_of_a_phase_meets_is_no_warning(
         )
     go_on.set()
     beside.join()
-    [told] = [one for one in caplog.records if "not packed" in one.message]
-    assert told.levelname == "INFO"
+    [log_record] = [one for one in caplog.records if "not packed" in one.message]
+    assert log_record.levelname == "INFO"
 
 
 HANDLES = {"open", "os.listdir", "os.scandir"}
@@ -236,12 +236,12 @@ def test_a_phase_end_that_breaks_off_anywhere_is_made_good_by_the_next_attempt(
         job.write(name, name)
     end_of_phase(job)
     job.put(lambda files: files.delete("gone").write("notes/a.md", b"new").write("d/e.md", b"e"))
-    reached, at = True, 0
+    reached, operation = True, 0
     while reached:
-        at += soak(12 if kill else 5, 1)
-        copy = dataclasses.replace(job, root=Root.open(tmp_path / f"{at}", create=True))
+        operation += soak(12 if kill else 5, 1)
+        copy = dataclasses.replace(job, root=Root.open(tmp_path / f"{operation}", create=True))
         shutil.copytree(job.root.path, copy.root.path, dirs_exist_ok=True)
-        reached = troubled(copy, at, kill=kill)
+        reached = troubled(copy, operation, kill=kill)
         end_of_phase(copy)
         checkpoints = open_checkpoints(copy.root, JOB)
         assert checkpoints.tags() == {"phase": job.commit}
@@ -250,4 +250,4 @@ def test_a_phase_end_that_breaks_off_anywhere_is_made_good_by_the_next_attempt(
         assert not (copy.root.path / "lost+found").exists()
         assert not (checkpoints.path / "packing").exists()
         assert list((checkpoints.path / "journal").iterdir()) == []
-    assert at > 40
+    assert operation > 40

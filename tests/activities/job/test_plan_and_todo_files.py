@@ -131,11 +131,16 @@ def test_lists_under_a_heading() -> None:
 
 
 def test_a_list_as_asked_for() -> None:
-    found = parse_agent_todo_file(
+    parsed = parse_agent_todo_file(
         b"phase: A\ndescription: |\n  b\n  c\ntodos:\n- {id: 1, content: do}\n"
     )
-    assert (found.status, found.phase, found.description, found.count) == ("read", "A", "b c", 1)
-    assert found.todos[0].content == "do"
+    assert (parsed.status, parsed.phase, parsed.description, parsed.count) == (
+        "read",
+        "A",
+        "b c",
+        1,
+    )
+    assert parsed.todos[0].content == "do"
 
 
 NONSENSE = {
@@ -159,9 +164,9 @@ NONSENSE = {
 
 @pytest.mark.parametrize("data", NONSENSE.values(), ids=NONSENSE)
 def test_nonsense_is_told(data: bytes) -> None:
-    found = parse_agent_todo_file(data)
-    assert found.status == "invalid"
-    assert 0 < len(found.error) < 400
+    parsed = parse_agent_todo_file(data)
+    assert parsed.status == "invalid"
+    assert 0 < len(parsed.error) < 400
 
 
 @pytest.mark.parametrize(
@@ -173,19 +178,19 @@ def test_nonsense_is_told(data: bytes) -> None:
     ],
 )
 def test_what_was_found_can_be_sent_and_is_bounded(data: bytes) -> None:
-    found = parse_agent_todo_file(data)
-    assert found.status == "read"
-    for todo in found.todos:
+    parsed = parse_agent_todo_file(data)
+    assert parsed.status == "read"
+    for todo in parsed.todos:
         assert len(todo.model_dump_json()) < 8000
 
 
 def test_a_todo_is_one_line_and_a_cut_shows() -> None:
-    found = parse_agent_todo_file(
+    parsed = parse_agent_todo_file(
         b'todos: [{id: 1, content: "a\\n\\u2611 2. b"}, {id: 2, content: %s}]' % (b"x" * 600)
     )
-    assert found.todos[0].content == "a ☑ 2. b"
-    assert str(found.todos[1].content).endswith("x…")
-    assert len(str(found.todos[1].content)) == 500
+    assert parsed.todos[0].content == "a ☑ 2. b"
+    assert str(parsed.todos[1].content).endswith("x…")
+    assert len(str(parsed.todos[1].content)) == 500
 
 
 @pytest.mark.parametrize(
@@ -212,9 +217,9 @@ yamlish = st.text(alphabet="-:[]{}&*!|>'\"#%@`,?<= \n\tabtodsi019.x~é\ud800", m
 @given(st.binary(max_size=200) | yamlish.map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_bytes_raise(data: bytes) -> None:
     for content in (data, b"todos:\n- id: 1\n  content: " + data):
-        found = parse_agent_todo_file(content)
-        assert found.status in ("invalid", "read")
-        for todo in found.todos:
+        parsed = parse_agent_todo_file(content)
+        assert parsed.status in ("invalid", "read")
+        for todo in parsed.todos:
             todo.model_dump_json()
 
 

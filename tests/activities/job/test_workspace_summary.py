@@ -13,8 +13,8 @@ from tests.activities.standing import Standing
 
 
 def summary(job: Standing) -> str:
-    found = job.open()
-    return workspace_summary(found.files, found.changes, found.state, no_tool_heartbeat)
+    snapshot = job.open()
+    return workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_tool_heartbeat)
 
 
 def test_files_with_purpose_size_and_step(tmp_path: Path) -> None:
@@ -50,12 +50,12 @@ def test_a_file_that_a_rewind_puts_back_where_a_folder_was(tmp_path: Path) -> No
 def test_progress_and_scope(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     job.call("todo_complete", notes="found\nit")
-    found = job.open()
-    found.state.scope = [
+    snapshot = job.open()
+    snapshot.state.scope = [
         ScopeItem(id="S1", text="tea"),
         ScopeItem(id="S2", text="w", status="dropped"),
     ]
-    text = workspace_summary(found.files, found.changes, found.state, no_tool_heartbeat)
+    text = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_tool_heartbeat)
     for words in (
         "Progress: 1/3",
         "Step 1. Notes: found it",
@@ -66,9 +66,9 @@ def test_progress_and_scope(tmp_path: Path) -> None:
         assert words in text
     assert "- open: S1 tea" in text
     # After a rewind nobody should resume the old list.
-    found = job.open()
+    snapshot = job.open()
     text = workspace_summary(
-        found.files, found.changes, found.state, no_tool_heartbeat, given_up=True
+        snapshot.files, snapshot.changes, snapshot.state, no_tool_heartbeat, given_up=True
     )
     assert "## Open" not in text
     assert "## Given up with it\n\n- Step 2." in text
@@ -76,23 +76,23 @@ def test_progress_and_scope(tmp_path: Path) -> None:
 
 def test_many_files_are_counted(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    found = job.open()
+    snapshot = job.open()
     for number in range(MAX_FILES + 20):
-        found.files = found.files.write(f"many/{number:04d}", b"")
-    text = workspace_summary(found.files, found.changes, found.state, no_tool_heartbeat)
+        snapshot.files = snapshot.files.write(f"many/{number:04d}", b"")
+    text = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_tool_heartbeat)
     assert "- … and 24 more" in text
 
 
 def test_many_files_alike_do_not_push_out_what_is_open(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    found = job.open()
+    snapshot = job.open()
     for number in range(1, 61):
         for name in ("draft.md", "research.md", "citations.md", "final.json"):
             path = f"requirements/req_{number:03d}/{name}"
-            found.files = found.files.write(path, f"# REQ-{number:03d}, {name}\n\nx".encode())
-    found.files = with_workspace_summary(found)
-    assert found.read_text("workspace_summary.md").count("- requirements/") == 240
-    first = orientation_messages(found, "")[1]["content"]
+            snapshot.files = snapshot.files.write(path, f"# REQ-{number:03d}, {name}\n\nx".encode())
+    snapshot.files = with_workspace_summary(snapshot)
+    assert snapshot.read_text("workspace_summary.md").count("- requirements/") == 240
+    first = orientation_messages(snapshot, "")[1]["content"]
     assert first.count("- requirements/") == 4
     assert (
         "- requirements/req_*/draft.md · 60 files, each in workspace_summary.md; the last: "

@@ -41,16 +41,16 @@ def replied(job: Standing, *calls: tuple[str, str]) -> None:
 
 
 def hits(root: Root) -> int:
-    made: ReplayCounts = replay_guard(root, GUARD, "generalist", [], {}, lambda: None)
-    return made.hits
+    counts: ReplayCounts = replay_guard(root, GUARD, "generalist", [], {}, lambda: None)
+    return counts.hits
 
 
 def test_a_reply_without_a_call_is_passed_over(job: Standing) -> None:
     replied(job, ("write_file", json.dumps({"path": "scratch/a.md"})))
     snapshot = job.open()
     snapshot.state.step = job.step = 2
-    said = {"role": "assistant", "content": "I think that I am done."}
-    snapshot.conversation = snapshot.conversation.append(said)
+    message = {"role": "assistant", "content": "I think that I am done."}
+    snapshot.conversation = snapshot.conversation.append(message)
     job.commit = snapshot.save("phase 2: reply: text", AT)
     replied(job, ("write_file", json.dumps({"path": "scratch/b.md"})))
     assert hits(job.root) == 2

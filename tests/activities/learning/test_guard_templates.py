@@ -43,24 +43,24 @@ def refused(job: Standing, tool: str, **details: Any) -> tuple[Pattern, list[Cal
         "step": job.step,
     }  # fmt: skip
     rows: list[Any] = [SimpleNamespace(id=n, **base | details) for n in range(5)]
-    [found] = extract_patterns(rows)
-    return found, find_call_moments(job.root, found.traces)
+    [pattern] = extract_patterns(rows)
+    return pattern, find_call_moments(job.root, pattern.traces)
 
 
 def proposed(job: Standing, tool: str, path: str = "") -> Guard | None:
-    pattern, seen = refused(job, tool, path=path)
-    return propose_guard(pattern, 1, seen).guard
+    pattern, moments = refused(job, tool, path=path)
+    return propose_guard(pattern, 1, moments).guard
 
 
 def test_a_todo_about_a_test_that_is_completed_without_a_run(tmp_path: Path) -> None:
     job = standing(tmp_path)
     job.call("read_file", path=LOG)
     job.reply(("todo_complete", "{}"))
-    made = proposed(job, "todo_complete")
-    assert made
-    assert (made.name, made.point) == ("generalist.todo_complete.unproved", "todo_complete")
-    assert made.match.phase == "tactical"
-    assert made.message == "Not so."
+    guard = proposed(job, "todo_complete")
+    assert guard
+    assert (guard.name, guard.point) == ("generalist.todo_complete.unproved", "todo_complete")
+    assert guard.match.phase == "tactical"
+    assert guard.message == "Not so."
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_a_feature_that_is_set_to_tested_without_a_run(tmp_path: Path) -> None:
     job.write("output/feature-list.json", features % "false")
     written = {"path": "output/feature-list.json", "content": features % "true"}
     job.reply(("write_file", json.dumps(written)))
-    made = proposed(job, "write_file", written["path"])
-    assert made
-    assert made.name == "generalist.tested.unproved"
+    guard = proposed(job, "write_file", written["path"])
+    assert guard
+    assert guard.name == "generalist.tested.unproved"
 
-    tester = job.open().config.model_copy(update={"rules": [made]})
+    tester = job.open().config.model_copy(update={"rules": [guard]})
     job.pin(tester)
     assert job.call("write_file", **written).startswith("Error: Refused by generalist.tested")
     # A text without `tested` passes, and so does the claim after a run.
@@ -125,8 +125,8 @@ def test_a_feature_that_is_set_to_tested_without_a_run(tmp_path: Path) -> None:
 def test_a_pattern_about_the_whole_workspace_can_be_looked_at(tmp_path: Path, tool: str) -> None:
     job = standing(tmp_path)
     job.reply((tool, json.dumps({"path": "."})))
-    made = proposed(job, tool, ".")
-    assert (made and made.match.path) == (["."] if tool == "delete_file" else None)
+    guard = proposed(job, tool, ".")
+    assert (guard and guard.match.path) == (["."] if tool == "delete_file" else None)
 
 
 def read(job: Standing) -> list[CallMoment]:
@@ -135,18 +135,18 @@ def read(job: Standing) -> list[CallMoment]:
 
 
 def rule(**details: Any) -> Guard:
-    given = {
+    fields = {
         "name": "logs",
         "point": "before_tool",
         "decision": "deny",
         "message": "No.",
         **details,
     }
-    return Guard.model_validate(given)
+    return Guard.model_validate(fields)
 
 
 @pytest.mark.parametrize(
-    ("given", "changed"),
+    ("fields", "changed"),
     [
         ({"match": {"reads_lines": 1000}}, {"reads_lines": 500}),
         ({"match": {"path": ["*.log"], "reads_lines": 600}}, {"reads_lines": 500}),
@@ -156,17 +156,17 @@ def rule(**details: Any) -> Guard:
     ],
 )
 def test_a_guard_that_lets_a_call_pass_by_one_limit_or_decision(
-    tmp_path: Path, given: dict[str, Any], changed: dict[str, Any]
+    tmp_path: Path, fields: dict[str, Any], changed: dict[str, Any]
 ) -> None:
-    made = stricter_version(rule(**given), read(standing(tmp_path)))
-    assert made
+    stricter = stricter_version(rule(**fields), read(standing(tmp_path)))
+    assert stricter
     [(name, value)] = changed.items()
-    assert getattr(made if name == "decision" else made.match, name) == value
-    assert made.point == "before_tool"
+    assert getattr(stricter if name == "decision" else stricter.match, name) == value
+    assert stricter.point == "before_tool"
 
 
 @pytest.mark.parametrize(
-    "given",
+    "fields",
     [
         {"match": {"reads_lines": 500}},
         {"match": {"path": ["*.txt"], "reads_lines": 1000}},
@@ -176,9 +176,9 @@ def test_a_guard_that_lets_a_call_pass_by_one_limit_or_decision(
     ],
 )
 def test_a_guard_that_is_about_something_else_or_refuses_it_is_left(
-    tmp_path: Path, given: dict[str, Any]
+    tmp_path: Path, fields: dict[str, Any]
 ) -> None:
-    assert stricter_version(rule(**given), read(standing(tmp_path))) is None
+    assert stricter_version(rule(**fields), read(standing(tmp_path))) is None
 
 
 def test_a_learned_guard_gets_a_stricter_revision_and_no_second_guard(tmp_path: Path) -> None:

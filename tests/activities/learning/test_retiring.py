@@ -21,19 +21,21 @@ from tests.activities.traces.noting import store, trace
 
 
 def guard(name: str = "no-scratch", **match: Any) -> Guard:
-    given = {"tool": ["write_file"], "path": ["scratch/*"], **match}
+    conditions = {"tool": ["write_file"], "path": ["scratch/*"], **match}
     return Guard(
         name=name,
         point="before_tool",
-        match=Match.model_validate(given),
+        match=Match.model_validate(conditions),
         decision="deny",
         message="No.",
     )
 
 
-def learned(of: Guard, stage: Any = "active", **details: Any) -> LearnedRevision:
-    given: dict[str, Any] = {"at": 1, "since": 1, "why": "proposed", "agent": "generalist"}
-    return LearnedRevision(name=of.name, stage=stage, guard=of, **given | details)
+def learned(base_guard: Guard, stage: Any = "active", **details: Any) -> LearnedRevision:
+    defaults: dict[str, Any] = {"at": 1, "since": 1, "why": "proposed", "agent": "generalist"}
+    return LearnedRevision(
+        name=base_guard.name, stage=stage, guard=base_guard, **defaults | details
+    )
 
 
 def completed(path: Path, *jobs: Guard) -> Root:
@@ -81,10 +83,10 @@ def test_a_retired_guard_is_proposed_again_when_its_mistake_comes_back(
     name = "generalist.write_file.scratch"
     retired = AT + 10
     guards.put_revision(learned(guard(name), "retired", why=why, at=retired))
-    given = {"source": "hook", "guard": "rule.sh", "tool": "write_file", "why": "Not there."}
+    trace_fields = {"source": "hook", "guard": "rule.sh", "tool": "write_file", "why": "Not there."}
     for n in range(3 + after):
-        at = AT + n if n < 3 else retired + n
-        one = trace(n, "refused", path=f"scratch/{n}.md", at=at, **given)
+        moment = AT + n if n < 3 else retired + n
+        one = trace(n, "refused", path=f"scratch/{n}.md", at=moment, **trace_fields)
         store(root, one, job=f"job-{n % 2}")
     env, by_the_server = environment(local=False), datetime.fromtimestamp(retired + 99, UTC)
     env.info = dataclasses.replace(env.info, started_time=by_the_server)
@@ -111,14 +113,14 @@ def test_one_that_spoke_once_or_was_in_fewer_jobs_stays(tmp_path: Path) -> None:
 
 def test_a_proposal_gives_way_to_what_was_written_while_it_was_tried(tmp_path: Path) -> None:
     guards = LearnedGuards(tmp_path)
-    made = learned(guard(), "experiment")
-    guards.put_as(made, 1)
+    revision = learned(guard(), "experiment")
+    guards.put_as(revision, 1)
     # Two passes at once make one proposal, and a guard that a person retired stays retired.
-    guards.put_revision(made.model_copy(update={"stage": "retired"}))
+    guards.put_revision(revision.model_copy(update={"stage": "retired"}))
     for number in (1, 2):
         with pytest.raises(FileExistsError):
-            guards.put_as(made, number)
-    assert [one.stage for one in guards.revisions(made.name)] == ["experiment", "retired"]
+            guards.put_as(revision, number)
+    assert [one.stage for one in guards.revisions(revision.name)] == ["experiment", "retired"]
 
 
 def test_while_a_stricter_version_is_on_trial_the_one_before_acts(tmp_path: Path) -> None:
@@ -127,9 +129,9 @@ def test_while_a_stricter_version_is_on_trial_the_one_before_acts(tmp_path: Path
     strict = learned(guard(reads_lines=500), "experiment", stricter_than=1)
     guards.put_revision(strict)
     # The stage belongs to the revision; inside the guard it would make a different guard.
-    told = [one.data() for one in guards.revisions(strict.name)]
-    assert [one["stage"] for one in told] == ["active", "experiment"]
-    assert not any("stage" in one["guard"] for one in told)
+    revisions = [one.data() for one in guards.revisions(strict.name)]
+    assert [one["stage"] for one in revisions] == ["active", "experiment"]
+    assert not any("stage" in one["guard"] for one in revisions)
 
     def begun() -> list[tuple[str, int | None]]:
         return [(r.stage, r.match.reads_lines) for r in guards.rules_for("generalist", "", [])]

@@ -31,28 +31,31 @@ def row(id: int, **details: Any) -> Any:
 def test_what_is_corrected_again_and_again_is_one_pattern() -> None:
     others = [row(8, what_was_correct="Name the source of each figure."), row(9, tool="edit_file")]
     decided = [row(10, type="decision"), row(11, type="approval"), row(12, stage="experiment")]
-    found = extract_patterns([*(row(n) for n in range(7)), *others, *decided])
-    assert [len(pattern.traces) for pattern in found] == [7, 1, 1]
-    assert found[0].jobs == 3
-    assert found[0].lesson == "Write under output/ only."
+    patterns = extract_patterns([*(row(n) for n in range(7)), *others, *decided])
+    assert [len(pattern.traces) for pattern in patterns] == [7, 1, 1]
+    assert patterns[0].jobs == 3
+    assert patterns[0].lesson == "Write under output/ only."
 
 
 def test_other_words_for_the_same_are_the_same_pattern() -> None:
-    said = ["Write under output/ only.", "Please write under output/ only!"]
-    [found] = extract_patterns([row(n, what_was_correct=said[n % 2]) for n in range(6)])
-    assert len(found.traces) == 6
+    wordings = ["Write under output/ only.", "Please write under output/ only!"]
+    [pattern] = extract_patterns([row(n, what_was_correct=wordings[n % 2]) for n in range(6)])
+    assert len(pattern.traces) == 6
 
 
 def test_answers_are_alike_by_their_questions() -> None:
-    asked = ["May I?", "Does the report name its author?", "May I?"]
-    said = {"guard": "clarification", "tool": "", "path": "", "what_was_correct": "Yes."}
-    rows = [row(n, what_happened=f"{QUESTION_PREFIX}{one}", **said) for n, one in enumerate(asked)]
-    found = extract_patterns(rows)
-    assert [pattern.lesson for pattern in found] == [
+    questions = ["May I?", "Does the report name its author?", "May I?"]
+    trace_fields = {"guard": "clarification", "tool": "", "path": "", "what_was_correct": "Yes."}
+    rows = [
+        row(n, what_happened=f"{QUESTION_PREFIX}{one}", **trace_fields)
+        for n, one in enumerate(questions)
+    ]
+    patterns = extract_patterns(rows)
+    assert [pattern.lesson for pattern in patterns] == [
         "The agent asked: May I? Yes.",
         "The agent asked: Does the report name its author? Yes.",
     ]
-    assert "The agent asked: May I? Yes." in propose_guard(found[0], 5000).prompt
+    assert "The agent asked: May I? Yes." in propose_guard(patterns[0], 5000).prompt
 
 
 @pytest.mark.parametrize(
@@ -60,30 +63,30 @@ def test_answers_are_alike_by_their_questions() -> None:
     [([0, 90, 95, 100], "growing"), ([0, 5, 10, 100], "falling"), ([0, 5, 95, 100], "steady")],
 )
 def test_a_pattern_has_a_trend(times: list[int], trend: str) -> None:
-    [found] = extract_patterns([row(n, at=at) for n, at in enumerate(times)])
-    assert found.trend == trend
+    [pattern] = extract_patterns([row(n, at=moment) for n, moment in enumerate(times)])
+    assert pattern.trend == trend
 
 
 def proposed(**details: Any) -> LearnedRevision:
-    [found] = extract_patterns([row(n, **details) for n in range(5)])
-    return propose_guard(found, 5000)
+    [pattern] = extract_patterns([row(n, **details) for n in range(5)])
+    return propose_guard(pattern, 5000)
 
 
 def test_writes_that_people_refuse_become_a_guard_on_their_folder() -> None:
-    made = proposed()
-    assert made.name == "generalist.write_file.scratch"
-    assert made.stage == "experiment"
-    assert made.guard
-    assert made.guard.match.path == ["scratch/*"]
-    assert made.guard.message == "Write under output/ only."
-    assert "T0, T1, T2, T3, T4" in made.evidence[1]
+    proposal = proposed()
+    assert proposal.name == "generalist.write_file.scratch"
+    assert proposal.stage == "experiment"
+    assert proposal.guard
+    assert proposal.guard.match.path == ["scratch/*"]
+    assert proposal.guard.message == "Write under output/ only."
+    assert "T0, T1, T2, T3, T4" in proposal.evidence[1]
 
 
 def test_logs_that_are_read_whole_become_a_guard_on_their_length() -> None:
-    made = proposed(tool="read_file", path="logs/server.log", source="hook", guard="size.sh")
-    assert made.guard
-    assert made.guard.match.reads_lines == 1000
-    assert "*.log" in made.guard.match.path
+    proposal = proposed(tool="read_file", path="logs/server.log", source="hook", guard="size.sh")
+    assert proposal.guard
+    assert proposal.guard.match.reads_lines == 1000
+    assert "*.log" in proposal.guard.match.path
 
 
 @pytest.mark.parametrize(
@@ -96,9 +99,9 @@ def test_logs_that_are_read_whole_become_a_guard_on_their_length() -> None:
     ],
 )
 def test_what_fits_no_template_is_for_a_person(details: dict[str, Any]) -> None:
-    made = proposed(**details)
-    assert (made.stage, made.guard) == ("draft", None)
-    assert "prompt" in made.prompt
+    proposal = proposed(**details)
+    assert (proposal.stage, proposal.guard) == ("draft", None)
+    assert "prompt" in proposal.prompt
 
 
 def test_each_pattern_of_a_guard_has_a_proposal_of_its_own() -> None:
@@ -111,8 +114,8 @@ def test_each_pattern_of_a_guard_has_a_proposal_of_its_own() -> None:
     }
     assert len(names) == 3
     # However often it occurs, it is the same pattern.
-    [found] = extract_patterns([row(n, **missing) for n in range(9)])
-    assert propose_guard(found, 9000).name in names
+    [pattern] = extract_patterns([row(n, **missing) for n in range(9)])
+    assert propose_guard(pattern, 9000).name in names
 
 
 @pytest.mark.parametrize(
@@ -144,14 +147,14 @@ def hit(id: int, **details: Any) -> Any:
 
 def test_a_hit_is_wrong_when_its_file_is_part_of_an_accepted_result() -> None:
     results = {"job-1": frozenset(["scratch/1.md"])}
-    found = measure_guard_precision(learned(), [hit(n) for n in range(10)], results)
-    assert (found.evaluations, found.wrong) == (10, 1)
+    precision = measure_guard_precision(learned(), [hit(n) for n in range(10)], results)
+    assert (precision.evaluations, precision.wrong) == (10, 1)
 
 
 def test_a_hit_is_wrong_when_a_person_approved_that_call() -> None:
     approved = row(3, type="approval")
-    found = measure_guard_precision(learned(), [*(hit(n) for n in range(10)), approved], {})
-    assert (found.evaluations, found.wrong) == (10, 1)
+    precision = measure_guard_precision(learned(), [*(hit(n) for n in range(10)), approved], {})
+    assert (precision.evaluations, precision.wrong) == (10, 1)
 
 
 def test_a_hit_is_not_wrong_when_a_person_approved_another_call_of_its_reply() -> None:
@@ -163,18 +166,18 @@ def test_a_hit_is_not_wrong_when_a_person_approved_another_call_of_its_reply() -
 def test_a_file_is_the_same_however_it_is_spelled(path: str) -> None:
     results = {"job-1": frozenset(["scratch/1.md"])}
     assert measure_guard_precision(learned(), [hit(1, path=path)], results).wrong == 1
-    made = proposed(path=path)
-    assert made.guard
-    assert made.guard.match.path == ["scratch/*"]
+    proposal = proposed(path=path)
+    assert proposal.guard
+    assert proposal.guard.match.path == ["scratch/*"]
 
 
 def test_a_refusal_is_wrong_when_a_person_bypassed_it() -> None:
     refused = [hit(n, stage="") for n in range(10)]
     bypassed = [row(20, type="approval", guard="generalist.write_file.scratch")]
-    found = measure_guard_precision(
+    precision = measure_guard_precision(
         learned(stage="active"), [*refused, *bypassed], {"job-1": frozenset(["scratch/1.md"])}
     )
-    assert (found.evaluations, found.wrong) == (10, 1)
+    assert (precision.evaluations, precision.wrong) == (10, 1)
 
 
 def test_what_was_before_a_guard_as_it_is_now_does_not_count() -> None:

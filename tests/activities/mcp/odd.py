@@ -44,13 +44,13 @@ AGAIN = {"readOnlyHint": False, "idempotentHint": True}
 def tool(
     name: str, description: str, schema: dict[str, Any], hints: dict[str, bool] | None = None
 ) -> dict[str, Any]:
-    made = {"name": name, "description": description, "inputSchema": schema}
-    return {**made, "annotations": hints} if hints else made
+    declaration = {"name": name, "description": description, "inputSchema": schema}
+    return {**declaration, "annotations": hints} if hints else declaration
 
 
 def tools() -> list[dict[str, Any]]:
     first = "listed" not in ledger()
-    found = [
+    declarations = [
         tool("note", "Note a text.\n\nIt is kept.", TEXT),
         tool("look", "See it.", NOTHING, READS),
         tool("slow", "Take long.", NOTHING),
@@ -70,8 +70,8 @@ def tools() -> list[dict[str, Any]]:
     ]  # fmt: skip
     if first:
         enter("listed")
-        return found
-    return [each for each in found if each["name"] != "context"]
+        return declarations
+    return [each for each in declarations if each["name"] != "context"]
 
 
 def ledger() -> str:
@@ -135,22 +135,22 @@ async def over_stdio() -> None:
 
 
 async def answer(request: dict[str, Any]) -> None:
-    told: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+    response: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
     common = {"resultType": "complete", "cacheScope": "private", "ttlMs": 0}
     match request["method"], request["params"]:
         case "server/discover", _:
             supported = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
-            told["result"] = {**common, **supported}
+            response["result"] = {**common, **supported}
         case "tools/list", _:
-            told["result"] = {**common, "tools": tools()}
+            response["result"] = {**common, "tools": tools()}
         case "tools/call", {"name": "fault", "arguments": {"code": code, **more}}:
             enter("fault")
-            told["error"] = {"code": code, "message": more.get("message", "out of water")}
+            response["error"] = {"code": code, "message": more.get("message", "out of water")}
         case "tools/call", {"name": name, "arguments": arguments}:
-            told["result"] = {"resultType": "complete", **await called(name, arguments)}
+            response["result"] = {"resultType": "complete", **await called(name, arguments)}
         case _:
-            told["error"] = {"code": -32601, "message": "Method not found"}
-    sys.stdout.write(f"{json.dumps(told)}\n")
+            response["error"] = {"code": -32601, "message": "Method not found"}
+    sys.stdout.write(f"{json.dumps(response)}\n")
     sys.stdout.flush()
 
 

@@ -86,35 +86,35 @@ class Tasks(Extension):
     ) -> Any:
         if params.name != "brew":
             return await call_next(ctx)
-        wanted = params.arguments or {}
+        arguments = params.arguments or {}
         task = uuid.uuid4().hex
         TASKS.mkdir(exist_ok=True)
-        self.write(task, {"ends": time.time() + wanted["seconds"], **wanted})
+        self.write(task, {"ends": time.time() + arguments["seconds"], **arguments})
         enter(f"brew {task}")
         return CreatedTask(task_id=task)
 
     async def get(self, _: Any, params: TaskParams) -> dict[str, Any]:
         task = self.read(params.task_id)
         enter("poll")
-        told: dict[str, Any] = {
+        task_state: dict[str, Any] = {
             "resultType": "complete", "taskId": params.task_id, "status": "working",
             "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z",
             "ttlMs": None, "pollIntervalMs": 200, "statusMessage": "the water boils",
         }  # fmt: skip
         if task.get("cancelled"):
-            return {**told, "status": "cancelled"}
+            return {**task_state, "status": "cancelled"}
         if task.get("asks") and "answer" not in task:
-            asked = {"mode": "form", "message": "Which cup?", "requestedSchema": CUP}
-            requests = {"cup": {"method": "elicitation/create", "params": asked}}
-            return {**told, "status": "input_required", "inputRequests": requests}
+            cup_form = {"mode": "form", "message": "Which cup?", "requestedSchema": CUP}
+            requests = {"cup": {"method": "elicitation/create", "params": cup_form}}
+            return {**task_state, "status": "input_required", "inputRequests": requests}
         if time.time() < task["ends"]:
-            return told
+            return task_state
         if how := task.get("fails"):
             error = {"code": -32603, "message": how}
-            return {**told, "status": "failed", "error": error}
+            return {**task_state, "status": "failed", "error": error}
         text = f"tea is ready {task.get('answer', '')}".strip()
         result = {"content": [{"type": "text", "text": text}], "isError": False}
-        return {**told, "status": "completed", "result": task.get("result") or result}
+        return {**task_state, "status": "completed", "result": task.get("result") or result}
 
     async def update(self, _: Any, params: TaskParams) -> dict[str, Any]:
         task = self.read(params.task_id)
@@ -130,13 +130,13 @@ class Tasks(Extension):
 
     def read(self, task: str) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads((TASKS / task).read_text())
+            record: dict[str, Any] = json.loads((TASKS / task).read_text())
         except OSError:
             raise MCPError(INVALID_PARAMS, "Task not found") from None
-        return found
+        return record
 
-    def write(self, task: str, held: dict[str, Any]) -> None:
-        (TASKS / task).write_text(json.dumps(held))
+    def write(self, task: str, record: dict[str, Any]) -> None:
+        (TASKS / task).write_text(json.dumps(record))
 
 
 async def ask_size(kind: str) -> Elicit[Size]:
@@ -175,17 +175,17 @@ def serve(ttl: float) -> MCPServer[Any]:
     async def reserve(kind: str, context: Context[Any, Any]) -> str:
         """Reserve something, and ask in the midst of it how much."""
         enter(f"reserve {kind}")
-        said = await context.elicit(f"How much {kind}?", Size)
-        size = said.data.size if said.action == "accept" else said.action
+        answer = await context.elicit(f"How much {kind}?", Size)
+        size = answer.data.size if answer.action == "accept" else answer.action
         enter(f"reserved {kind} {size}")
         return f"reserved {size} {kind}"
 
     @server.tool()
     async def pledge(kind: str, context: Context[Any, Any]) -> str:
         """Ask in the midst of it for what has no default."""
-        said = await context.elicit(f"Who drinks the {kind}?", Sure)
-        enter(f"pledge {said.action}")
-        return f"pledged: {said.action}"
+        answer = await context.elicit(f"Who drinks the {kind}?", Sure)
+        enter(f"pledge {answer.action}")
+        return f"pledged: {answer.action}"
 
     @server.tool(structured_output=False)
     async def brew(

@@ -127,8 +127,8 @@ def processes(word: str) -> dict[int, int]:
     """Return the processes whose command line has the word, each with its process group."""
     # -ww: lines of any length.
     shown = subprocess.check_output(["ps", "-wweo", "pid,pgid,args"], text=True)
-    found = [line.split(None, 2) for line in shown.splitlines() if word in line]
-    return {int(pid): int(group) for pid, group, _ in found}
+    rows = [line.split(None, 2) for line in shown.splitlines() if word in line]
+    return {int(pid): int(group) for pid, group, _ in rows}
 
 
 def kill(word: str) -> None:

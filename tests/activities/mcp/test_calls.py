@@ -82,7 +82,7 @@ def test_an_odd_answer_is_an_answer(
 
 
 def test_arguments_that_do_not_fit_name_the_field(job: Standing, ledger: Path) -> None:
-    for raw, told in (
+    for raw, expected in (
         ('{"times": 2}', "'text' is a required property. Expected odd__note(text, times?)"),
         ('{"text": "tea", "times": 0}', "times: 0 is less than the minimum of 1"),
         ('{"text": "TEA"}', "text: 'TEA' does not match"),
@@ -90,7 +90,7 @@ def test_arguments_that_do_not_fit_name_the_field(job: Standing, ledger: Path) -
         ("[]", "must be one JSON object of the form odd__note(text, times?)"),
     ):
         assert not call(job, "odd__note", raw).ok
-        assert told in answer(job)
+        assert expected in answer(job)
     assert "note" not in ledger.read_text()
 
 
@@ -203,8 +203,13 @@ def test_a_call_that_nobody_wants_any_more_ends_at_once(job: Standing, ledger: P
 
 def test_a_guard_names_the_tool_of_a_server(job: Standing, ledger: Path) -> None:
     config = job.open().config
-    given = {"name": "quiet", "point": "before_tool", "decision": "deny", "message": "Not now."}
-    rule = Guard.model_validate({**given, "match": {"tool": ["odd__*"]}})
+    rule_fields = {
+        "name": "quiet",
+        "point": "before_tool",
+        "decision": "deny",
+        "message": "Not now.",
+    }
+    rule = Guard.model_validate({**rule_fields, "match": {"tool": ["odd__*"]}})
     job.pin(config.model_copy(update={"rules": [rule]}))
     reply = call(job, "odd__note", '{"text": "tea"}')
     assert (reply.ok, reply.guard) == (False, "quiet")
@@ -235,7 +240,7 @@ def test_jobs_share_a_server_and_its_process(tmp_path: Path, ledger: Path) -> No
 def test_results_of_the_reference_server(tmp_path: Path) -> None:
     config = agent(everything=public("everything", "stdio"))
     job = standing(tmp_path / "job", config)
-    for name, raw, told in (
+    for name, raw, expected in (
         ("echo", '{"message": "tea"}', "Echo: tea"),
         ("get-sum", '{"a": 2, "b": 3}', "The sum of 2 and 3 is 5"),
         ("get-tiny-image", "{}", "[image image/png, "),
@@ -243,7 +248,7 @@ def test_results_of_the_reference_server(tmp_path: Path) -> None:
         ("get-resource-links", '{"count": 1}', "resource"),
     ):
         assert call(job, f"everything__{name}", raw).ok, answer(job)
-        assert told in answer(job)
+        assert expected in answer(job)
     assert not call(job, "everything__get-sum", '{"a": "x"}').ok
     assert "a: 'x' is not of type 'number'" in answer(job)
     assert worker_mcp_servers() is worker_mcp_servers()

@@ -69,13 +69,13 @@ def test_the_list_stays_when_the_server_changes_its_own(tmp_path: Path, ledger: 
 
 
 def test_a_server_that_is_not_there(ledger: Path) -> None:
-    gone = {"command": ["no-such-program"]}
+    missing_server = {"command": ["no-such-program"]}
     with pytest.raises(
         ServerUnavailable, match=r"MCP server gone \(no-such-program\) cannot be reached"
     ):
-        agent(gone=gone)
+        agent(gone=missing_server)
     config = load_agent(
-        "generalist", {"mcp": {"gone": {**gone, "away": "degrade"}, "odd": odd(ledger)}}
+        "generalist", {"mcp": {"gone": {**missing_server, "away": "degrade"}, "odd": odd(ledger)}}
     )
     notes = declare_tools(config)
     assert notes[0].startswith("the job goes on without the tools of gone. The MCP server gone")
@@ -100,9 +100,9 @@ def test_many_tools_are_deferred_like_ours(ledger: Path) -> None:
     assert "odd__note" in everything
     assert all("__" not in entry.name for entry in offer_tools(config, "strategic").offered)
     config.limits.tools_offered = 5
-    made = offer_tools(config, "tactical", ["odd__look"])
-    assert made.offered[-1].name == "odd__look"
-    assert "odd__note" in [entry.name for entry in made.deferred]
+    offer = offer_tools(config, "tactical", ["odd__look"])
+    assert offer.offered[-1].name == "odd__look"
+    assert "odd__note" in [entry.name for entry in offer.deferred]
 
 
 def test_names_are_unique_and_fit() -> None:
@@ -114,7 +114,7 @@ def test_names_are_unique_and_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("declaration", "complaint"),
     [
         ({}, "either command or url"),
         ({"command": ["x"], "url": "http://x/"}, "either command or url"),
@@ -126,9 +126,9 @@ def test_names_are_unique_and_fit() -> None:
         ({"command": ["x"], "colour": "red"}, "Extra inputs"),
     ],
 )
-def test_a_server_is_of_one_kind(given: dict[str, object], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        Server.model_validate(given)
+def test_a_server_is_of_one_kind(declaration: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Server.model_validate(declaration)
 
 
 def test_the_reference_servers_declare_all_they_have(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_an_answer_is_read(question: Elicited, text: str, content: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "told"),
+    ("question", "text", "complaint"),
     [
         (form(["count"], count=COUNT), "many", "'many' is not of type 'integer'"),
         (form(["count"], count=COUNT), "0", "0 is less than the minimum of 1"),
@@ -53,8 +53,8 @@ def test_an_answer_is_read(question: Elicited, text: str, content: dict[str, Any
         (URL, "hm", "neither `accept` nor `decline`"),
     ],
 )
-def test_what_does_not_fit_says_why(question: Elicited, text: str, told: str) -> None:
-    with pytest.raises(Misread, match=told.replace("(", r"\(").replace(")", r"\)")):
+def test_what_does_not_fit_says_why(question: Elicited, text: str, complaint: str) -> None:
+    with pytest.raises(Misread, match=complaint.replace("(", r"\(").replace(")", r"\)")):
         question.read_answer(text)
 
 
@@ -72,8 +72,8 @@ def test_silence_agrees_to_nothing_but_proposals() -> None:
 
 def test_a_question_shows_its_form_without_credentials() -> None:
     assert "https://example.com/in" in URL.question
-    asked = form(["count"], count={**COUNT, "description": "Cups."}, size=SIZE).question
-    assert asked == (
+    question = form(["count"], count={**COUNT, "description": "Cups."}, size=SIZE).question
+    assert question == (
         "How? Answer with count=… (integer: Cups.); size=… (small | large); or `decline`."
     )
     secret = Elicited(

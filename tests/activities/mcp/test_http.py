@@ -67,18 +67,18 @@ class Gateway(Handler):
     begun: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
-        asked = json.loads(self.body())
-        match asked["method"]:
+        request = json.loads(self.body())
+        match request["method"]:
             case "initialize":
                 self.begun.append(self.path)
                 about = {"serverInfo": {"name": "gateway", "version": "1"}, "capabilities": {}}
-                self.tell(200, asked, {"protocolVersion": "2025-06-18", **about})
+                self.tell(200, request, {"protocolVersion": "2025-06-18", **about})
             case "tools/list":
                 # It does not support pages: the next page is the same list again.
                 tool = {"name": "note", "inputSchema": {"type": "object"}}
-                self.tell(200, asked, {"tools": [tool] * 3})
+                self.tell(200, request, {"tools": [tool] * 3})
             case "tools/call" if not self.said:
-                self.tell(200, asked, {"content": [{"type": "text", "text": "noted"}]})
+                self.tell(200, request, {"content": [{"type": "text", "text": "noted"}]})
             case "tools/call":
                 status, body = self.said.pop()
                 self.tell(status, body)
@@ -167,8 +167,8 @@ def test_a_start_that_is_refused_says_how() -> None:
         def do_POST(self) -> None:
             self.tell(401, {})
 
-    told = r"/mcp\) cannot be reached: it answered 401 Unauthorized\. "
-    with serving(Refusing) as url, pytest.raises(ServerUnavailable, match=told):
+    complaint = r"/mcp\) cannot be reached: it answered 401 Unauthorized\. "
+    with serving(Refusing) as url, pytest.raises(ServerUnavailable, match=complaint):
         agent(gateway={"url": f"{url}?key=tea"})
 
 

@@ -33,10 +33,10 @@ def told(*, since: float, began: float = 0.0, ahead: float = 0.0) -> Application
         current_attempt_scheduled_time=first + timedelta(seconds=since),
     )
     error = ApplicationError("away", next_retry_delay=timedelta(seconds=10))
-    given: ApplicationError = env.run(
+    retry_error: ApplicationError = env.run(
         apply_endpoint_patience, error, MODEL, time.monotonic() - began
     )
-    return given
+    return retry_error
 
 
 @pytest.mark.parametrize("ahead", [-YEAR, 0, YEAR])

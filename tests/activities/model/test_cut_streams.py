@@ -56,8 +56,8 @@ class Pieces(Handler):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with served(Pieces) as found:
-        yield found
+    with served(Pieces) as url:
+        yield url
 
 
 def asked(
@@ -103,10 +103,10 @@ def test_a_stream_that_breaks_off_is_no_reply_or_the_whole_one(address: str, api
     @given(st.integers(0, len(stream) - 1), cuts_of, st.booleans())
     def known(end: int, cuts: set[int], ends: bool) -> None:
         try:
-            got = asked(address, api, stream[:end], cuts, whole=ends)
+            reply = asked(address, api, stream[:end], cuts, whole=ends)
         except ApplicationError as error:
             assert (error.type, error.non_retryable) == ("Endpoint", False)
         else:
-            assert got == whole
+            assert reply == whole
 
     known()

@@ -36,7 +36,7 @@ TALK = {"role": "assistant", "content": "It is hot."}
 
 
 @pytest.mark.parametrize(
-    ("said", "part"),
+    ("refusal", "part"),
     [
         ("Unrecognized request argument supplied: stream_options", COUNTS),
         ("Unrecognized request argument supplied: max_completion_tokens", LIMIT),
@@ -69,15 +69,15 @@ TALK = {"role": "assistant", "content": "It is hot."}
         ("Tool call id was s1c0 but must be a-z, A-Z, 0-9, with a length of 9.", IDS),
     ],
 )
-def test_a_part_that_is_named_is_left_out(said: str, part: str) -> None:
-    learned = Dialect().adjust_to_refusal(f"Error code: 400 - {said}", MODEL)
+def test_a_part_that_is_named_is_left_out(refusal: str, part: str) -> None:
+    learned = Dialect().adjust_to_refusal(f"Error code: 400 - {refusal}", MODEL)
     assert learned == Dialect(frozenset({part}))
     assert learned is not None
-    assert learned.adjust_to_refusal(said, learned.adapt_settings(MODEL)) is None
+    assert learned.adjust_to_refusal(refusal, learned.adapt_settings(MODEL)) is None
 
 
 @pytest.mark.parametrize(
-    "said",
+    "refusal",
     [
         "Function tools with reasoning_effort are not supported for gpt-5.4 in "
         "/v1/chat/completions. Please use /v1/responses instead.",
@@ -85,42 +85,42 @@ def test_a_part_that_is_named_is_left_out(said: str, part: str) -> None:
         'model "gpt-5.4" is not accessible via the /chat/completions endpoint',
     ],
 )
-def test_the_other_api_is_asked_where_it_is_named(said: str) -> None:
-    learned = Dialect().adjust_to_refusal(said, MODEL)
+def test_the_other_api_is_asked_where_it_is_named(refusal: str) -> None:
+    learned = Dialect().adjust_to_refusal(refusal, MODEL)
     assert learned == Dialect(api="responses")
     assert learned is not None
     assert learned.adapt_settings(MODEL).api == "responses"
     # Switching back would never end.
     assert learned.adjust_to_refusal("Please use v1/chat/completions.", MODEL) is None
     chosen = MODEL.model_copy(update={"api": "chat"})
-    refused = Dialect().adjust_to_refusal(said, chosen)
+    refused = Dialect().adjust_to_refusal(refusal, chosen)
     assert refused in (None, Dialect(frozenset({EFFORT})))
 
 
 def test_responses_give_way_to_chat() -> None:
     model = MODEL.model_copy(update={"api": "responses"})
-    said = "gpt-4o-search-preview is not supported with the Responses API."
-    assert Dialect().adjust_to_refusal(said, model) is None
+    refusal = "gpt-4o-search-preview is not supported with the Responses API."
+    assert Dialect().adjust_to_refusal(refusal, model) is None
     assert Dialect(api=None).adapt_settings(model).api == "responses"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "refusal",
     [
         "The `reasoning_content` in the thinking mode must be passed back to the API.",
         "Missing `reasoning_content` field in the assistant message at message index 2.",
     ],
 )
-def test_reasoning_that_is_demanded_is_sent_even_after_it_was_refused(said: str) -> None:
-    learned = Dialect(frozenset({REASONING})).adjust_to_refusal(said, MODEL)
+def test_reasoning_that_is_demanded_is_sent_even_after_it_was_refused(refusal: str) -> None:
+    learned = Dialect(frozenset({REASONING})).adjust_to_refusal(refusal, MODEL)
     assert learned == Dialect(needs_reasoning=True)
     assert learned is not None
     assert learned.adapt_settings(MODEL).send_reasoning is True
-    assert learned.adjust_to_refusal(said, MODEL) is None
+    assert learned.adjust_to_refusal(refusal, MODEL) is None
 
 
 @pytest.mark.parametrize(
-    ("said", "before", "after"),
+    ("refusal", "before", "after"),
     [
         (
             "Encrypted content is not supported with this model.",
@@ -135,17 +135,17 @@ def test_reasoning_that_is_demanded_is_sent_even_after_it_was_refused(said: str)
     ],
 )  # fmt: skip
 def test_what_the_responses_api_does_not_take_is_left_out(
-    said: str, before: bytes, after: bytes
+    refusal: str, before: bytes, after: bytes
 ) -> None:
     model = MODEL.model_copy(update={"api": "responses"})
-    learned = Dialect().adjust_to_refusal(said, model)
+    learned = Dialect().adjust_to_refusal(refusal, model)
     assert learned is not None
     assert learned.adapt_body(b"{%b" % before) == b"{%b" % after
-    assert learned.adjust_to_refusal(said, model) is None
+    assert learned.adjust_to_refusal(refusal, model) is None
 
 
 @pytest.mark.parametrize(
-    "said",
+    "refusal",
     [
         "max_tokens is too large: 8000. This model supports at most 4096 completion tokens, "
         "whereas you provided 8000.",
@@ -153,8 +153,8 @@ def test_what_the_responses_api_does_not_take_is_left_out(
         "`max_completion_tokens` must be less than or equal to `4096`",
     ],
 )
-def test_a_limit_that_is_named_is_kept_to(said: str) -> None:
-    learned = Dialect().adjust_to_refusal(f"Error code: 400 - {said}", MODEL)
+def test_a_limit_that_is_named_is_kept_to(refusal: str) -> None:
+    learned = Dialect().adjust_to_refusal(f"Error code: 400 - {refusal}", MODEL)
     assert learned is not None
     assert learned.adapt_settings(MODEL).max_output_tokens == 4096
     assert (
@@ -163,17 +163,17 @@ def test_a_limit_that_is_named_is_kept_to(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["I will not", WRONG, "max_tokens is wrong (400)", "no tool_choice", ""]
+    "refusal", ["I will not", WRONG, "max_tokens is wrong (400)", "no tool_choice", ""]
 )
-def test_what_names_nothing_teaches_nothing(said: str) -> None:
-    assert Dialect().adjust_to_refusal(said, MODEL) is None
+def test_what_names_nothing_teaches_nothing(refusal: str) -> None:
+    assert Dialect().adjust_to_refusal(refusal, MODEL) is None
 
 
 def test_an_endpoint_that_refuses_everything_is_not_asked_for_ever() -> None:
-    said = json.dumps({"you sent": [*range(1000, 8000), "max_tokens", "stream", "temperature",
+    refusal = json.dumps({"you sent": [*range(1000, 8000), "max_tokens", "stream", "temperature",
                                     "stream_options", "max_completion_tokens"]})  # fmt: skip
     dialect, times = Dialect(), 0
-    while learned := dialect.adjust_to_refusal(said, dialect.adapt_settings(MODEL)):
+    while learned := dialect.adjust_to_refusal(refusal, dialect.adapt_settings(MODEL)):
         dialect, times = learned, times + 1
     assert times == 5
 
@@ -217,8 +217,10 @@ UNKNOWN = """Unknown name \\"%s\\" at 'tools[0].function_declarations[0]"""
 
 
 def test_keywords_of_schemas_that_are_named_are_left_out() -> None:
-    said = f"{UNKNOWN % '$schema'}.parameters': Cannot find field.\n{UNKNOWN % 'const'}.parameters'"
-    learned = Dialect().adjust_to_refusal(said, MODEL)
+    refusal = (
+        f"{UNKNOWN % '$schema'}.parameters': Cannot find field.\n{UNKNOWN % 'const'}.parameters'"
+    )
+    learned = Dialect().adjust_to_refusal(refusal, MODEL)
     assert learned == Dialect(keywords=frozenset({"$schema", "const"}))
     assert learned is not None
     more = "parameters.properties[on].format: only 'enum' and 'date-time' are supported for STRING"
@@ -232,4 +234,4 @@ def test_keywords_of_schemas_that_are_named_are_left_out() -> None:
     assert sent["function"]["parameters"] == {
         "properties": {"const": {"type": "string"}}, "required": ["const"]
     }  # fmt: skip
-    assert learned.adjust_to_refusal(said, MODEL) is None
+    assert learned.adjust_to_refusal(refusal, MODEL) is None

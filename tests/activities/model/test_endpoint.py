@@ -45,10 +45,10 @@ async def asked(
     return await call_endpoint(lambda _: client, model, body)
 
 
-def sent_back(got: StreamedReply, maker: str, reasoning: bool | None = None) -> str:
+def sent_back(reply: StreamedReply, maker: str, reasoning: bool | None = None) -> str:
     """Return the message that such a provider is sent about a reply from `one`."""
-    got.maker = "one"
-    message, data = reply_message(1, got), reply_provider_data(1, got)
+    reply.maker = "one"
+    message, data = reply_message(1, reply), reply_provider_data(1, reply)
     form = ChatMessageForm(maker, reasoning)
     return form.render(
         encode_without_credentials(message), encode_without_credentials(data) if data else b""
@@ -92,11 +92,11 @@ async def test_failures(answer: Any, kind: str, retried: bool, words: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"),
+    ("retry_after", "seconds"),
     [("7", 7), ("0", 1), ("-5", 1), ("nan", 1), ("inf", 3600), ("99999", 3600)],
 )
-async def test_retry_after_is_followed_within_reason(said: str, seconds: int) -> None:
-    error = await failed(Failure(429, headers={"retry-after": said}))
+async def test_retry_after_is_followed_within_reason(retry_after: str, seconds: int) -> None:
+    error = await failed(Failure(429, headers={"retry-after": retry_after}))
     assert error.next_retry_delay == timedelta(seconds=seconds)
 
 
@@ -160,10 +160,10 @@ async def test_what_is_no_complete_reply_is_asked_for_again(transport: Any) -> N
 
 async def test_five_calls_at_once_keep_their_order() -> None:
     calls: Any = [("write_file", {"path": str(n)}) for n in range(5)]
-    got = await asked(RehearsalTransport(Script(Reply(calls=calls))))
-    assert [json.loads(raw)["path"] for _, raw in got.calls] == list("01234")
-    assert got.finish == "tool_calls"
-    assert got.usage.model_calls == 1
+    reply = await asked(RehearsalTransport(Script(Reply(calls=calls))))
+    assert [json.loads(raw)["path"] for _, raw in reply.calls] == list("01234")
+    assert reply.finish == "tool_calls"
+    assert reply.usage.model_calls == 1
 
 
 async def test_calls_without_an_index_are_told_apart() -> None:
@@ -173,8 +173,8 @@ async def test_calls_without_an_index_are_told_apart() -> None:
         {"name": "b", "arguments": "{}"},
     ]
     chunks = [delta(tool_calls=[{"function": piece}]) for piece in pieces]
-    got = await asked(streaming(*chunks, delta("tool_calls")))
-    assert got.calls == [("a", '{"x":1}'), ("b", "{}")]
+    reply = await asked(streaming(*chunks, delta("tool_calls")))
+    assert reply.calls == [("a", '{"x":1}'), ("b", "{}")]
 
 
 def piece(id_: str | None, name: str | None, arguments: str, index: int = 0) -> dict[str, Any]:
@@ -190,8 +190,8 @@ async def test_calls_that_are_all_numbered_0_are_told_apart_by_their_ids() -> No
         piece("z", "b", "{}", 1),
     ]
     chunks = [delta(tool_calls=[one]) for one in pieces]
-    got = await asked(streaming(*chunks, delta("tool_calls")))
-    assert got.calls == [("a", '{"x":1}'), ("a", '{"x":2}'), ("b", "{}")]
+    reply = await asked(streaming(*chunks, delta("tool_calls")))
+    assert reply.calls == [("a", '{"x":1}'), ("a", '{"x":2}'), ("b", "{}")]
 
 
 async def test_an_id_that_changes_within_a_call_begins_no_other() -> None:
@@ -205,7 +205,7 @@ async def test_a_name_that_comes_with_each_piece_is_said_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "content", "told"),
+    ("kind", "content", "complaint"),
     [
         ("application/json", b'{"choices": null, "status_msg": "login fail"}', '"login fail"}'),
         ("application/json", b"", "it is empty"),
@@ -213,10 +213,12 @@ async def test_a_name_that_comes_with_each_piece_is_said_once() -> None:
         ("text/event-stream", b"data: overloaded\n\n", "no reply: overloaded"),
     ],
 )
-async def test_what_came_instead_of_a_reply_is_told(kind: str, content: bytes, told: str) -> None:
+async def test_what_came_instead_of_a_reply_is_told(
+    kind: str, content: bytes, complaint: str
+) -> None:
     headers = {"content-type": kind}
     response = httpx2.Response(200, headers=headers, content=content)
-    with pytest.raises(ApplicationError, match=told) as caught:
+    with pytest.raises(ApplicationError, match=complaint) as caught:
         await asked(httpx2.MockTransport(lambda _: response))
     assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
 
@@ -225,25 +227,25 @@ async def test_what_comes_beside_a_call_is_sent_back_with_it() -> None:
     signed = {"google": {"thought_signature": "c2VhbA=="}}
     pieces = [piece("x", "a", "{}") | {"extra_content": signed}, piece("y", "b", "{}", 1)]
     chunks = [delta(tool_calls=[one]) for one in pieces]
-    got = await asked(streaming(*chunks, delta("tool_calls")))
-    sent = json.loads(sent_back(got, "one"))
+    reply = await asked(streaming(*chunks, delta("tool_calls")))
+    sent = json.loads(sent_back(reply, "one"))
     assert [call.get("extra_content") for call in sent["tool_calls"]] == [signed, None]
-    assert "extra_content" not in sent_back(got, "another")
+    assert "extra_content" not in sent_back(reply, "another")
     huge = piece("x", "a", "{}") | {"extra_content": {"more": "x" * 200_000}}
-    got = await asked(streaming(delta(tool_calls=[huge]), delta("tool_calls")))
-    assert "extra_content" not in sent_back(got, "one")
+    reply = await asked(streaming(delta(tool_calls=[huge]), delta("tool_calls")))
+    assert "extra_content" not in sent_back(reply, "one")
 
 
 async def test_content_in_parts_is_read() -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     parts = [[thought], [{"type": "text", "text": "hel"}], "lo"]
-    got = await asked(streaming(*(delta(content=part) for part in parts), delta("stop")))
-    assert got.text == "hello"
+    reply = await asked(streaming(*(delta(content=part) for part in parts), delta("stop")))
+    assert reply.text == "hello"
 
 
 async def test_what_a_model_says_when_it_refuses_is_what_it_says() -> None:
-    got = await asked(streaming(delta(refusal="I can"), delta(refusal="not."), delta("stop")))
-    assert got.text == "I cannot."
+    reply = await asked(streaming(delta(refusal="I can"), delta(refusal="not."), delta("stop")))
+    assert reply.text == "I cannot."
 
 
 async def test_arguments_that_are_an_object_are_taken_as_one() -> None:
@@ -255,7 +257,7 @@ async def test_arguments_that_are_an_object_are_taken_as_one() -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(
-    ("said", "kind", "words"),
+    ("error_body", "kind", "words"),
     [
         ({"message": "out of tea", "code": 502}, "Endpoint", "out of tea"),
         ("out of tea", "Endpoint", "out of tea"),
@@ -263,16 +265,16 @@ async def test_arguments_that_are_an_object_are_taken_as_one() -> None:
     ],
 )
 async def test_an_error_under_status_200_is_one(
-    stream: bool, said: Any, kind: str, words: str
+    stream: bool, error_body: Any, kind: str, words: str
 ) -> None:
-    one_piece = httpx2.MockTransport(lambda _: httpx2.Response(200, json={"error": said}))
+    one_piece = httpx2.MockTransport(lambda _: httpx2.Response(200, json={"error": error_body}))
     with pytest.raises(ApplicationError, match=words) as caught:
-        await asked(streaming({"error": said}) if stream else one_piece)
+        await asked(streaming({"error": error_body}) if stream else one_piece)
     assert caught.value.type == kind
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported_usage",
     [
         None,
         {},
@@ -283,34 +285,34 @@ async def test_an_error_under_status_200_is_one(
         {"prompt_tokens_details": [64]},
     ],
 )
-async def test_tokens_that_no_endpoint_counted_are_estimated(told: Any) -> None:
-    chunks = [delta(content="word " * 80), delta("stop"), {"choices": [], "usage": told}]
-    got = await asked(streaming(*chunks))
-    assert got.usage.prompt_tokens == len(BODY) // 4
-    assert got.usage.completion_tokens == 100
-    assert got.usage.cached_tokens == 0
+async def test_tokens_that_no_endpoint_counted_are_estimated(reported_usage: Any) -> None:
+    chunks = [delta(content="word " * 80), delta("stop"), {"choices": [], "usage": reported_usage}]
+    reply = await asked(streaming(*chunks))
+    assert reply.usage.prompt_tokens == len(BODY) // 4
+    assert reply.usage.completion_tokens == 100
+    assert reply.usage.cached_tokens == 0
 
 
 async def test_tokens_that_were_counted_are_taken() -> None:
-    told = {
+    reported_usage = {
         "prompt_tokens": 70, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}
     }  # fmt: skip
-    usage = (await asked(streaming(delta("stop"), {"choices": [], "usage": told}))).usage
+    usage = (await asked(streaming(delta("stop"), {"choices": [], "usage": reported_usage}))).usage
     assert (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) == (70, 3, 64)
 
 
 async def test_too_much_is_cut() -> None:
     many: Any = [("list_files", {})] * 50
-    got = await asked(RehearsalTransport(Script(Reply("x" * 1_000_000, calls=many))))
-    assert (len(got.text), len(got.calls)) == (MAX_TEXT, MAX_CALLS)
-    assert got.dropped_calls == 50 - MAX_CALLS
+    reply = await asked(RehearsalTransport(Script(Reply("x" * 1_000_000, calls=many))))
+    assert (len(reply.text), len(reply.calls)) == (MAX_TEXT, MAX_CALLS)
+    assert reply.dropped_calls == 50 - MAX_CALLS
 
 
 async def test_lone_surrogates_are_replaced() -> None:
     call = {"index": 0, "function": {"name": "a\ud800", "arguments": "{}\udfff"}}
-    got = await asked(streaming(delta("stop", content="\ud800", tool_calls=[call])))
-    assert (got.text, got.calls) == ("?", [("a_", "{}?")])
-    got.model_dump_json()
+    reply = await asked(streaming(delta("stop", content="\ud800", tool_calls=[call])))
+    assert (reply.text, reply.calls) == ("?", [("a_", "{}?")])
+    reply.model_dump_json()
 
 
 def test_without_a_key_the_worker_is_told_which(
@@ -404,23 +406,23 @@ async def test_a_server_that_does_not_stream_is_understood(stream: bool) -> None
         "tool_calls": [{"id": "x", "function": {"name": "list_files", "arguments": "{}"}}],
     }
     model = MODEL.model_copy(update={"stream": stream})
-    got = await asked(whole(message), model=model)
-    assert got.calls == [("list_files", "{}")]
-    assert (got.usage.prompt_tokens, got.usage.completion_tokens) == (7, 3)
+    reply = await asked(whole(message), model=model)
+    assert reply.calls == [("list_files", "{}")]
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (7, 3)
 
 
 async def test_the_rehearsal_endpoint_is_understood_without_streaming() -> None:
     model = MODEL.model_copy(update={"stream": False})
     with Script(lambda request: MIXED if not request.get("stream") else Failure(400)) as script:
-        got = await asked(RehearsalTransport(script), model=model, body=b'{"messages":[]}')
-    assert (got.text, got.calls) == ("hello", [("list_files", "{}")])
+        reply = await asked(RehearsalTransport(script), model=model, body=b'{"messages":[]}')
+    assert (reply.text, reply.calls) == ("hello", [("list_files", "{}")])
 
 
 async def test_reasoning_is_kept_apart() -> None:
     for name in ("reasoning_content", "reasoning"):
         chunks = [delta(**{name: "Let me "}), delta(**{name: "think."}), delta(content="42")]
-        got = await asked(streaming(*chunks, delta("stop")))
-        assert (got.reasoning, got.text) == ("Let me think.", "42")
+        reply = await asked(streaming(*chunks, delta("stop")))
+        assert (reply.reasoning, reply.text) == ("Let me think.", "42")
 
 
 async def test_a_stream_that_falls_silent_is_given_up_before_the_call_is() -> None:
@@ -466,7 +468,7 @@ async def test_an_error_whose_body_breaks_off_is_the_endpoints() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "response",
     [
         Failure(400, "x", code="context_length_exceeded"),
         Failure(400, "This model's maximum context length is 8192 tokens."),
@@ -474,8 +476,8 @@ async def test_an_error_whose_body_breaks_off_is_the_endpoints() -> None:
         Failure(400, "the request exceeds the available context size", kind="server"),
     ],
 )
-async def test_a_request_that_is_too_long_is_told_from_others(said: Failure) -> None:
-    error = await failed(said)
+async def test_a_request_that_is_too_long_is_told_from_others(response: Failure) -> None:
+    error = await failed(response)
     assert (error.type, error.non_retryable) == ("ContextTooLong", True)
 
 
@@ -549,18 +551,24 @@ async def test_many_calls_at_once_leave_connections_that_the_next_ones_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    made, all_under_way = 0, asyncio.Barrier(120)
-    said = json.dumps({"choices": [{"message": {"content": "Tea."}, "finish_reason": "stop"}]})
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(said)}"
+    connections, all_under_way = 0, asyncio.Barrier(120)
+    response_body = json.dumps(
+        {"choices": [{"message": {"content": "Tea."}, "finish_reason": "stop"}]}
+    )
+    head = (
+        f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(response_body)}"
+    )
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal made
-        made += 1
+        nonlocal connections
+        connections += 1
         with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while asked := (await reader.readuntil(b"\r\n\r\n")).lower():
-                await reader.readexactly(int(asked.partition(b"content-length: ")[2].split()[0]))
+            while request_head := (await reader.readuntil(b"\r\n\r\n")).lower():
+                await reader.readexactly(
+                    int(request_head.partition(b"content-length: ")[2].split()[0])
+                )
                 await all_under_way.wait()
-                writer.write(f"{head}\r\n\r\n{said}".encode())
+                writer.write(f"{head}\r\n\r\n{response_body}".encode())
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", backlog=200) as server:
@@ -570,5 +578,5 @@ async def test_many_calls_at_once_leave_connections_that_the_next_ones_use(
             await asyncio.gather(
                 *(call_endpoint(connect_endpoint, model, b"{}") for _ in range(120))
             )
-        assert made == 120
+        assert connections == 120
         await connect_endpoint(model).close()

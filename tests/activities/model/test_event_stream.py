@@ -11,7 +11,7 @@ STREAM = 'data: {"a":"\u2028é"}\n\n: still here\n\nevent: x\ndata: 1\ndata:2\n\
 
 def read(stream: bytes, size: int) -> tuple[list[bytes], bool]:
     events = EventParser()
-    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+    pieces = [stream[offset : offset + size] for offset in range(0, len(stream), size)]
     return [data for piece in pieces for data in events.feed(piece)], events.is_over
 
 

@@ -45,22 +45,26 @@ def conversation(tmp_path: Path) -> Conversation:
     )
 
 
-def add(held: Conversation, step: int, streamed: StreamedReply) -> Conversation:
+def add(history: Conversation, step: int, streamed: StreamedReply) -> Conversation:
     """Append a reply and the results of its calls."""
-    held = held.append_reply(reply_message(step, streamed), reply_provider_data(step, streamed))
-    return held.append(
+    history = history.append_reply(
+        reply_message(step, streamed), reply_provider_data(step, streamed)
+    )
+    return history.append(
         *(conversation_tool_result(step, n, "a.md") for n in range(len(streamed.calls)))
     )
 
 
-def sent(held: Conversation, form: MessageEncoding | None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(held.wire_bytes(0, None, form)))
-    return found
+def sent(history: Conversation, form: MessageEncoding | None) -> list[dict[str, Any]]:
+    wire_messages: list[dict[str, Any]] = json.loads(
+        b"[%b]" % b",".join(history.wire_bytes(0, None, form))
+    )
+    return wire_messages
 
 
 def test_items_go_back_as_they_came_with_the_provider_s_ids(conversation: Conversation) -> None:
-    held = add(conversation, 1, reply(items=ITEMS))
-    assert sent(held, ResponsesMessageForm(ONE, True)) == [
+    history = add(conversation, 1, reply(items=ITEMS))
+    assert sent(history, ResponsesMessageForm(ONE, True)) == [
         {"type": "message", "role": "system", "content": "You work."},
         {"type": "message", "role": "user", "content": "Begin."},
         *ITEMS,
@@ -74,8 +78,8 @@ def test_items_go_back_as_they_came_with_the_provider_s_ids(conversation: Conver
 def test_another_model_gets_the_same_without_ids(
     conversation: Conversation, form: MessageEncoding
 ) -> None:
-    held = add(conversation, 1, reply(items=ITEMS))
-    assert sent(held, form)[2:] == [
+    history = add(conversation, 1, reply(items=ITEMS))
+    assert sent(history, form)[2:] == [
         {"type": "message", "role": "assistant", "content": "I look."},
         {"type": "function_call", "call_id": "s1c0", "name": "list_files", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "s1c0", "output": "a.md"},
@@ -83,9 +87,9 @@ def test_another_model_gets_the_same_without_ids(
 
 
 def test_a_chat_model_gets_what_is_stored(conversation: Conversation) -> None:
-    held = add(conversation, 1, reply(items=ITEMS))
-    assert sent(held, ChatMessageForm(ONE, None)) == sent(held, None)
-    assert "rs_1" not in str(sent(held, None))
+    history = add(conversation, 1, reply(items=ITEMS))
+    assert sent(history, ChatMessageForm(ONE, None)) == sent(history, None)
+    assert "rs_1" not in str(sent(history, None))
 
 
 DETAILS = [{"type": "reasoning.text", "text": "Hm.", "signature": "c2ln", "index": 0}]
@@ -107,24 +111,24 @@ def test_reasoning_goes_back_where_it_is_wanted(
     conversation: Conversation, reasoning: bool | None, maker: str, fields: dict[str, Any]
 ) -> None:
     plain = add(conversation, 1, reply())
-    held = add(conversation, 1, reply(fields=FIELDS))
-    message = sent(held, ChatMessageForm(maker, reasoning))[2]
+    history = add(conversation, 1, reply(fields=FIELDS))
+    message = sent(history, ChatMessageForm(maker, reasoning))[2]
     assert message == {**sent(plain, None)[2], **fields}
 
 
 def test_it_is_the_same_however_many_messages_lie_together(conversation: Conversation) -> None:
-    held = conversation
+    history = conversation
     for step in range(1, 50):
         own = [{**REASONING, "id": f"rs_{step}"}, {**CALL, "call_id": f"call_{step}"}]
         # Every second reply is another model's.
-        held = add(held, step, reply(items=own) if step % 2 else reply())
+        history = add(history, step, reply(items=own) if step % 2 else reply())
     form = ResponsesMessageForm(ONE, True)
     one_by_one = [
         item
-        for number in range(len(held))
-        for item in json.loads(b"[%b]" % b",".join(held.wire_bytes(number, number + 1, form)))
+        for number in range(len(history))
+        for item in json.loads(b"[%b]" % b",".join(history.wire_bytes(number, number + 1, form)))
     ]
-    assert sent(held, form) == one_by_one
+    assert sent(history, form) == one_by_one
     called = [item["call_id"] for item in one_by_one if item["type"] == "function_call"]
     answered = [item["call_id"] for item in one_by_one if item["type"] == "function_call_output"]
     assert called == answered == [f"call_{n}" if n % 2 else f"s{n}c0" for n in range(1, 50)]
@@ -133,14 +137,14 @@ def test_it_is_the_same_however_many_messages_lie_together(conversation: Convers
 def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     conversation: Conversation,
 ) -> None:
-    held = conversation
+    history = conversation
     for step in range(1, 9):
         items = [{**REASONING, "id": f"rs_{step}"}, {**CALL, "call_id": f"call_{step}"}]
-        held = held.append_reply(
+        history = history.append_reply(
             reply_message(step, reply(items=items)),
             reply_provider_data(step, reply(items=items)),
         ).append(conversation_tool_result(step, 0, "x" * 500))
-    view = ContextView(held, Compaction(cleared=10, folded=6, summary="So far."))
+    view = ContextView(history, Compaction(cleared=10, folded=6, summary="So far."))
     form = ResponsesMessageForm(ONE, True)
     items = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
     kinds = [item.get("id") or item["type"] for item in items if item["type"] != "function_call"]
@@ -165,11 +169,11 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
 def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
     conversation: Conversation, form: MessageEncoding
 ) -> None:
-    held = add(conversation, 1, reply(items=ITEMS))
-    held = add(held, 2, reply(items=ITEMS))
+    history = add(conversation, 1, reply(items=ITEMS))
+    history = add(history, 2, reply(items=ITEMS))
     # A reply without calls gets no cache mark: endpoints accept none on a model's text.
-    held = held.append_reply(reply_message(3, reply(calls=[])), None)
-    view = ContextView(held, Compaction())
+    history = history.append_reply(reply_message(3, reply(calls=[])), None)
+    view = ContextView(history, Compaction())
     messages = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
     marked = [n for n, each in enumerate(messages) if "prompt_cache_breakpoint" in str(each)]
     assert [messages[n].get("role") or messages[n]["type"] for n in marked] == (
@@ -186,8 +190,8 @@ def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
 def test_the_bytes_of_what_nobody_wants_back_are_those_that_are_stored(
     conversation: Conversation,
 ) -> None:
-    held = add(conversation, 1, reply())
-    assert held.wire_bytes(0, None, ChatMessageForm(ONE, None)) == held.wire_bytes()
-    assert held.provider_data(2) is None
-    assert held.without_provider_data == held.files
-    assert encode_without_credentials(sent(held, None)[0]) == held.wire_bytes()[0]
+    history = add(conversation, 1, reply())
+    assert history.wire_bytes(0, None, ChatMessageForm(ONE, None)) == history.wire_bytes()
+    assert history.provider_data(2) is None
+    assert history.without_provider_data == history.files
+    assert encode_without_credentials(sent(history, None)[0]) == history.wire_bytes()[0]

@@ -8,10 +8,10 @@ from activities.model.reply_reasoning import MAX_CHARACTERS, ReplyReasoning
 
 
 def gathered(*deltas: dict[str, Any]) -> ReplyReasoning:
-    found = ReplyReasoning()
+    reasoning = ReplyReasoning()
     for delta in deltas:
-        found.add(delta)
-    return found
+        reasoning.add(delta)
+    return reasoning
 
 
 def test_text_is_joined_and_an_empty_one_is_one() -> None:
@@ -28,7 +28,7 @@ def detail(kind: str = "text", index: int = 0, **more: Any) -> dict[str, Any]:
 
 
 def test_entries_grow_until_they_are_signed() -> None:
-    found = gathered(
+    entries = gathered(
         detail(text="He"),
         detail(text="y."),
         detail(signature="c2ln"),
@@ -38,10 +38,10 @@ def test_entries_grow_until_they_are_signed() -> None:
         detail("summary", 2, summary="In "),
         detail("summary", 2, summary="short."),
     ).message_fields()["reasoning_details"]
-    assert [entry.get("text") or entry.get("data") or entry["summary"] for entry in found] == [
+    assert [entry.get("text") or entry.get("data") or entry["summary"] for entry in entries] == [
         "Hey.", "And", "AAAA", "BBBB", "In short.",
     ]  # fmt: skip
-    assert [entry.get("signature") for entry in found] == ["c2ln", None, None, None, None]
+    assert [entry.get("signature") for entry in entries] == ["c2ln", None, None, None, None]
 
 
 def block(thinking: str, signature: str | None = None) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def test_blocks_are_whole_with_their_signature_however_it_comes() -> None:
     pieces = [block("He"), block("y.")]
     whole = {"type": "thinking", "thinking": "Hey.", "signature": "c2ln"}
     for last in (block("", "c2ln"), block("Hey.", "c2ln")):
-        found = gathered(*pieces, last, hidden, block("never signed")).message_fields()
-        assert found["thinking_blocks"] == [whole, *hidden["thinking_blocks"]]
+        fields = gathered(*pieces, last, hidden, block("never signed")).message_fields()
+        assert fields["thinking_blocks"] == [whole, *hidden["thinking_blocks"]]
     assert gathered(block("never signed")).message_fields() == {}
 
 

@@ -56,17 +56,17 @@ def client(transport: Any) -> AsyncOpenAI:
 
 
 async def asked(*events: dict[str, Any], model: ModelConfig = MODEL) -> StreamedReply:
-    told = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
-    found: list[str] = []
+    events_text = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
+    paths: list[str] = []
 
     def give(request: httpx2.Request) -> httpx2.Response:
-        found.append(request.url.path)
+        paths.append(request.url.path)
         headers = {"content-type": "text/event-stream"}
-        return httpx2.Response(200, headers=headers, content=told.encode())
+        return httpx2.Response(200, headers=headers, content=events_text.encode())
 
-    got = await call_endpoint(lambda _: client(httpx2.MockTransport(give)), model, b"{}")
-    assert found == ["/v1/responses"]
-    return got
+    reply = await call_endpoint(lambda _: client(httpx2.MockTransport(give)), model, b"{}")
+    assert paths == ["/v1/responses"]
+    return reply
 
 
 async def test_a_reply_is_put_together_from_its_items() -> None:
@@ -75,37 +75,41 @@ async def test_a_reply_is_put_together_from_its_items() -> None:
         "item": {**REASONING, "encrypted_content": "incomplete"},
     }
     delta = {"type": "response.function_call_arguments.delta", "delta": "{"}
-    got = await asked(added, delta, *ended("completed", REASONING, said("I look."), CALL))
-    assert (got.text, got.calls, got.finish) == ("I look.", [("list_files", "{}")], "tool_calls")
-    assert got.items == [REASONING, said("I look."), CALL]
-    assert got.answered_by == "m-2026"
-    used = got.usage
+    reply = await asked(added, delta, *ended("completed", REASONING, said("I look."), CALL))
+    assert (reply.text, reply.calls, reply.finish) == (
+        "I look.",
+        [("list_files", "{}")],
+        "tool_calls",
+    )
+    assert reply.items == [REASONING, said("I look."), CALL]
+    assert reply.answered_by == "m-2026"
+    used = reply.usage
     assert (used.prompt_tokens, used.completion_tokens) == (3000, 20)
     assert (used.cached_tokens, used.written_tokens) == (2000, 900)
 
 
 async def test_one_that_comes_whole_is_the_same() -> None:
     whole = httpx2.Response(200, json=response(REASONING, CALL))
-    got = await call_endpoint(
+    reply = await call_endpoint(
         lambda _: client(httpx2.MockTransport(lambda _: whole)),
         MODEL.model_copy(update={"stream": False}),
         b"{}",
     )
-    assert (got.calls, got.items) == ([("list_files", "{}")], [REASONING, CALL])
+    assert (reply.calls, reply.items) == ([("list_files", "{}")], [REASONING, CALL])
 
 
 @pytest.mark.parametrize("events", [[], [REASONING], [REASONING, CALL, CALL]])
 async def test_the_whole_reply_says_which_items_there_are(events: list[dict[str, Any]]) -> None:
     *_, last = ended("completed", REASONING, CALL)
     done = [{"type": "response.output_item.done", "item": item} for item in events]
-    got = await asked(*done, last)
-    assert (got.calls, got.items) == ([("list_files", "{}")], [REASONING, CALL])
+    reply = await asked(*done, last)
+    assert (reply.calls, reply.items) == ([("list_files", "{}")], [REASONING, CALL])
 
 
 async def test_items_count_where_the_whole_reply_lists_none() -> None:
     *done, last = ended("completed", REASONING, CALL)
-    got = await asked(*done, {**last, "response": {**last["response"], "output": []}})
-    assert got.items == [REASONING, CALL]
+    reply = await asked(*done, {**last, "response": {**last["response"], "output": []}})
+    assert reply.items == [REASONING, CALL]
 
 
 async def test_one_that_was_cancelled_is_no_reply() -> None:
@@ -136,15 +140,15 @@ async def test_what_cannot_go_back_as_it_is_goes_back_in_our_form(
     output: list[dict[str, Any]], finish: str
 ) -> None:
     details = {"incomplete_details": {"reason": "max_output_tokens"}}
-    got = await asked(*ended(finish, *output, **(details if finish == "incomplete" else {})))
-    assert got.items == []
-    assert reply_provider_data(1, got) is None
-    assert got.finish == ("length" if finish == "incomplete" else got.finish)
+    reply = await asked(*ended(finish, *output, **(details if finish == "incomplete" else {})))
+    assert reply.items == []
+    assert reply_provider_data(1, reply) is None
+    assert reply.finish == ("length" if finish == "incomplete" else reply.finish)
 
 
 async def test_a_refusal_is_what_the_model_says() -> None:
-    got = await asked(*ended("completed", said("I cannot.", "refusal")))
-    assert (got.text, got.calls, got.finish) == ("I cannot.", [], "stop")
+    reply = await asked(*ended("completed", said("I cannot.", "refusal")))
+    assert (reply.text, reply.calls, reply.finish) == ("I cannot.", [], "stop")
 
 
 def failed(code: str | None, message: str = "no") -> dict[str, Any]:
@@ -210,8 +214,8 @@ async def test_silence_is_a_stall_but_while_it_thinks() -> None:
     thinks = {"type": "response.output_item.added", "item": {"type": "reasoning"}}
     tells = {"type": "response.reasoning_summary_part.done", "part": {}}
     for endpoint in (slow(created, thinks), slow(created, thinks, tells)):
-        got = await call_endpoint(partial(_connected, endpoint), MODEL, b"{}")
-        assert got.calls == [("list_files", "{}")]
+        reply = await call_endpoint(partial(_connected, endpoint), MODEL, b"{}")
+        assert reply.calls == [("list_files", "{}")]
     speaks = {"type": "response.output_text.delta", "delta": "I"}
     with pytest.raises(ApplicationError, match="said nothing for 1 s"):
         await call_endpoint(lambda _: slow(created, thinks, speaks), MODEL, b"{}")

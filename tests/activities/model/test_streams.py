@@ -76,20 +76,20 @@ class Form:
             sent = list(itertools.chain(*parts))
         if self.arguments.endswith("repeated at the end"):
             has_name = self.name not in ("never", "once")
-            sent += [(n, name if has_name else None, json.dumps(given))
-                     for n, (name, given) in enumerate(calls)]  # fmt: skip
+            sent += [(n, name if has_name else None, json.dumps(arguments))
+                     for n, (name, arguments) in enumerate(calls)]  # fmt: skip
         return list(self._labelled(sent))
 
-    def _of_one(self, name: str, given: dict[str, Any]) -> list[tuple[str | None, Any]]:
+    def _of_one(self, name: str, arguments: dict[str, Any]) -> list[tuple[str | None, Any]]:
         """Return name and arguments in the pieces of one call."""
-        text = json.dumps(given)
+        text = json.dumps(arguments)
         cut = len(text) // 2
         forms: dict[str, list[Any]] = {
             "whole": [text],
             "pieces": [text[:3], text[3:cut], text[cut:]],
             "name first": ["", text[:cut], text[cut:]],
             "name, then whole": ["", text],
-            "object": [given],
+            "object": [arguments],
             "object behind empty": [{}, text[:cut], text[cut:]],
             "whole, repeated": [text, text],
             "whole, repeated at the end": [text],
@@ -113,23 +113,23 @@ class Form:
         return [(name if n in places else other, part) for n, part in enumerate(texts)]
 
     def _labelled(self, sent: list[tuple[int, str | None, Any]]) -> Iterator[dict[str, Any]]:
-        seen: set[int] = set()
+        used_numbers: set[int] = set()
         for place, (number, name, part) in enumerate(sent):
             piece: dict[str, Any] = {"function": {"name": name, "arguments": part}}
             index = {"right": number, "zero": 0, "own": place, "missing": None}.get(
-                self.index, None if number in seen else number
+                self.index, None if number in used_numbers else number
             )
             identity = {
                 "right": f"call_{number}",
                 "missing": None,
                 "constant": "call_0",
                 "changing": f"x{place}",
-            }.get(self.id, None if number in seen else f"call_{number}")
+            }.get(self.id, None if number in used_numbers else f"call_{number}")
             if index is not None:
                 piece["index"] = index
             if identity is not None:
                 piece["id"] = identity
-            seen.add(number)
+            used_numbers.add(number)
             yield piece
 
     @property
@@ -156,18 +156,18 @@ def read(pieces: list[dict[str, Any]]) -> list[tuple[str, str]]:
 def run(calls: list[tuple[str, str]]) -> list[Call]:
     """Return the calls that would run: those with a name and an object that marks no refusal."""
     objects = [(name, json.loads(raw)) for name, raw in calls if name and is_json_object(raw)]
-    return [(name, given) for name, given in objects if MIXED_UP not in given]
+    return [(name, arguments) for name, arguments in objects if MIXED_UP not in arguments]
 
 
-def is_exactly(pieces: list[dict[str, Any]], got: list[Call]) -> bool:
+def is_exactly(pieces: list[dict[str, Any]], actual: list[Call]) -> bool:
     """Return whether an endpoint that sends calls whole and labels them well sends exactly these
     pieces for what was read: then no reader can know that some are repetitions.
     """
     for identity in (lambda one: one.get("id"), lambda one: one.get("index")):
         labels = [identity(one) for one in pieces]
         sent = [(one["function"]["name"], one["function"]["arguments"]) for one in pieces]
-        if len(set(labels)) == len(labels) == len(got) and None not in labels:
-            return sent == [(name, json.dumps(given)) for name, given in got]
+        if len(set(labels)) == len(labels) == len(actual) and None not in labels:
+            return sent == [(name, json.dumps(arguments)) for name, arguments in actual]
     return False
 
 
@@ -178,10 +178,10 @@ def test_calls_are_read_as_a_person_would_or_not_at_all(order: str, chosen: str)
     wrong = []
     for form in (form for form in FORMS if form.order == order):
         pieces = form.pieces(calls)
-        got = run(read(pieces))
-        is_right = got == calls or (not got and not form.is_readable)
-        if not is_right and not is_exactly(pieces, got):
-            wrong.append((form, got))
+        actual = run(read(pieces))
+        is_right = actual == calls or (not actual and not form.is_readable)
+        if not is_right and not is_exactly(pieces, actual):
+            wrong.append((form, actual))
     assert not wrong
 
 
@@ -209,9 +209,9 @@ SEEN = {path.stem: path.read_bytes() for path in sorted(STREAMS.glob("*.sse"))}
 
 @pytest.mark.parametrize("name", SEEN)
 async def test_streams_that_were_seen_elsewhere(name: str) -> None:
-    got = await ask(SEEN[name])
-    assert got.calls == BOTH
-    assert got.finish == "tool_calls"
+    reply = await ask(SEEN[name])
+    assert reply.calls == BOTH
+    assert reply.finish == "tool_calls"
 
 
 def events(pieces: list[dict[str, Any]], end: str) -> bytes:
@@ -233,15 +233,15 @@ async def test_a_stream_is_over_when_it_says_so(form: Form, end: str) -> None:
         assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
         assert "cannot be reached" not in caught.value.message
     else:
-        got = await ask(stream)
-        assert got.calls == [(name or "unnamed", raw) for name, raw in read(pieces)]
-        assert got.finish == "tool_calls"
+        reply = await ask(stream)
+        assert reply.calls == [(name or "unnamed", raw) for name, raw in read(pieces)]
+        assert reply.finish == "tool_calls"
 
 
 async def test_the_model_hears_of_calls_that_cannot_be_told_apart() -> None:
     form = Form("zero", "missing", "once", "pieces", "in turns")
-    got = await ask(events(form.pieces(CALLS["two"]), "finish"))
-    [(_, raw)] = got.calls
+    reply = await ask(events(form.pieces(CALLS["two"]), "finish"))
+    [(_, raw)] = reply.calls
     with pytest.raises(ToolError, match=r"cannot be told apart.*one call at a time"):
         REGISTRY["read_file"].parse(wrap_unusable_arguments(raw, cut=False))
 

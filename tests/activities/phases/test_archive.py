@@ -24,9 +24,9 @@ from workflows.budget import SUMMARY_TOKENS
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Snapshot:
-    found = Standing.begin(tmp_path).open()
-    found.state.complete_todo(1, "made\na.md")
-    return found
+    opened = Standing.begin(tmp_path).open()
+    opened.state.complete_todo(1, "made\na.md")
+    return opened
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_a_page_for_people(snapshot: Snapshot) -> None:
 def test_what_is_sent_for_a_summary_is_what_the_limits_reserve(
     snapshot: Snapshot, text: str
 ) -> None:
-    said = {"role": "user", "content": text * 1000}
-    snapshot.begin_conversation({"role": "system", "content": "s"}, *[said] * 200)
-    asked = archive_prompt(snapshot)
-    assert 10_000 < count_tokens(asked) < SUMMARY_TOKENS
-    assert asked.count("[TRUNCATED the middle of the phase]") == 1
+    message = {"role": "user", "content": text * 1000}
+    snapshot.begin_conversation({"role": "system", "content": "s"}, *[message] * 200)
+    prompt = archive_prompt(snapshot)
+    assert 10_000 < count_tokens(prompt) < SUMMARY_TOKENS
+    assert prompt.count("[TRUNCATED the middle of the phase]") == 1
 
 
 def test_without_a_summary_the_notes_take_its_place(snapshot: Snapshot) -> None:

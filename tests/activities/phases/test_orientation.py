@@ -54,8 +54,8 @@ def test_the_first_phase_names_the_documents(tmp_path: Path) -> None:
 
 
 def test_a_rewind_says_what_became_of_the_files(tmp_path: Path) -> None:
-    _, kept = opening(tmp_path / "kept", "strategic", "The tea was cold.")
-    assert "the files it wrote are still there. The issue: The tea was cold." in kept
+    _, text = opening(tmp_path / "kept", "strategic", "The tea was cold.")
+    assert "the files it wrote are still there. The issue: The tea was cold." in text
     job = Standing.begin(tmp_path / "restored", kind="strategic")
     snapshot = job.open()
     snapshot.state.issue = "The tea was cold."

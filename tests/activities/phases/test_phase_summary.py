@@ -45,12 +45,12 @@ async def turn(job: Standing, script: Script, attempt: int = 1) -> TransitionRep
     env = environment(local=False, attempt=attempt, at=time.time())
     policy = RetryPolicy(maximum_attempts=LAST + LOST_WORKERS)
     env.info = dataclasses.replace(env.info, retry_policy=policy)
-    made: TransitionReply = await env.run(activity, request)
-    return made
+    reply: TransitionReply = await env.run(activity, request)
+    return reply
 
 
-def page(job: Standing, made: TransitionReply) -> str:
-    return job.open(made.commit).files.read("archive/phase_002.md").decode()
+def page(job: Standing, reply: TransitionReply) -> str:
+    return job.open(reply.commit).files.read("archive/phase_002.md").decode()
 
 
 @pytest.mark.parametrize("passing", [Failure(503), Failure(429), Cut(SUMMARY)])
@@ -61,8 +61,8 @@ async def test_a_failure_that_may_pass_costs_the_page_no_summary(
         for attempt in (1, LAST - 1):
             with pytest.raises(ApplicationError):
                 await turn(job, script, attempt)
-        made = await turn(job, script, LAST)
-    assert page(job, made).endswith("## Summary\n\nThe leaves were looked at.\n")
+        reply = await turn(job, script, LAST)
+    assert page(job, reply).endswith("## Summary\n\nThe leaves were looked at.\n")
 
 
 @pytest.mark.parametrize(("answer", "attempt"), [(Failure(400, "no"), 1), (Failure(503), LAST)])
@@ -70,8 +70,8 @@ async def test_where_no_summary_can_be_had_the_notes_take_its_place(
     job: Standing, answer: Any, attempt: int
 ) -> None:
     with Script(answer) as script:
-        made = await turn(job, script, attempt)
-    assert "No notes were made." in page(job, made)
+        reply = await turn(job, script, attempt)
+    assert "No notes were made." in page(job, reply)
 
 
 @pytest.mark.parametrize(("attempt", "final"), [(ATTEMPTS - 1, False), (ATTEMPTS, True)])

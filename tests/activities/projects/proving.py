@@ -77,7 +77,7 @@ class Bench:
         before: Mapping[str, str] | None = None,
         **details: Any,
     ) -> ProofResult:
-        given = {"command": command} if isinstance(command, str) else command
+        options = {"command": command} if isinstance(command, str) else command
         handoff = Handoff.model_validate(
             {
                 "id": "tea-coder-1",
@@ -85,7 +85,7 @@ class Bench:
                 "to_agent": "coder",
                 "task": "Brew.",
                 "inputs": {"commit": "c"},
-                "tests": {"unit": {"seconds": 60, **given}},
+                "tests": {"unit": {"seconds": 60, **options}},
                 **details,
             }
         )

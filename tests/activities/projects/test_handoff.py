@@ -31,15 +31,19 @@ def standing(tmp_path: Path) -> Standing:
 
 
 def repository(standing: Standing) -> tuple[ProjectRepository, str]:
-    held = ProjectRepository.create(project_repository_path(standing.root, "tea"))
-    nothing = str(held.git.TreeBuilder().write())
-    return held, held.commit(held.with_files(nothing, {"menu.md": b"tea\n"}), [], "begin", AT)
+    project = ProjectRepository.create(project_repository_path(standing.root, "tea"))
+    nothing = str(project.git.TreeBuilder().write())
+    return project, project.commit(
+        project.with_files(nothing, {"menu.md": b"tea\n"}), [], "begin", AT
+    )
 
 
-def state(held: ProjectRepository, brief: str = "# Tea room\n") -> str:
+def state(project: ProjectRepository, brief: str = "# Tea room\n") -> str:
     """Return the project's own files."""
-    tree = held.with_files(str(held.git.TreeBuilder().write()), {"project.md": brief.encode()})
-    return held.commit(tree, [], "state", AT)
+    tree = project.with_files(
+        str(project.git.TreeBuilder().write()), {"project.md": brief.encode()}
+    )
+    return project.commit(tree, [], "state", AT)
 
 
 def link(commit: str, **details: Any) -> ProjectLink:
@@ -51,9 +55,9 @@ def link(commit: str, **details: Any) -> ProjectLink:
 
 def handed(standing: Standing, **details: Any) -> None:
     """Hand this to the job."""
-    held, commit = repository(standing)
+    project, commit = repository(standing)
     snapshot = standing.open()
-    inputs = {"commit": commit, "results": ["It was cold."], "state": state(held)}
+    inputs = {"commit": commit, "results": ["It was cold."], "state": state(project)}
     inputs |= details.pop("inputs", {})
     prepare_handoff_workspace(standing.root, snapshot, link(commit, inputs=inputs, **details))
     standing.commit = snapshot.save("handed", AT)
@@ -64,23 +68,23 @@ def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -
     handed(standing)
     assert standing.text("repo/menu.md") == "tea\n"
     assert "output/verdict.json" not in standing.paths()
-    held = standing.open().link
-    assert held
-    text = render_handoff(standing.root, held)
+    job_link = standing.open().link
+    assert job_link
+    text = render_handoff(standing.root, job_link)
     assert text.startswith("Brew.")
     assert "- It was cold." in text
     assert text.endswith("# Tea room\n")
-    assert "# Tea room" not in render_handoff(standing.root, held, earlier="Tea.")
+    assert "# Tea room" not in render_handoff(standing.root, job_link, earlier="Tea.")
 
 
 def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
-    found = "`|  |  |` became `| | |`:\n\n    a\ttable\n"
-    handed(standing, inputs={"findings": [found, "It is cold."]})
-    held = standing.open().link
-    assert held
+    finding = "`|  |  |` became `| | |`:\n\n    a\ttable\n"
+    handed(standing, inputs={"findings": [finding, "It is cold."]})
+    job_link = standing.open().link
+    assert job_link
     for earlier in ("", "Brew green tea."):
-        text = render_handoff(standing.root, held, earlier=earlier)
-        assert f"### Finding 1\n\n{found}\n\n### Finding 2\n\nIt is cold.\n" in text
+        text = render_handoff(standing.root, job_link, earlier=earlier)
+        assert f"### Finding 1\n\n{finding}\n\n### Finding 2\n\nIt is cold.\n" in text
         assert text.index("### Finding 1") < text.index("- It was cold.")
     assert "documents/findings.md" not in standing.paths()
 
@@ -103,8 +107,8 @@ def test_work_that_goes_back_is_told_only_what_is_new(standing: Standing) -> Non
 
 
 def test_findings_and_a_brief_that_are_long_are_in_files_and_named(standing: Standing) -> None:
-    held, _ = repository(standing)
-    long = state(held, "# Tea\n" + "green tea " * 3000)
+    project, _ = repository(standing)
+    long = state(project, "# Tea\n" + "green tea " * 3000)
     handed(standing, inputs={"findings": ["word " * 4000], "state": long})
     link = standing.open().link
     assert link
@@ -137,8 +141,8 @@ def test_a_feature_names_how_it_is_proved(
     )
     one = {"id": "brew", "description": "Brews tea.", "checks": ["unit"], **feature}
     standing.write("output/features.json", json.dumps({"features": [one]}))
-    found = handoff_problems(standing.open())
-    assert why in " ".join(found) if why else found == []
+    problems = handoff_problems(standing.open())
+    assert why in " ".join(problems) if why else problems == []
 
 
 def test_a_job_knows_those_that_had_its_task_before() -> None:
@@ -217,10 +221,10 @@ def test_a_result_that_counts_errors_is_no_failed_call(standing: Standing) -> No
     shown = standing.call("read_file", path="notes.md")
     snapshot = standing.open()
     message = snapshot.conversation.messages()[-1]
-    told = {**message, "content": "Errors: 0, warnings: 2"}
-    assert shown != told["content"]
+    result_message = {**message, "content": "Errors: 0, warnings: 2"}
+    assert shown != result_message["content"]
     snapshot.begin_conversation({"role": "system", "content": "s"})
-    for each in (*standing.open().conversation.messages()[1:-1], told):
+    for each in (*standing.open().conversation.messages()[1:-1], result_message):
         snapshot.conversation = snapshot.conversation.append(each)
     [run] = read_evidence(snapshot).runs["unit"]
     assert run.head == "Errors: 0, warnings: 2"
@@ -238,12 +242,12 @@ def test_names_that_git_does_not_take_are_named(standing: Standing) -> None:
     for name in ("git~1", "caf\udce9/a.md", ".git/config", "GIT~1/b", "git~10"):
         standing.put(lambda files, name=name: files.write(f"repo/{name}", b"x"))  # type: ignore[misc]
     standing.put(lambda files: files.write("git~1", b"of no product"))
-    [told] = handoff_problems(standing.open())
-    assert told == (
+    [problem] = handoff_problems(standing.open())
+    assert problem == (
         "Git takes no file or folder of these names; rename or delete them: "
         "'repo/GIT~1', 'repo/caf\\udce9', 'repo/git~1'."
     )
-    assert told.isascii()
+    assert problem.isascii()
 
 
 @pytest.mark.parametrize(
@@ -289,10 +293,10 @@ def test_what_the_system_keeps_and_caches_are_not_taken_over(standing: Standing)
     standing.write("output/completion.json", "of the job")
     snapshot = standing.open()
     assert snapshot.link
-    held, commit = repository(standing)
-    tree = handoff_product_tree(held, snapshot, "repo", snapshot.link.handoff)
-    made = held.commit(tree, [commit], "made", AT)
-    assert held.read_file(made, "feature-list.json") is None
-    assert held.changed_paths(commit, made) == ["brew.py", "completion.json"]
-    tree = handoff_product_tree(held, snapshot, "output", snapshot.link.handoff)
-    assert held.read_file(held.commit(tree, [commit], "made", AT), "completion.json") is None
+    project, commit = repository(standing)
+    tree = handoff_product_tree(project, snapshot, "repo", snapshot.link.handoff)
+    new_commit = project.commit(tree, [commit], "made", AT)
+    assert project.read_file(new_commit, "feature-list.json") is None
+    assert project.changed_paths(commit, new_commit) == ["brew.py", "completion.json"]
+    tree = handoff_product_tree(project, snapshot, "output", snapshot.link.handoff)
+    assert project.read_file(project.commit(tree, [commit], "made", AT), "completion.json") is None

@@ -74,12 +74,12 @@ def test_a_partial_history_is_the_same_on_another_host(
     root: Root, other: Root, base: str, remote: str
 ) -> None:
     push_start_to_project_remote(open_here(root), OWNER, remote)
-    there = open_remote_project(other, OWNER, remote, base)
-    assert there.origin == open_here(root).origin
+    remote_project = open_remote_project(other, OWNER, remote, base)
+    assert remote_project.origin == open_here(root).origin
     assert history(other, base) == history(root, base)
     assert len(history(other, base)) > 3
-    git(there.path, "fsck", "--full", "--strict")
-    assert there.git.is_shallow
+    git(remote_project.path, "fsck", "--full", "--strict")
+    assert remote_project.git.is_shallow
 
 
 def test_work_on_a_partial_history_goes_from_host_to_host(

@@ -45,11 +45,11 @@ def test_a_folder_goes_out_and_comes_back_as_it_was(
     for n in range(300):
         files = files.write(f"repo/many/{n}.txt", b"x")
     tree = repository.take_from(files, "repo")
-    made = repository.commit(tree, [], "made", AT)
+    new_commit = repository.commit(tree, [], "made", AT)
     # Git sees an ordinary tree: folders are not sharded and names are not escaped.
-    assert repository.read_file(made, ".gitignore") == b"*.pyc\n"
-    assert repository.read_file(made, "many/299.txt") == b"x"
-    back = repository.put_into(empty.write("repo/old.txt", b"goes"), made, "repo")
+    assert repository.read_file(new_commit, ".gitignore") == b"*.pyc\n"
+    assert repository.read_file(new_commit, "many/299.txt") == b"x"
+    back = repository.put_into(empty.write("repo/old.txt", b"goes"), new_commit, "repo")
     assert back.id == files.delete("repo/nothing").delete("other").id
 
 
@@ -66,8 +66,8 @@ def test_what_git_has_no_name_for_is_left_out(repository: ProjectRepository, emp
     for name in ("git~1", "caf\udce9/a.md", "src/GIT~1/b"):
         files = files.write(f"repo/{name}", b"x")
     tree = repository.take_from(files.write("repo/src/c", b"c"), "repo")
-    wanted = empty.write("repo/a.txt", b"a").write("repo/src/c", b"c")
-    assert tree == repository.take_from(wanted, "repo")
+    expected = empty.write("repo/a.txt", b"a").write("repo/src/c", b"c")
+    assert tree == repository.take_from(expected, "repo")
 
 
 def test_a_merge_has_both_sides_and_is_the_same_when_it_is_retried(
@@ -75,13 +75,13 @@ def test_a_merge_has_both_sides_and_is_the_same_when_it_is_retried(
 ) -> None:
     base = commit(repository, readme="tea\n")
     head, other = commit(repository, base, green="g\n"), commit(repository, base, black="b\n")
-    made, conflicts = repository.merge(head, other, "Merge", AT)
+    merged, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == []
-    assert repository.read_file(made, "green") == b"g\n"
-    assert repository.read_file(made, "black") == b"b\n"
-    assert repository.merge(head, other, "Merge", AT) == (made, [])
+    assert repository.read_file(merged, "green") == b"g\n"
+    assert repository.read_file(merged, "black") == b"b\n"
+    assert repository.merge(head, other, "Merge", AT) == (merged, [])
     # Merging what is already merged changes nothing.
-    assert repository.merge(made, other, "Merge", AT) == (made, [])
+    assert repository.merge(merged, other, "Merge", AT) == (merged, [])
 
 
 def test_what_collides_is_marked_and_merges_once_it_is_mended(
@@ -99,9 +99,9 @@ def test_what_collides_is_marked_and_merges_once_it_is_mended(
     assert "green\n" in text
     assert "b\n" in text
     mended = commit(repository, marked, menu_md="green\nb\n")
-    made, conflicts = repository.merge(head, mended, "Merge", AT)
+    merged, conflicts = repository.merge(head, mended, "Merge", AT)
     assert conflicts == []
-    assert repository.read_file(made, "menu.md") == b"green\nb\n"
+    assert repository.read_file(merged, "menu.md") == b"green\nb\n"
 
 
 def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
@@ -111,14 +111,14 @@ def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
     head = commit(repository, base, a="2\n", b="\0two")
     tree = repository.with_files(repository.tree_id(base), {"a": None, "b": b"\0three"})
     other = repository.commit(tree, [base], "made", AT)
-    made, conflicts = repository.merge(head, other, "Merge", AT)
+    merged, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == [
         "a (deleted or renamed on one side; what is there is what others had accepted)",
         "b (what others had accepted; yours is b~yours)",
     ]
-    assert repository.read_file(made, "a") == b"2\n"
-    assert repository.read_file(made, "b") == b"\0two"
-    assert repository.read_file(made, "b~yours") == b"\0three"
+    assert repository.read_file(merged, "a") == b"2\n"
+    assert repository.read_file(merged, "b") == b"\0two"
+    assert repository.read_file(merged, "b~yours") == b"\0three"
 
 
 @pytest.mark.parametrize(
@@ -135,31 +135,31 @@ def test_a_file_that_was_no_text_or_is_none_further_on_collides_without_marks(
         repository.commit(repository.with_files(first, {"b": text + end}), [base], "made", AT)
         for text in (b"two\n", b"three\n")
     )
-    made, conflicts = repository.merge(head, other, "Merge", AT)
+    merged, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == ["b (what others had accepted; yours is b~yours)"]
-    assert repository.read_file(made, "b") == b"two\n" + end
-    assert repository.read_file(made, "b~yours") == b"three\n" + end
+    assert repository.read_file(merged, "b") == b"two\n" + end
+    assert repository.read_file(merged, "b~yours") == b"three\n" + end
 
 
 @pytest.mark.parametrize(
-    ("mine", "other", "told", "beside"),
+    ("mine", "other", "reason", "beside"),
     [
         ("repo/x", "repo/x/y", "the file of the other is x~accepted", "x~accepted"),
         ("repo/x/y", "repo/x", "the file of the other is x~yours", "x~yours"),
     ],
 )
 def test_a_file_where_the_other_side_has_a_folder_is_kept_beside_it(
-    repository: ProjectRepository, empty: Files, mine: str, other: str, told: str, beside: str
+    repository: ProjectRepository, empty: Files, mine: str, other: str, reason: str, beside: str
 ) -> None:
     base = commit(repository, readme="tea\n")
     head, theirs = (
         repository.commit(repository.take_from(empty.write(path, b"x"), "repo"), [base], "made", AT)
         for path in (mine, other)
     )
-    made, [conflict] = repository.merge(head, theirs, "Merge", AT)
-    assert told in conflict
-    assert repository.read_file(made, "x/y") == b"x"
-    assert repository.read_file(made, beside) == b"x"
+    merged, [conflict] = repository.merge(head, theirs, "Merge", AT)
+    assert reason in conflict
+    assert repository.read_file(merged, "x/y") == b"x"
+    assert repository.read_file(merged, beside) == b"x"
 
 
 @pytest.mark.parametrize("renamed_by", ["accepted", "yours"])
@@ -174,11 +174,11 @@ def test_a_file_renamed_to_what_is_a_folder_on_the_other_side_is_kept_beside_it(
     first = repository.commit(base, [], "made", AT)
     sides = [renamed, filled] if renamed_by == "accepted" else [filled, renamed]
     head, theirs = (repository.commit(tree, [first], "made", AT) for tree in sides)
-    made, conflicts = repository.merge(head, theirs, "Merge", AT)
+    merged, conflicts = repository.merge(head, theirs, "Merge", AT)
     assert conflicts == [f"x (a folder on one side; the file of the other is x~{renamed_by})"]
-    assert repository.read_file(made, "x/y") == b"y"
-    assert repository.read_file(made, f"x~{renamed_by}") == b"tea\n" * 9
-    assert repository.read_file(made, "tea") is None
+    assert repository.read_file(merged, "x/y") == b"y"
+    assert repository.read_file(merged, f"x~{renamed_by}") == b"tea\n" * 9
+    assert repository.read_file(merged, "tea") is None
 
 
 def test_links_collide_without_marks(repository: ProjectRepository, empty: Files) -> None:
@@ -189,19 +189,19 @@ def test_links_collide_without_marks(repository: ProjectRepository, empty: Files
         )
         for to in ("green", "black")
     )
-    made, conflicts = repository.merge(head, other, "Merge", AT)
+    merged, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == ["x (what others had accepted; yours is x~yours)"]
-    assert repository.read_file(made, "x") == b"green"
-    assert repository.read_file(made, "x~yours") == b"black"
+    assert repository.read_file(merged, "x") == b"green"
+    assert repository.read_file(merged, "x~yours") == b"black"
 
 
 def test_a_branch_moves_whatever_a_killed_worker_left(repository: ProjectRepository) -> None:
     first = commit(repository, a="1")
     (repository.path / "refs/heads/main.lock").parent.mkdir(parents=True, exist_ok=True)
     (repository.path / "refs/heads/main.lock").touch()
-    for made in (first, commit(repository, first, a="2")):
-        repository.set_branch("main", made)
-        assert str(repository.git.references["refs/heads/main"].target) == made
+    for target in (first, commit(repository, first, a="2")):
+        repository.set_branch("main", target)
+        assert str(repository.git.references["refs/heads/main"].target) == target
     repository.set_branch("jobs/no..name", first)
     assert list(repository.git.branches) == ["main"]
 

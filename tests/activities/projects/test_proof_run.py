@@ -43,9 +43,9 @@ def bench(tmp_path: Path) -> Bench:
 def test_honest_work_passes(bench: Bench, command: str) -> None:
     product = {**GOOD, "Makefile": "test:\n\tpython3 -m pytest -q tests\n"}
     product["check.sh"] = "python3 -m unittest discover -s tests -t .\n"
-    made = bench.prove(product, proof_command_without_cd(command, "repo"), before=product)
-    assert made.problems == []
-    [run] = made.proofs
+    report = bench.prove(product, proof_command_without_cd(command, "repo"), before=product)
+    assert report.problems == []
+    [run] = report.proofs
     assert (run.passed, run.exit_code, run.tests, run.failed, run.skipped) == (True, 0, 2, 0, 0)
 
 
@@ -63,11 +63,11 @@ def test_what_a_run_showed_is_kept_and_what_is_cut_is_marked(bench: Bench) -> No
 
 @pytest.mark.parametrize("command", [PYTEST, UNITTEST])
 def test_work_that_fails_comes_back_with_the_end_of_the_output(bench: Bench, command: str) -> None:
-    made = bench.prove(BAD, command)
-    [why] = made.problems
+    report = bench.prove(BAD, command)
+    [why] = report.problems
     assert f"`{command}` at the top of repo/ for the check unit: exit code 1" in why
     assert "test_one" in why
-    [run] = made.proofs
+    [run] = report.proofs
     assert (run.passed, run.tests, run.failed) == (False, 2, 2)
 
 
@@ -100,9 +100,9 @@ def test_work_that_fails_comes_back_with_the_end_of_the_output(bench: Bench, com
     ],
 )
 def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why: str) -> None:
-    made = bench.prove(GOOD, command)
-    assert why in made.problems[0]
-    assert made.proofs[0].exit_code is None
+    report = bench.prove(GOOD, command)
+    assert why in report.problems[0]
+    assert report.proofs[0].exit_code is None
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_what_was_accepted_before_has_to_hold_still(bench: Bench) -> None:
     ]
     assert bench.why(product, own, accepted=accepted) == ""
     del product["tests/test_tea.py"]
-    told = bench.why(product, own, accepted=accepted)
-    assert "The feature tea was accepted and holds no longer" in told
+    reason = bench.why(product, own, accepted=accepted)
+    assert "The feature tea was accepted and holds no longer" in reason
 
 
 def test_as_many_tests_are_run_as_are_asked_for(bench: Bench) -> None:

@@ -40,14 +40,14 @@ CLOSINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "output", "wanted"), CLOSINGS)
+@pytest.mark.parametrize(("command", "output", "expected"), CLOSINGS)
 def test_closing_lines_of_known_runners_are_read(
-    command: str, output: str, wanted: tuple[int, int, int]
+    command: str, output: str, expected: tuple[int, int, int]
 ) -> None:
     assert runner_command_fault(command) == ""
-    found = read_runner_summary(f"collecting\n{output}\n", command)
-    assert found
-    assert (found.tests, found.failed, found.skipped) == wanted
+    summary = read_runner_summary(f"collecting\n{output}\n", command)
+    assert summary
+    assert (summary.tests, summary.failed, summary.skipped) == expected
     # A runner may be started by another program, but not by another runner.
     assert read_runner_summary(output, "make test")
     assert read_runner_summary("28 passed in 0.1s", "go test ./...") is None
@@ -65,13 +65,18 @@ def test_junit_is_counted_case_by_case() -> None:
         b'<testcase name="c"><skipped/></testcase><testcase name="d"><error/></testcase>'
         b"</testsuite></testsuites>"
     )
-    found = read_junit(report)
-    assert found
-    assert (found.tests, found.failed, found.skipped, found.failures) == (3, 2, 1, ("b", "d"))
+    summary = read_junit(report)
+    assert summary
+    assert (summary.tests, summary.failed, summary.skipped, summary.failures) == (
+        3,
+        2,
+        1,
+        ("b", "d"),
+    )
     assert read_junit(b"<html/>") is None
     assert read_junit(b"28 passed") is None
     bomb = b'<!DOCTYPE a [<!ENTITY b "x">]><testsuite><testcase name="&b;"/></testsuite>'
-    assert (read_junit(bomb) or found).failures != ("x",)
+    assert (read_junit(bomb) or summary).failures != ("x",)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +109,11 @@ def test_a_module_that_is_not_made_yet_is_no_lacking_runner() -> None:
 
 
 def test_a_commits_message_says_what_was_done() -> None:
-    told = commit_message(
+    message = commit_message(
         "Added the parser. It reads\ttables.\n\nTests: 3.",
         {"Job": "tea.brew-coder-1", "Evidence": ["unit: pytest: exit code 0", "api: x"]},
     )
-    assert told == (
+    assert message == (
         "Added the parser\n\nAdded the parser. It reads\ttables.\n\nTests: 3.\n\n"
         "Job: tea.brew-coder-1\nEvidence: unit: pytest: exit code 0\nEvidence: api: x\n"
     )

@@ -62,8 +62,8 @@ class Desk:
 
     def verdict(self, *findings: str) -> None:
         passed = not findings
-        told = {"health": "ok", "checks": [{"check": "unit", "passed": passed}], "passed": passed}
-        self.write("output/verdict.json", json.dumps({**told, "findings": list(findings)}))
+        fields = {"health": "ok", "checks": [{"check": "unit", "passed": passed}], "passed": passed}
+        self.write("output/verdict.json", json.dumps({**fields, "findings": list(findings)}))
 
     @property
     def refusal(self) -> str:

@@ -20,10 +20,10 @@ from tests.activities.tools.test_images import SHOT
 def tester(tmp_path: Path) -> Standing:
     """Return the job of a tester for a page that was handed over."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="tester")
-    held = ProjectRepository.create(project_repository_path(standing.root, "tea"))
+    project = ProjectRepository.create(project_repository_path(standing.root, "tea"))
     files = {"menu.md": b"tea\n", "run.log": b"once\n"}
-    commit = held.commit(
-        held.with_files(str(held.git.TreeBuilder().write()), files), [], "begin", AT
+    commit = project.commit(
+        project.with_files(str(project.git.TreeBuilder().write()), files), [], "begin", AT
     )
     handoff = Handoff.model_validate(
         {

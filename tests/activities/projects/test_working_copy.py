@@ -25,12 +25,12 @@ pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}
 def coder(tmp_path: Path) -> Standing:
     """Return the job of a coder who was handed two accepted pieces of work."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="coder")
-    held = ProjectRepository.create(project_repository_path(standing.root, "tea"))
-    tree = str(held.git.TreeBuilder().write())
+    project = ProjectRepository.create(project_repository_path(standing.root, "tea"))
+    tree = str(project.git.TreeBuilder().write())
     commits: list[str] = []
     for menu, story in ((b"tea\n", "Offer tea"), (b"tea\ncoffee\n", "Offer coffee")):
-        tree = held.with_files(tree, {"menu.md": menu})
-        commits.append(held.commit(tree, commits[-1:], story, AT))
+        tree = project.with_files(tree, {"menu.md": menu})
+        commits.append(project.commit(tree, commits[-1:], story, AT))
     inputs = {"commit": commits[-1]}
     handoff = Handoff.model_validate(
         {"id": "brew-coder-1", "from_agent": "x", "to_agent": "coder", "task": "Brew."}
@@ -48,8 +48,8 @@ def test_status_diff_log_and_blame_can_be_read(coder: Standing) -> None:
         return coder.call("run_command", command=f"cd repo && git {command}")
 
     assert git("status --porcelain") == "Exit code 0. No output."
-    told = git("log --format=%s")
-    assert told == "Exit code 0.\nOffer coffee\nOffer tea"
+    output = git("log --format=%s")
+    assert output == "Exit code 0.\nOffer coffee\nOffer tea"
     coder.call("write_file", path="repo/menu.md", content="tea\nmilk\n")
     coder.call("write_file", path="repo/new.md", content="x\n")
     assert git("status --porcelain").splitlines()[1:] == [" M menu.md", "?? new.md"]
@@ -63,24 +63,24 @@ def test_status_diff_log_and_blame_can_be_read(coder: Standing) -> None:
 def test_what_would_write_is_refused_and_nothing_of_it_is_in_the_workspace(coder: Standing) -> None:
     coder.call("write_file", path="repo/menu.md", content="milk\n")
     for command in ("git add -A", "git commit -am mine", "git checkout menu.md"):
-        told = coder.call("run_command", command=f"cd repo && {command}")
-        assert "Read-only file system" in told, told
+        answer = coder.call("run_command", command=f"cd repo && {command}")
+        assert "Read-only file system" in answer, answer
     assert coder.call("run_command", command="cd repo && git stash").startswith("Exit code 1.")
     assert coder.text("repo/menu.md") == "milk\n"
     assert ".git" not in [path.split("/")[1] for path in coder.paths() if path.startswith("repo/")]
     # A repository that the agent makes elsewhere is an ordinary one.
-    told = coder.call("run_command", command="git init -q notes/x && cd notes/x && git status -s")
-    assert told == "Exit code 0. No output."
+    answer = coder.call("run_command", command="git init -q notes/x && cd notes/x && git status -s")
+    assert answer == "Exit code 0. No output."
 
 
 def test_it_is_no_part_of_the_work(coder: Standing) -> None:
     coder.call("run_command", command="cd repo && git status && echo more >> menu.md")
     snapshot = coder.open()
     assert snapshot.link
-    held = ProjectRepository(project_repository_path(coder.root, "tea"))
-    tree = handoff_product_tree(held, snapshot, "repo", snapshot.link.handoff)
-    made = held.commit(tree, [snapshot.link.handoff.inputs.commit], "made", AT)
-    assert held.changed_paths(snapshot.link.handoff.inputs.commit, made) == ["menu.md"]
+    project = ProjectRepository(project_repository_path(coder.root, "tea"))
+    tree = handoff_product_tree(project, snapshot, "repo", snapshot.link.handoff)
+    new_commit = project.commit(tree, [snapshot.link.handoff.inputs.commit], "made", AT)
+    assert project.changed_paths(snapshot.link.handoff.inputs.commit, new_commit) == ["menu.md"]
 
 
 def test_unconfined_what_is_written_goes_nowhere(coder: Standing) -> None:
@@ -93,8 +93,8 @@ def test_unconfined_what_is_written_goes_nowhere(coder: Standing) -> None:
     coder.commit = snapshot.save("linked", AT)
     commit = "cd repo && git -c user.name=a -c user.email=a@b commit --allow-empty -qm mine"
     assert coder.call("run_command", command=commit).startswith("Exit code 0.")
-    told = coder.call("run_command", command="cd repo && git log --format=%s")
-    assert told == "Exit code 0.\nOffer coffee\nOffer tea"
+    answer = coder.call("run_command", command="cd repo && git log --format=%s")
+    assert answer == "Exit code 0.\nOffer coffee\nOffer tea"
 
 
 @pytest.mark.parametrize("is_pushed", [True, False])

@@ -8,7 +8,7 @@ from activities.redaction.credentials import HIDDEN, hide_credentials, refresh_c
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "held"),
+    ("name", "value", "secret"),
     [
         ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k3y-0f-tea-4711,x-team=tea", "k3y-0f-tea-4711"),
         (
@@ -21,13 +21,13 @@ from activities.redaction.credentials import HIDDEN, hide_credentials, refresh_c
     ],
 )
 def test_a_value_is_hidden(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, held: str
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, secret: str
 ) -> None:
-    told = f"the receiver said: {held} is not known"
-    assert hide_credentials(told) == told
+    message = f"the receiver said: {secret} is not known"
+    assert hide_credentials(message) == message
     monkeypatch.setenv(name, value)
     refresh_credential_values()
-    assert hide_credentials(told) == f"the receiver said: {HIDDEN} is not known"
+    assert hide_credentials(message) == f"the receiver said: {HIDDEN} is not known"
     assert hide_credentials("tea for a team, the api-key, Authorization, Basic") == (
         "tea for a team, the api-key, Authorization, Basic"
     )

@@ -29,11 +29,11 @@ from tests.activities.stores.filling import (
 
 
 def test_what_is_stored_comes_back_as_it_was(store: RelationalStore) -> None:
-    made = [requirement(1), requirement(2, "Zero \0 bytes are \U0001f600 kept out.")]
-    fill(store, made)
-    found = store.run(lambda c: rows.list_job_requirements(c, "maker"))
-    assert found[0] == made[0]
-    assert found[1].text == "Zero \ufffd bytes are \U0001f600 kept out."
+    requirements = [requirement(1), requirement(2, "Zero \0 bytes are \U0001f600 kept out.")]
+    fill(store, requirements)
+    stored = store.run(lambda c: rows.list_job_requirements(c, "maker"))
+    assert stored[0] == requirements[0]
+    assert stored[1].text == "Zero \ufffd bytes are \U0001f600 kept out."
 
 
 def test_a_repeated_write_doubles_nothing(store: RelationalStore) -> None:
@@ -102,11 +102,11 @@ def test_what_a_job_left_is_with_the_one_that_has_its_task(store: RelationalStor
     fill(store, [requirement(1), requirement(2)])
     take(store, "p.check-validator-1")
     again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
-    taken = store.run(
+    claim = store.run(
         lambda connection: validation_claims.claim_draft(connection, again, AT, 24, before)
     )
-    assert taken
-    assert taken.ref == "maker/REQ-001"
+    assert claim
+    assert claim.ref == "maker/REQ-001"
     with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "p.check-validator-1", "maker/REQ-001", at=2)
     decide(store, again.job, "maker/REQ-001", at=2)
@@ -125,21 +125,21 @@ def test_a_decision_counts_once_and_the_newest_wins(store: RelationalStore) -> N
 
 def test_threads_take_each_requirement_once(store: RelationalStore) -> None:
     fill(store, [requirement(number) for number in range(1, 21)])
-    taken: list[str | None] = []
+    refs: list[str | None] = []
 
     def judge(name: str) -> None:
-        at = 0
-        while (ref := take(store, name, at)) is not None:
-            taken.append(ref)
-            decide(store, name, ref, at=at + 1)
-            at += 2
+        moment = 0
+        while (ref := take(store, name, moment)) is not None:
+            refs.append(ref)
+            decide(store, name, ref, at=moment + 1)
+            moment += 2
 
     threads = [threading.Thread(target=judge, args=(f"judge-{n}",)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(taken, key=str) == [f"maker/REQ-{n:03d}" for n in range(1, 21)]
+    assert sorted(refs, key=str) == [f"maker/REQ-{n:03d}" for n in range(1, 21)]
 
 
 def test_of_two_that_call_each_other_duplicates_one_stays(store: RelationalStore) -> None:
@@ -192,9 +192,11 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Relation
     assert take(store, "judge", 3) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", at=4)
     assert take(store, "judge", 5) == "twin/REQ-002"
-    made, _, free = store.read(lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT))
+    decisions, _, free = store.read(
+        lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT)
+    )
     assert free == 0
-    [double] = [each for each in made if each.status == "duplicate"]
+    [double] = [each for each in decisions if each.status == "duplicate"]
     assert (double.ref, double.duplicate_of) == ("twin/REQ-001", "maker/REQ-001")
     # Once the other is gone it is reviewed like any requirement.
     fill(store, [], at=6)
@@ -203,8 +205,8 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Relation
 
 
 def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None:
-    made = [requirement(1), requirement(2)]
-    fill(store, made)
+    requirements = [requirement(1), requirement(2)]
+    fill(store, requirements)
     fill(store, [requirement(1, "As maker says.", job="twin")], job="twin")
     take(store, "judge")
     decide(store, "judge", "maker/REQ-001")
@@ -219,12 +221,12 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
     assert statuses(store) == {"REQ-002": "draft"}
     # Its workspace still has the old version, which changes nothing.
     assert "REQ-001" in store.read(lambda c: store_sync.stored_blobs(c, "maker"))
-    fill(store, made, at=3)
+    fill(store, requirements, at=3)
     fill(store, [], at=4)
-    fill(store, made, at=5)
+    fill(store, requirements, at=5)
     assert statuses(store) == {"REQ-002": "draft"}
-    taken = [take(store, "other", at) for at in range(2)]
-    assert "maker/REQ-001" not in taken
+    refs = [take(store, "other", moment) for moment in range(2)]
+    assert "maker/REQ-001" not in refs
     with pytest.raises(StoreRefusedError, match="is withdrawn already"):
         store.run(
             lambda c: requirement_withdrawal.withdraw_requirement(
@@ -237,21 +239,21 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
                 c, "maker/REQ-009", "a person", "Again."
             )
         )
-    [found] = store.read(
+    [record] = store.read(
         lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"], withdrawn=True)
     )
-    assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
+    assert (record.withdrawn_by, record.withdrawn_why) == ("a person", "It is repealed.")
     assert store.read(lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"])) == []
 
 
 def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: RelationalStore) -> None:
-    made = [requirement(number) for number in (1, 2, 3)]
-    fill(store, made)
+    requirements = [requirement(number) for number in (1, 2, 3)]
+    fill(store, requirements)
     verdicts = {"maker/REQ-001": "accepted", "maker/REQ-002": "rejected"}
-    for at, (ref, verdict) in enumerate(verdicts.items()):
-        assert take(store, "judge", 2 * at) == ref
-        decide(store, "judge", ref, verdict, at=2 * at + 1)
-    for each in made:
+    for index, (ref, verdict) in enumerate(verdicts.items()):
+        assert take(store, "judge", 2 * index) == ref
+        decide(store, "judge", ref, verdict, at=2 * index + 1)
+    for each in requirements:
         store.run(
             partial(
                 requirement_withdrawal.withdraw_requirement,
@@ -266,28 +268,28 @@ def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: Relational
                 requirement_withdrawal.restore_requirement, ref=each.ref, by="bob", why="It is not."
             )
         )
-        for each in made
+        for each in requirements
     ]
     # A rejection stays; accepted requirements must enter the graph again.
     assert restored == ["draft", "rejected", "draft"]
-    fill(store, made, at=10)
+    fill(store, requirements, at=10)
     assert statuses(store) == {"REQ-001": "draft", "REQ-002": "rejected", "REQ-003": "draft"}
-    [found] = store.read(lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"]))
-    assert (found.restored_by, found.restored_why) == ("bob", "It is not.")
-    assert (found.withdrawn_by, found.withdrawn_why) == ("ada", "It is repealed.")
+    [record] = store.read(lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"]))
+    assert (record.restored_by, record.restored_why) == ("bob", "It is not.")
+    assert (record.withdrawn_by, record.withdrawn_why) == ("ada", "It is repealed.")
     assert take(store, "judge", 11) == "maker/REQ-001"
     decide(store, "judge", "maker/REQ-001", at=12)
     # From here on its workspace counts again.
-    fill(store, made[:1], at=13)
+    fill(store, requirements[:1], at=13)
     assert statuses(store) == {"REQ-001": "accepted"}
-    fill(store, made, at=14)
+    fill(store, requirements, at=14)
     assert statuses(store)["REQ-003"] == "draft"
 
 
 def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None:
-    made = [requirement(number) for number in (1, 2, 3)]
-    fill(store, made)
-    present, _ = contents(made[:1])
+    requirements = [requirement(number) for number in (1, 2, 3)]
+    fill(store, requirements)
+    present, _ = contents(requirements[:1])
     store.run(
         partial(
             requirement_withdrawal.take_over_requirements,
@@ -296,7 +298,7 @@ def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None
             present=present,
         )
     )
-    fill(store, made[:2], at=2)
+    fill(store, requirements[:2], at=2)
     for number, why in (
         (1, "taken over by the fork fork, where it is fork/REQ-001"),
         (2, "is not withdrawn"),
@@ -315,12 +317,12 @@ def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None
 
 
 def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: RelationalStore) -> None:
-    made = [requirement(number) for number in (1, 2, 3)]
-    fill(store, made)
+    requirements = [requirement(number) for number in (1, 2, 3)]
+    fill(store, requirements)
     take(store, "judge")
     decide(store, "judge", "maker/REQ-001")
     changed = requirement(3, "It is to be kept for ever.")
-    forked = [made[0], made[1], changed]
+    forked = [requirements[0], requirements[1], changed]
     present, _ = contents(forked)
     for first in (call("fork", 1), call("fork", 2)):
         store.run(
@@ -335,20 +337,20 @@ def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Relational
     # Unchanged drafts go on in the fork alone; decided and changed ones stay the parent's.
     assert statuses(store) == {"REQ-001": "accepted", "REQ-003": "draft"}
     assert len(statuses(store, "fork")) == 3
-    fill(store, made, at=4)
+    fill(store, requirements, at=4)
     assert statuses(store) == {"REQ-001": "accepted", "REQ-003": "draft"}
-    taken = []
-    for at in range(10, 30, 2):
-        if ref := take(store, "judge", at):
-            taken.append(ref)
-            decide(store, "judge", ref, at=at + 1)
-    assert taken == ["maker/REQ-003", "fork/REQ-002", "fork/REQ-003"]
+    refs = []
+    for moment in range(10, 30, 2):
+        if ref := take(store, "judge", moment):
+            refs.append(ref)
+            decide(store, "judge", ref, at=moment + 1)
+    assert refs == ["maker/REQ-003", "fork/REQ-002", "fork/REQ-003"]
     assert statuses(store, "fork")["REQ-001"] == "duplicate"
 
 
 def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStore) -> None:
-    made = [requirement(number) for number in (1, 2, 3)]
-    fill(store, made)
+    requirements = [requirement(number) for number in (1, 2, 3)]
+    fill(store, requirements)
     for number in (1, 2):
         ref = f"maker/REQ-00{number}"
         store.run(
@@ -360,21 +362,21 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
             )
         )
     # The fork's second requirement has another text, and nobody has withdrawn it.
-    forked = [made[0], requirement(2, "It is to be kept for ever."), made[2]]
+    forked = [requirements[0], requirement(2, "It is to be kept for ever."), requirements[2]]
     present, _ = contents(forked)
-    for job, at in (("fork", 1), ("other", 2)):
+    for job, moment in (("fork", 1), ("other", 2)):
         mine = partial(
             requirement_withdrawal.take_over_requirements,
-            call=call(job, at),
+            call=call(job, moment),
             parent="maker",
             present=present,
         )
         store.run(mine)
-        fill(store, [each.model_copy(update={"job": job}) for each in forked], at=at, job=job)
+        fill(store, [each.model_copy(update={"job": job}) for each in forked], at=moment, job=job)
         store.run(
             partial(
                 requirement_withdrawal.withdraw_what_parent_withdrew,
-                call=call(job, at),
+                call=call(job, moment),
                 parent="maker",
                 present=present,
             )
@@ -382,10 +384,10 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
     # The second fork does not lose what the first one took over either.
     for job in ("fork", "other"):
         assert sorted(statuses(store, job)) == ["REQ-002", "REQ-003"]
-    [found] = store.read(
+    [record] = store.read(
         lambda c: rows.search_requirement_store(c, refs=["fork/REQ-001"], withdrawn=True)
     )
-    assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
+    assert (record.withdrawn_by, record.withdrawn_why) == ("a person", "It is repealed.")
 
 
 def test_the_store_is_searched_by_what_is_given(store: RelationalStore) -> None:
@@ -404,8 +406,8 @@ def test_the_store_is_searched_by_what_is_given(store: RelationalStore) -> None:
     assert search(status="accepted") == []
     assert search(document="a.md", job="maker") == ["maker/REQ-001", "maker/REQ-002"]
     assert search(document="%") == []
-    [found] = store.read(lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"]))
-    assert found.requirement == first
+    [record] = store.read(lambda c: rows.search_requirement_store(c, refs=["maker/REQ-001"]))
+    assert record.requirement == first
 
 
 def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own(

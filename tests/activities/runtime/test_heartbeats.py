@@ -48,7 +48,7 @@ def late(heartbeat: AsyncMock) -> ActivityEnvironment:
 
 
 async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm() -> None:
-    gone = RPCError("no such activity", RPCStatusCode.NOT_FOUND, b"")
+    not_found = RPCError("no such activity", RPCStatusCode.NOT_FOUND, b"")
     went_on = False
 
     async def attempt() -> None:
@@ -59,9 +59,9 @@ async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm()
                 await check_attempt_by_heartbeat()
             went_on = True
 
-    with pytest.raises(ApplicationError) as found:
-        await late(AsyncMock(side_effect=gone)).run(attempt)
-    assert found.value.category is ApplicationErrorCategory.BENIGN
+    with pytest.raises(ApplicationError) as caught:
+        await late(AsyncMock(side_effect=not_found)).run(attempt)
+    assert caught.value.category is ApplicationErrorCategory.BENIGN
     assert not went_on
 
 

@@ -71,8 +71,8 @@ def serving() -> Iterator[Endpoint]:
                 "object": "list",
                 "model": body["model"],
                 "data": [
-                    {"object": "embedding", "index": at, "embedding": vector(text)[:length]}
-                    for at, text in enumerate(texts)
+                    {"object": "embedding", "index": index, "embedding": vector(text)[:length]}
+                    for index, text in enumerate(texts)
                 ],
                 "usage": {"prompt_tokens": 1, "total_tokens": 1},
             }

@@ -18,18 +18,18 @@ JOB = "job"
 
 
 def main(root: str, commit: str, url: str, *queries: str) -> None:
-    held = Root.open(Path(root), create=False)
-    files = Snapshot.load(open_checkpoints(held, JOB), commit).files
+    workspace = Root.open(Path(root), create=False)
+    files = Snapshot.load(open_checkpoints(workspace, JOB), commit).files
     for query in queries:
-        found = search_passages(
-            held.repository(JOB) / "search",
+        results = search_passages(
+            workspace.repository(JOB) / "search",
             files,
             query,
             limit=100,
             embeddings=Embeddings(model="fake", base_url=url),
             heartbeat=lambda: None,
         )
-        print(json.dumps([found.note, *(hit.path for hit in found.hits)]), flush=True)
+        print(json.dumps([results.note, *(hit.path for hit in results.hits)]), flush=True)
 
 
 if __name__ == "__main__":

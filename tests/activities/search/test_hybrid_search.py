@@ -22,17 +22,19 @@ RULE = "Every invoice must be kept for ten years.\n"
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    with serving() as found:
-        yield found
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture
 def job(tmp_path: Path, endpoint: Endpoint) -> Standing:
-    made = Standing.begin(tmp_path, set={"embeddings": {"model": "fake", "base_url": endpoint.url}})
-    made.write("notes/law.md", f"# Law\n\n{RULE}")
-    made.write("notes/kitchen.md", "The kettle is made of copper.\n")
-    made.write("documents/wages.md", "Who may see a wage is said in annex B, article 4711.\n")
-    return made
+    standing = Standing.begin(
+        tmp_path, set={"embeddings": {"model": "fake", "base_url": endpoint.url}}
+    )
+    standing.write("notes/law.md", f"# Law\n\n{RULE}")
+    standing.write("notes/kitchen.md", "The kettle is made of copper.\n")
+    standing.write("documents/wages.md", "Who may see a wage is said in annex B, article 4711.\n")
+    return standing
 
 
 def test_the_index_does_not_hold_the_credentials_in_an_address(tmp_path: Path) -> None:
@@ -43,9 +45,9 @@ def test_the_index_does_not_hold_the_credentials_in_an_address(tmp_path: Path) -
         job.write("notes/law.md", RULE)
         search(job, "storing bills")
         assert endpoint.asked
-        kept = index_of(job).read_bytes()
-    assert b"fake http://" in kept
-    assert b"hunter" not in kept
+        index_bytes = index_of(job).read_bytes()
+    assert b"fake http://" in index_bytes
+    assert b"hunter" not in index_bytes
 
 
 def search(job: Standing, query: str, **more: str) -> str:
@@ -101,9 +103,9 @@ def test_after_a_rewind_only_what_is_there_is_found(job: Standing, endpoint: End
     assert "output/late.md" in later
     assert "law.md" not in later
     job.commit = start
-    asked = len(endpoint.texts)
+    text_count = len(endpoint.texts)
     assert search(job, "storing bills") == first
-    assert endpoint.texts[asked:] == ["storing bills"]
+    assert endpoint.texts[text_count:] == ["storing bills"]
 
 
 def test_the_rank_does_not_depend_on_what_was_there_before(job: Standing) -> None:
@@ -154,10 +156,10 @@ def test_a_write_that_was_never_finished_holds_nobody_up(job: Standing) -> None:
 
 def test_without_an_endpoint_that_answers_words_find_it(job: Standing, endpoint: Endpoint) -> None:
     endpoint.fails_after = 0
-    found = search(job, "invoice")
-    assert found.startswith("notes/law.md:1:")
-    assert "[Found by words alone: the embeddings endpoint failed: " in found
-    assert "out of service" in found
+    answer = search(job, "invoice")
+    assert answer.startswith("notes/law.md:1:")
+    assert "[Found by words alone: the embeddings endpoint failed: " in answer
+    assert "out of service" in answer
 
 
 def test_an_endpoint_that_fails_half_way_says_so(job: Standing, endpoint: Endpoint) -> None:
@@ -190,9 +192,9 @@ def test_an_endpoint_whose_model_changes_leaves_no_search_broken(
 
 def test_one_who_has_no_time_asks_an_endpoint_once(endpoint: Endpoint) -> None:
     endpoint.gate = threading.Semaphore(0)
-    made = choose_embedder(Embeddings(model="m", base_url=endpoint.url), patience=0.2)
+    embedder = choose_embedder(Embeddings(model="m", base_url=endpoint.url), patience=0.2)
     with pytest.raises(EmbeddingsFailed, match="timed out"):
-        made.embed(["tea"])
+        embedder.embed(["tea"])
     endpoint.gate.release(100)
     assert len(endpoint.asked) == 1
 
@@ -220,9 +222,9 @@ def test_a_key_that_is_missing_is_named(tmp_path: Path) -> None:
 @pytest.mark.skipif(LOCAL, reason="the extra is installed")
 def test_without_embeddings_the_answer_says_what_would_help(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    found = search(job, "tea")
-    assert found.startswith("instructions.md:1: Write about tea.")
-    assert NO_EMBEDDINGS in found
+    answer = search(job, "tea")
+    assert answer.startswith("instructions.md:1: Write about tea.")
+    assert NO_EMBEDDINGS in answer
 
 
 @pytest.mark.skipif(not LOCAL, reason="needs the extra `embeddings`")
@@ -230,9 +232,9 @@ def test_the_local_model_finds_a_paraphrase(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     job.write("notes/law.md", RULE)
     job.write("notes/kitchen.md", "The kettle is made of copper.\n")
-    found = search(job, "how long are bills stored")
-    assert found.startswith("notes/law.md:1:")
-    assert "Found by words" not in found
+    answer = search(job, "how long are bills stored")
+    assert answer.startswith("notes/law.md:1:")
+    assert "Found by words" not in answer
 
 
 @pytest.mark.parametrize("query", ['"', "a AND NOT (b*", "NEAR(", "???", "^x:y", "x" * 1000, "\0"])
@@ -244,8 +246,10 @@ def test_odd_files_do_no_harm(job: Standing) -> None:
     odd = ("notes", "caf\udce9\\x\n.md")
 
     def put(files):
-        made = files.write("binary", b"\x00\xff\xfe" * 100).write("wide", b"x" * 300_000)
-        return made.with_tree_entry(odd, made.tree_entry(("notes", "law.md"))).write("empty", b"")
+        written = files.write("binary", b"\x00\xff\xfe" * 100).write("wide", b"x" * 300_000)
+        return written.with_tree_entry(odd, written.tree_entry(("notes", "law.md"))).write(
+            "empty", b""
+        )
 
     job.put(put)
     assert search(job, "storing bills").count("# Law") == 2

@@ -33,8 +33,8 @@ machine is not measured.
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    with serving() as found:
-        yield found
+    with serving() as server:
+        yield server
 
 
 def pages(files: Files, count: int, name: str = "page") -> Files:
@@ -73,8 +73,8 @@ def test_what_a_killed_process_embedded_stays_done(tmp_path: Path, endpoint: End
     endpoint.gate = None
     gate.release()
     before = len(endpoint.texts)
-    (found,) = answers(searching(job, job.commit, endpoint.url, "storing bills"))
-    assert found[:2] == ["", "page/law.md"]
+    (answer,) = answers(searching(job, job.commit, endpoint.url, "storing bills"))
+    assert answer[:2] == ["", "page/law.md"]
     later = endpoint.texts[before:]
     assert len(done) == 3 * 64
     assert not done.intersection(later)
@@ -93,11 +93,13 @@ def test_processes_that_index_two_trees_at_once_each_find_their_own(
     queries = ["storing bills", "ZX-4711", "word7", "word8", "word9"]
     started = {name: searching(job, trees[name], endpoint.url, *queries) for name in trees}
     for name, process in started.items():
-        found = answers(process)
-        assert [answer[0] for answer in found] == [""] * len(queries)
-        assert [answer[1] for answer in found[:2]] == [f"{name}/law.md"] * 2
-        assert [answer[1] for answer in found[2:]] == [f"{name}/000/0000{n}.md" for n in (7, 8, 9)]
-        others = {path for answer in found for path in answer[1:] if not path.startswith(name)}
+        results = answers(process)
+        assert [answer[0] for answer in results] == [""] * len(queries)
+        assert [answer[1] for answer in results[:2]] == [f"{name}/law.md"] * 2
+        assert [answer[1] for answer in results[2:]] == [
+            f"{name}/000/0000{n}.md" for n in (7, 8, 9)
+        ]
+        others = {path for answer in results for path in answer[1:] if not path.startswith(name)}
         assert others <= {"instructions.md"}
 
 
@@ -108,15 +110,15 @@ def test_many_files_are_searched_soon(tmp_path: Path, endpoint: Endpoint) -> Non
 
     def seconds(query: str) -> float:
         start = time.process_time()
-        found = search_passages(
+        results = search_passages(
             job.root.repository(JOB) / "search",
             files,
             query,
             embeddings=Embeddings(model="fake", base_url=endpoint.url),
             heartbeat=lambda: beats.append(time.perf_counter()),
         )
-        assert found.note == ""
-        assert found.hits[0].path == "page/law.md"
+        assert results.note == ""
+        assert results.hits[0].path == "page/law.md"
         return time.process_time() - start
 
     seconds("storing bills")

@@ -90,8 +90,8 @@ def test_words_that_most_requirements_have_make_none_alike(
     others = [same, *BOILERPLATE, *rest]
 
     def ranked(rarity: bool) -> tuple[int, int]:
-        own, *found = compute_text_likeness(text, others, rarity=rarity)
-        return 1 + sum(each > own for each in found), sum(each >= 0.3 for each in found)
+        own, *likenesses = compute_text_likeness(text, others, rarity=rarity)
+        return 1 + sum(each > own for each in likenesses), sum(each >= 0.3 for each in likenesses)
 
     assert ranked(rarity=False) == before
     assert ranked(rarity=True) == (1, 0)
@@ -110,11 +110,11 @@ def test_another_subject_in_the_same_sentence_is_no_duplicate() -> None:
 def test_thousands_are_compared_in_moments_and_it_says_that_it_lives() -> None:
     beats: list[int] = []
     began = time.monotonic()
-    found = compute_text_likeness(
+    likenesses = compute_text_likeness(
         TEXT, [f"{TEXT} {n}" for n in range(5000)], lambda: beats.append(1)
     )
     assert time.monotonic() - began < 10
-    assert len(found) == 5000
+    assert len(likenesses) == 5000
     assert len(beats) == 10
 
 
@@ -128,9 +128,9 @@ def test_embeddings_see_paraphrases_and_their_failure_is_told() -> None:
         assert other < 0.1
         assert compute_text_likeness(TEXT, [], by=by) == []
         # Texts are sent only once.
-        asked = len(endpoint.texts)
+        text_count = len(endpoint.texts)
         assert compute_text_likeness("invoices kept", ["Storing bills"], by=by) == [paraphrase]
-        assert endpoint.texts[asked:] == ["invoices kept"]
+        assert endpoint.texts[text_count:] == ["invoices kept"]
         endpoint.fails_after = 0
         with pytest.raises(EmbeddingsFailed):
             compute_text_likeness(TEXT, [TEXT], by=by)

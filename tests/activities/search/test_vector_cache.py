@@ -32,43 +32,43 @@ class Counting:
         return np.array([[len(text), *rest] for text in texts], dtype=np.float32)
 
 
-def lengths(kept: VectorCache, by: Counting, *texts: str, width: int = 4) -> list[int]:
-    return [int(row[0]) for row in kept.embed(texts, by, width, lambda: None)]
+def lengths(cache: VectorCache, by: Counting, *texts: str, width: int = 4) -> list[int]:
+    return [int(row[0]) for row in cache.embed(texts, by, width, lambda: None)]
 
 
 def test_each_text_is_asked_for_once_by_model_and_width() -> None:
-    kept, by = VectorCache(), Counting()
-    assert lengths(kept, by, "a", "bb", "a", "ccc") == [1, 2, 1, 3]
+    cache, by = VectorCache(), Counting()
+    assert lengths(cache, by, "a", "bb", "a", "ccc") == [1, 2, 1, 3]
     assert by.asked == [["a", "bb"], ["ccc"]]
-    assert lengths(kept, by, "bb", "dddd") == [2, 4]
+    assert lengths(cache, by, "bb", "dddd") == [2, 4]
     assert by.asked[2:] == [["dddd"]]
     with pytest.raises(EmbeddingsFailed, match="4 dimensions, expected 5"):
-        lengths(kept, by, "a", width=5)
+        lengths(cache, by, "a", width=5)
     by.width = 5
     by.asked.pop()
-    assert lengths(kept, by, "a", width=5) == [1]
+    assert lengths(cache, by, "a", width=5) == [1]
     assert by.asked[3:] == [["a"]]
     other = Counting("other")
-    assert lengths(kept, other, "a") == [1]
+    assert lengths(cache, other, "a") == [1]
     assert other.asked == [["a"]]
 
 
 def test_those_used_last_stay() -> None:
-    kept, by = VectorCache(3 * ROW), Counting()
-    lengths(kept, by, "a", "bb", "ccc")
-    lengths(kept, by, "a")
+    cache, by = VectorCache(3 * ROW), Counting()
+    lengths(cache, by, "a", "bb", "ccc")
+    lengths(cache, by, "a")
     # More texts than are kept are still answered.
-    assert lengths(kept, by, "dddd", "a") == [4, 1]
+    assert lengths(cache, by, "dddd", "a") == [4, 1]
     by.asked.clear()
-    assert lengths(kept, by, "a", "ccc", "dddd") == [1, 3, 4]
+    assert lengths(cache, by, "a", "ccc", "dddd") == [1, 3, 4]
     assert by.asked == []
-    assert lengths(kept, by, *"abcdefgh") == [1] * 8
+    assert lengths(cache, by, *"abcdefgh") == [1] * 8
 
 
 def test_what_was_answered_before_a_failure_is_not_asked_for_again() -> None:
-    kept, by = VectorCache(), Counting(fails_after=1)
+    cache, by = VectorCache(), Counting(fails_after=1)
     with pytest.raises(EmbeddingsFailed):
-        lengths(kept, by, "a", "bb", "ccc")
+        lengths(cache, by, "a", "bb", "ccc")
     again = Counting()
-    assert lengths(kept, again, "a", "bb", "ccc") == [1, 2, 3]
+    assert lengths(cache, again, "a", "bb", "ccc") == [1, 2, 3]
     assert again.asked == [["ccc"]]

@@ -38,17 +38,17 @@ def write_skill(folder: Path, name: str) -> Path:
 
 def test_five_public_skills_are_taken_unchanged(public_skills: Path, files: Files) -> None:
     agent = config(skills=[str(public_skills)])
-    taken = read_agent_skills(agent)
-    files = taken.put_into(files)
+    skills = read_agent_skills(agent)
+    files = skills.put_into(files)
     names = ["db-core", "fastapi", "meta-framework", "playwright-cli", "typer"]
     assert [skill.name for skill in agent.skill_entries] == names
     assert all(40 < len(skill.description) <= 1024 for skill in agent.skill_entries)
-    assert not taken.notices
+    assert not skills.notices
     paths = [path for path in public_skills.rglob("*") if path.is_file()]
     assert len(paths) > 20
     for path in paths:
-        held = files.read(f"skills/{path.relative_to(public_skills)}")
-        assert held == path.read_bytes()
+        content = files.read(f"skills/{path.relative_to(public_skills)}")
+        assert content == path.read_bytes()
     assert agent_has_tool(agent, "use_skill")
     assert not agent_has_tool(config(), "use_skill")
 
@@ -89,12 +89,12 @@ def test_what_is_odd_is_said_and_the_rest_is_taken(tmp_path: Path) -> None:
     for number in range(MOST_FILES):
         (large / f"{number}.txt").touch()
     agent = config(skills=[str(tmp_path / each) for each in "abc"])
-    taken = read_agent_skills(agent)
+    skills = read_agent_skills(agent)
     assert [skill.name for skill in agent.skill_entries] == ["tea"]
-    said = "\n".join(taken.notices)
-    assert "/b/tea: left out, another skill is called tea" in said
-    assert "silent: it has no description, and is left out" in said
-    assert "large: left out, with it skills have more than 2,000 files" in said
+    notices = "\n".join(skills.notices)
+    assert "/b/tea: left out, another skill is called tea" in notices
+    assert "silent: it has no description, and is left out" in notices
+    assert "large: left out, with it skills have more than 2,000 files" in notices
 
 
 def test_skills_of_a_repository_take_the_place_of_the_agents_own(tmp_path: Path) -> None:

@@ -63,15 +63,15 @@ async def test_a_job_is_missing_only_if_the_server_says_so(tmp_path: Path) -> No
     root = Root.open(tmp_path / "root", create=True)
     with pytest.raises(RPCError):
         await unforkable_job_error(failing(RPCStatusCode.UNAVAILABLE), root, "nobody")
-    told = str(await unforkable_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
-    assert "there is no job 'nobody'" in told
+    message = str(await unforkable_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
+    assert "there is no job 'nobody'" in message
 
 
 async def test_the_jobs_there_are_carry_their_own_ids(tmp_path: Path) -> None:
     root = Root.open(tmp_path / "root", create=True)
-    at = open_checkpoints(root, "tea/green", create=True).path
-    record_owner(at, OwnerMark(chain="c", job="tea/green"))
+    checkpoints_path = open_checkpoints(root, "tea/green", create=True).path
+    record_owner(checkpoints_path, OwnerMark(chain="c", job="tea/green"))
     open_checkpoints(root, "unmarked", create=True)
-    told = str(await unforkable_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
-    assert "tea/green" in told
-    assert "unmarked" in told
+    message = str(await unforkable_job_error(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
+    assert "tea/green" in message
+    assert "unmarked" in message

@@ -59,11 +59,15 @@ async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> No
     assert closed.completed == [3]
     page = yaml.safe_load(snapshot.read_text("archive/phase_002.yaml"))
     assert [todo["status"] for todo in page["todos"]] == ["completed", "not needed", "completed"]
-    told = json.loads(snapshot.read_text("output/completion.json"))
-    assert told == closed.result.model_dump(exclude={**NOT_IN_FILE, "result": True})
-    assert "cached_tokens" not in told["usage"]
-    assert {name: told[name] for name in CLAIM} == CLAIM
-    assert (told["status"], told["phases"], told["rewinds"]) == ("completed", 2, 1)
+    completion = json.loads(snapshot.read_text("output/completion.json"))
+    assert completion == closed.result.model_dump(exclude={**NOT_IN_FILE, "result": True})
+    assert "cached_tokens" not in completion["usage"]
+    assert {name: completion[name] for name in CLAIM} == CLAIM
+    assert (completion["status"], completion["phases"], completion["rewinds"]) == (
+        "completed",
+        2,
+        1,
+    )
 
 
 async def test_the_result_says_which_documents_were_read_badly(job: Standing) -> None:

@@ -54,8 +54,8 @@ async def compact(
         | details
     )
     env = environment(local=False, attempt=attempt, activity_id=id_, at=time.time())
-    made: CompactReply = await env.run(activity, request)
-    return made
+    reply: CompactReply = await env.run(activity, request)
+    return reply
 
 
 def talk(job: Standing, count: int) -> None:
@@ -67,8 +67,8 @@ def talk(job: Standing, count: int) -> None:
 async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing) -> None:
     before = messages(job)
     with Script() as script:
-        made = await compact(job, script)
-    job.commit = made.commit
+        reply = await compact(job, script)
+    job.commit = reply.commit
     after = messages(job)
     assert [message["role"] for message in after] == [message["role"] for message in before]
     results = [message["content"] for message in after if message["role"] == "tool"]
@@ -77,7 +77,7 @@ async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing)
     # The last five stay, and the answer of the write, which is shorter than a pointer.
     assert all("Page" in result for result in results[15:20])
     assert results[20].startswith("Wrote 5 characters")
-    assert made.context == count_prompt_tokens(job.open()) < LIMIT
+    assert reply.context == count_prompt_tokens(job.open()) < LIMIT
     assert not job.open().compaction.summary
     assert "Page 0." in job.open().conversation.messages()[3]["content"]
 
@@ -112,15 +112,15 @@ async def test_results_the_model_never_saw_are_not_called_processed(job: Standin
     for number in range(len(read)):
         job.commit = job.run("read_file", job.request(call=number)).commit
     with Script(Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
-        made = await compact(job, script, limit=9_000)
-    job.commit = made.commit
+        reply = await compact(job, script, limit=9_000)
+    job.commit = reply.commit
     results = [message["content"] for message in messages(job)[-13:-1]]
     left = "[result left out for lack of room, not seen yet; read_file("
     unseen = [result.startswith(left) for result in results]
     # As many as fit are shown, newest first.
     assert unseen == sorted(unseen, reverse=True)
     assert 0 < sum(unseen) < 12
-    assert made.context == count_prompt_tokens(job.open()) <= 9_000
+    assert reply.context == count_prompt_tokens(job.open()) <= 9_000
 
 
 async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standing) -> None:
@@ -134,14 +134,16 @@ async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standi
 
 async def test_old_exchanges_become_a_summary_that_names_what_is_open(job: Standing) -> None:
     talk(job, 12)
-    told = Reply("todo 1, todo 2 and todo 3 are open. output/tea.md holds leaves. Decided: green.")
-    with Script(told) as script:
-        made = await compact(job, script)
-    asked = script.requests[0]
-    assert "tools" not in asked
-    assert "- todo 2: Step 2." in asked["messages"][1]["content"]
-    assert "- output/tea.md" in asked["messages"][1]["content"]
-    job.commit = made.commit
+    model_reply = Reply(
+        "todo 1, todo 2 and todo 3 are open. output/tea.md holds leaves. Decided: green."
+    )
+    with Script(model_reply) as script:
+        reply = await compact(job, script)
+    request = script.requests[0]
+    assert "tools" not in request
+    assert "- todo 2: Step 2." in request["messages"][1]["content"]
+    assert "- output/tea.md" in request["messages"][1]["content"]
+    job.commit = reply.commit
     sent = messages(job)
     assert sent[0]["role"] == "system"
     assert sent[1]["content"] == "Begin."
@@ -149,33 +151,33 @@ async def test_old_exchanges_become_a_summary_that_names_what_is_open(job: Stand
     assert "Go on with the current todo" in sent[2]["content"]
     assert sent[3]["role"] == "assistant"
     assert sent[4]["role"] == "tool"
-    assert made.context == count_prompt_tokens(job.open()) <= LIMIT
-    assert made.usage.model_calls == 1
+    assert reply.context == count_prompt_tokens(job.open()) <= LIMIT
+    assert reply.usage.model_calls == 1
     # The next summary includes this one and covers only what came after it.
     talk(job, 12)
-    with Script(told) as script:
+    with Script(model_reply) as script:
         again = await compact(job, script, id_="8")
     shown = script.requests[0]["messages"][1]["content"]
     assert "Decided: green." in shown
     assert "notes/0.md" not in shown
-    assert again.folded > made.folded
+    assert again.folded > reply.folded
 
 
 async def test_a_summary_that_forgets_is_asked_for_once_more(job: Standing) -> None:
     talk(job, 12)
     complete = Reply("todo 1, todo 2, todo 3, output/tea.md")
     with Script(Reply("All is well."), complete) as script:
-        made = await compact(job, script)
+        reply = await compact(job, script)
     assert "left out: todo 1, todo 2, todo 3, output/tea.md" in str(script.requests[1])
-    assert job.open(made.commit).compaction.summary == "todo 1, todo 2, todo 3, output/tea.md"
-    assert made.usage.model_calls == 2
+    assert job.open(reply.commit).compaction.summary == "todo 1, todo 2, todo 3, output/tea.md"
+    assert reply.usage.model_calls == 2
 
 
 async def test_one_that_forgets_twice_is_completed_by_the_system(job: Standing) -> None:
     talk(job, 12)
     with Script(Reply("All is well."), Reply("Still well.")) as script:
-        made = await compact(job, script)
-    summary = job.open(made.commit).compaction.summary
+        reply = await compact(job, script)
+    summary = job.open(reply.commit).compaction.summary
     assert summary.startswith("Still well.")
     assert "- todo 3: Step 3." in summary
     assert "- output/tea.md" in summary
@@ -188,42 +190,42 @@ async def test_without_a_summary_the_oldest_exchanges_go_and_what_is_open_stays(
 ) -> None:
     talk(job, 12)
     with Script(*[answer] * (2 if isinstance(answer, Reply) else 1)) as script:
-        made = await compact(job, script)
-    summary = job.open(made.commit).compaction.summary
+        reply = await compact(job, script)
+    summary = job.open(reply.commit).compaction.summary
     assert "the model was not to be had" in summary
     assert "- todo 1: Step 1." in summary
-    assert made.context <= LIMIT
+    assert reply.context <= LIMIT
 
 
 async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(
     job: Standing,
 ) -> None:
     talk(job, 12)
-    told = Reply("nothing to say")
+    model_reply = Reply("nothing to say")
     with Script(Failure(401)) as script, pytest.raises(ApplicationError) as refused:
         await compact(job, script, id_="6")
     # Only a person can fix it, and nothing was dropped.
     assert refused.value.type == "Credentials"
-    with Script(told, Failure(503), Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
+    with Script(model_reply, Failure(503), Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
         with pytest.raises(ApplicationError):
             await compact(job, script)
-        made = await compact(job, script, attempt=2)
+        reply = await compact(job, script, attempt=2)
     assert len(script.requests) == 3
-    assert made.usage.model_calls == 2
-    with Script(told, Failure(401)) as script:
-        made = await compact(job, script, id_="8")
-    assert made.usage.model_calls == 1
-    assert "nothing to say" in job.open(made.commit).compaction.summary
+    assert reply.usage.model_calls == 2
+    with Script(model_reply, Failure(401)) as script:
+        reply = await compact(job, script, id_="8")
+    assert reply.usage.model_calls == 1
+    assert "nothing to say" in job.open(reply.commit).compaction.summary
 
 
 async def test_a_request_the_endpoint_calls_too_long_is_folded_whatever_we_count(
     job: Standing,
 ) -> None:
-    told = Reply("todo 1 todo 2 todo 3 output/tea.md")
-    with Script(told) as script:
-        made = await compact(job, script, hard=True, limit=3_000)
-    assert made.folded == len(job.open().conversation)
-    job.commit = made.commit
+    model_reply = Reply("todo 1 todo 2 todo 3 output/tea.md")
+    with Script(model_reply) as script:
+        reply = await compact(job, script, hard=True, limit=3_000)
+    assert reply.folded == len(job.open().conversation)
+    job.commit = reply.commit
     assert len(messages(job)) == OPENING + 2
 
 
@@ -251,8 +253,10 @@ async def test_a_skill_stays_while_the_todo_that_needed_it_is_open(
     assert "Warm the pot." in job.call("use_skill", name="tea")
     read_more(job, "first")
     job.commit = (await compact(job, script, limit=limit)).commit
-    kept = [message for message in messages(job) if "Skills in use" in str(message["content"])]
-    assert [message["role"] for message in kept] == ["user"]
+    skill_messages = [
+        message for message in messages(job) if "Skills in use" in str(message["content"])
+    ]
+    assert [message["role"] for message in skill_messages] == ["user"]
     assert str(messages(job)).count("Warm the pot.") == 40
     assert count_prompt_tokens(job.open()) < limit
 

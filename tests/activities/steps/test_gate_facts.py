@@ -69,17 +69,17 @@ def test_what_a_project_is_handed_counts_as_changed_whatever_the_deliverables(
 
 
 def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: Standing) -> None:
-    found = completion(job)
-    assert found.unexplained_items == ["S1", "S2"]
-    assert found.unexplained_phases == ["Phase 2: Brew", "Phase 3: Pour"]
+    facts = completion(job)
+    assert facts.unexplained_items == ["S1", "S2"]
+    assert facts.unexplained_phases == ["Phase 2: Brew", "Phase 3: Pour"]
     entries = ["S1: the shop is closed today", "phase 3 - all cups are broken"]
-    found = completion(job, unresolved=entries)
-    assert found.unexplained_items == ["S2"]
-    assert found.unexplained_phases == ["Phase 2: Brew"]
-    assert found.plan_open == 2
-    assert found.plan_steps == 3
-    assert found.plan_boxes == ["brew", "pour"]
-    assert not found.only_unticked
+    facts = completion(job, unresolved=entries)
+    assert facts.unexplained_items == ["S2"]
+    assert facts.unexplained_phases == ["Phase 2: Brew"]
+    assert facts.plan_open == 2
+    assert facts.plan_steps == 3
+    assert facts.plan_boxes == ["brew", "pour"]
+    assert not facts.only_unticked
     snapshot = job.open()
     steps = plan_boxes(parse_plan(PLAN.decode()))
     snapshot.state.scope = scope_from_plan(steps)

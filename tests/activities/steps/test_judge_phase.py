@@ -112,14 +112,14 @@ async def test_it_sees_the_task_the_todos_with_notes_and_the_diff(job: Standing)
     job.write("output/tea.md", "green tea\n")
     job.write("output/leaf.bin", "a\0b")
     job.reply(("todo_complete", '{"notes": "All is said."}'))
-    seen: list[Request] = []
+    requests: list[Request] = []
 
     def judge(request: Request) -> Reply:
-        seen.append(request)
+        requests.append(request)
         return Reply("PASS")
 
     await judged(job, judge, since)
-    system, asked = (message["content"] for message in seen[0]["messages"])
+    system, prompt = (message["content"] for message in requests[0]["messages"])
     assert "PASS" in system
     for words in (
         "Write about tea.",
@@ -130,17 +130,17 @@ async def test_it_sees_the_task_the_todos_with_notes_and_the_diff(job: Standing)
         "-two\n+three",
         "output/leaf.bin: not shown line by line (3 bytes)",
     ):
-        assert words in asked
+        assert words in prompt
 
 
 def test_it_is_shown_files_whose_names_are_not_utf_8(job: Standing) -> None:
     since = job.commit
     job.put(lambda files: files.write("caf\udce9", b"tea\n").write("n\udcff", b"\0"))
     job.reply(("todo_complete", "{}"))
-    asked = judge_prompt(job.open(), 0, since)
+    prompt = judge_prompt(job.open(), 0, since)
     for words in ("added caf?", "+++ b/caf?", "n?: not shown line by line"):
-        assert words in asked
-    assert asked.encode()
+        assert words in prompt
+    assert prompt.encode()
 
 
 def test_what_it_is_shown_is_bounded(job: Standing) -> None:
@@ -150,10 +150,10 @@ def test_what_it_is_shown_is_bounded(job: Standing) -> None:
         job.write(f"notes/{number}.md", text)
     job.write("notes/huge.md", "tea " * 100_000)
     job.reply(("todo_complete", "{}"))
-    asked = judge_prompt(job.open(), 0, since)
-    assert tokens.count_tokens(asked) < MAX_TOKENS + 1000
-    assert "left out" in asked
-    assert "added notes/huge.md" in asked
+    prompt = judge_prompt(job.open(), 0, since)
+    assert tokens.count_tokens(prompt) < MAX_TOKENS + 1000
+    assert "left out" in prompt
+    assert "added notes/huge.md" in prompt
 
 
 def test_its_prompt_is_checked_and_its_model_takes_the_keys_that_differ() -> None:

@@ -56,7 +56,9 @@ def with_pause(job: Standing, script: Script) -> ModelCallActivity:
 async def test_a_reply_becomes_a_checkpoint(job: Standing) -> None:
     with Script(call("write_file", path="a.md", content="x")) as script:
         reply = await ask(job, script, calls=with_pause(job, script))
-    assert [(held.tool, held.path) for held in reply.calls] == [("write_file", "a.md")]
+    assert [(reply_call.tool, reply_call.path) for reply_call in reply.calls] == [
+        ("write_file", "a.md")
+    ]
     after = job.open(reply.commit)
     assert after.state.step == 1
     assert after.tool_call(0)["id"] == "s1c0"
@@ -97,8 +99,8 @@ async def test_a_folder_that_cannot_be_written_does_not_cost_the_reply(job: Stan
 async def test_a_kept_reply_that_is_garbled_counts_as_none(job: Standing) -> None:
     with Script(call("list_files"), call("list_files")) as script:
         await ask(job, script)
-        (kept,) = (job.root.repository(JOB) / "replies").iterdir()
-        kept.write_bytes(kept.read_bytes()[:20])
+        (reply_file,) = (job.root.repository(JOB) / "replies").iterdir()
+        reply_file.write_bytes(reply_file.read_bytes()[:20])
         assert (await ask(job, script, attempt=2)).calls
 
 
@@ -109,12 +111,12 @@ async def test_one_kept_reply_of_a_job_is_enough(job: Standing) -> None:
         calls = ModelCallActivity(job.root, lambda _: client_for(script))
         await ask(job, script, id_="1", at=AT + 1, calls=calls)
         second = await ask(job, script, id_="2", at=AT + 2, calls=calls)
-        (kept,) = (job.root.repository(JOB) / "replies").iterdir()
+        (reply_file,) = (job.root.repository(JOB) / "replies").iterdir()
         assert await ask(job, script, id_="2", at=AT + 2, attempt=2) == second
         with files_of_at_most(64), pytest.raises(ApplicationError):
             await ask(job, script, id_="3", at=AT + 3, calls=calls)
-        assert not kept.parent.joinpath(kept.name.replace(".2", ".3")).exists()
-    assert kept.name.endswith(".2")
+        assert not reply_file.parent.joinpath(reply_file.name.replace(".2", ".3")).exists()
+    assert reply_file.name.endswith(".2")
 
 
 async def test_an_attempt_that_comes_late_takes_no_later_reply_away(job: Standing) -> None:
@@ -167,8 +169,8 @@ async def test_no_credential_is_kept_of_a_reply(
         Reply(f"It is {key}.", calls=[("write_file", {"path": "a", "content": key})])
     ) as it:
         after = job.open((await ask(job, it)).commit)
-    (kept,) = (job.root.repository(JOB) / "replies").iterdir()
-    assert b"4711" not in kept.read_bytes()
+    (reply_file,) = (job.root.repository(JOB) / "replies").iterdir()
+    assert b"4711" not in reply_file.read_bytes()
     assert after.conversation.messages()[-1]["content"] == "It is [redacted]."
     assert after.text_argument(0, "content") == "[redacted]"
 
@@ -237,7 +239,7 @@ async def test_a_made_up_name_is_sent_back_as_one_that_endpoints_take(
 ) -> None:
     with Script(Reply(calls=[(name, {})])) as script:
         reply = await ask(job, script)
-    assert [held.tool for held in reply.calls] == [sent_back]
+    assert [reply_call.tool for reply_call in reply.calls] == [sent_back]
     body = json.loads(body_of(job, reply.commit))
     assert body["messages"][-2]["tool_calls"][0]["function"]["name"] == sent_back
 
@@ -325,7 +327,7 @@ async def test_a_call_tells_its_arguments_apart_and_how_long_it_waits(job: Stand
     with Script(reply) as script:
         calls = (await ask(job, script)).calls
     assert calls[0].fingerprint == calls[1].fingerprint != calls[2].fingerprint
-    assert [(held.seconds, held.until) for held in calls[2:]] == [
+    assert [(reply_call.seconds, reply_call.until) for reply_call in calls[2:]] == [
         (None, None),
         (30, 1_772_355_600),
         (None, None),

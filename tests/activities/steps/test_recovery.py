@@ -21,22 +21,22 @@ LOST = "0" * 40
 READ = ("read_file", '{"path": "instructions.md"}')
 
 
-@pytest.mark.parametrize("made", [0, 1, 2])
+@pytest.mark.parametrize("done_count", [0, 1, 2])
 def test_calls_of_the_newest_reply_that_were_not_made_are_still_to_be_made(
-    tmp_path: Path, made: int
+    tmp_path: Path, done_count: int
 ) -> None:
     job = Standing.begin(tmp_path)
     job.reply(READ, ("list_files", "{}"))
-    for number in range(made):
+    for number in range(done_count):
         name = ("read_file", "list_files")[number]
         job.commit = job.run(name, job.request(call=number)).commit
     request = RecoverRequest(root=job.root.id, candidates=[LOST, job.commit])
-    found = environment(local=False).run(Recovery(job.root).find_checkpoint, request)
-    assert (found.commit, found.state.step) == (job.commit, 1)
-    whole = made == 2
-    assert [call.tool for call in found.calls] == ([] if whole else ["read_file", "list_files"])
-    assert found.next_call == (0 if whole else made)
-    assert whole or found.calls[0].path == "instructions.md"
+    reply = environment(local=False).run(Recovery(job.root).find_checkpoint, request)
+    assert (reply.commit, reply.state.step) == (job.commit, 1)
+    whole = done_count == 2
+    assert [call.tool for call in reply.calls] == ([] if whole else ["read_file", "list_files"])
+    assert reply.next_call == (0 if whole else done_count)
+    assert whole or reply.calls[0].path == "instructions.md"
 
 
 TODOS = ", ".join(['{"content": "Boil"}'] * 5)
@@ -50,19 +50,19 @@ def test_of_a_reply_that_goes_on_it_is_known_what_failed_and_whether_it_handed_o
     missing = ("read_file", '{"path": "tea.md"}')
     job.reply(READ, missing, missing, ("todo_write", HANDED), READ)
     recovered = Recovery(job.root).find_checkpoint
-    seen = []
+    outcomes = []
     for number, name in enumerate(["read_file", "read_file", "read_file", "todo_write"]):
         job.commit = job.run(name, job.request(call=number)).commit
         request = RecoverRequest(root=job.root.id, candidates=[job.commit])
-        found = environment(local=False).run(recovered, request)
-        seen.append((found.next_call, found.failed_call, found.handed_over))
-    assert seen == [(1, None, False), (2, 1, False), (3, 1, False), (4, 1, True)]
-    assert found.failure.startswith("There is no file 'tea.md'")
+        reply = environment(local=False).run(recovered, request)
+        outcomes.append((reply.next_call, reply.failed_call, reply.handed_over))
+    assert outcomes == [(1, None, False), (2, 1, False), (3, 1, False), (4, 1, True)]
+    assert reply.failure.startswith("There is no file 'tea.md'")
     # The last call of such a reply may end the phase.
     job.commit = job.run("read_file", job.request(call=4)).commit
     request = RecoverRequest(root=job.root.id, candidates=[job.commit])
-    found = environment(local=False).run(recovered, request)
-    assert (len(found.calls), found.next_call, found.handed_over) == (5, 5, True)
+    reply = environment(local=False).run(recovered, request)
+    assert (len(reply.calls), reply.next_call, reply.handed_over) == (5, 5, True)
 
 
 def test_a_damaged_pack_without_an_index_is_looked_into_once(
@@ -78,15 +78,15 @@ def test_a_damaged_pack_without_an_index_is_looked_into_once(
     with pack.open("r+b") as file:
         file.truncate(pack.stat().st_size - 30)
     checkpoints.store.reload()
-    asked, git = tmp_path / "asked", tmp_path / "bin/git"
+    call_log, git = tmp_path / "asked", tmp_path / "bin/git"
     git.parent.mkdir()
-    git.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexec {shutil.which("git")} "$@"\n')
+    git.write_text(f'#!/bin/sh\necho "$@" >> {call_log}\nexec {shutil.which("git")} "$@"\n')
     git.chmod(0o755)
     monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
     request = RecoverRequest(root=job.root.id, candidates=[job.commit, LOST, LOST])
     with pytest.raises(ApplicationError, match="None of the job's checkpoints can be found"):
         environment(local=False).run(Recovery(job.root).find_checkpoint, request)
-    assert asked.read_text().count(" index-pack ") == 1
+    assert call_log.read_text().count(" index-pack ") == 1
 
 
 def test_a_job_that_was_forgotten_and_reset_says_so(tmp_path: Path) -> None:
@@ -111,17 +111,17 @@ def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path
     journal = open_checkpoints(job.root, JOB).path / "journal"
     assert list(journal.iterdir())
     (folder / "large.md").write_bytes(b"x" * FULL_BYTES)
-    taken = environment(local=False).run(take, request)
+    imported = environment(local=False).run(take, request)
     assert list(journal.iterdir()) == []
-    job.commit = taken.commit
+    job.commit = imported.commit
     assert job.open().files.read("large.md") == b"x" * FULL_BYTES
 
 
 def take(job: Standing) -> ImportReply:
     request = TakeFolderRequest(root=job.root.id, commit=job.commit, at=0, step=1)
-    taken: ImportReply = environment(local=False).run(Recovery(job.root).take_folder, request)
-    job.commit = taken.commit
-    return taken
+    reply: ImportReply = environment(local=False).run(Recovery(job.root).take_folder, request)
+    job.commit = reply.commit
+    return reply
 
 
 def shown(job: Standing) -> Path:
@@ -191,7 +191,9 @@ def test_a_folder_in_place_of_a_file_the_system_writes_is_left_out(
     assert f"{path}/mine.md is kept by the system; the edit was left out" in take(job).notes
     assert job.open().files == files
     assert shown(job)
-    assert [found.read_text() for found in job.root.lost_found(JOB).rglob("mine.md")] == ["mine"]
+    assert [rescued.read_text() for rescued in job.root.lost_found(JOB).rglob("mine.md")] == [
+        "mine"
+    ]
 
 
 @pytest.mark.parametrize("put", [Path.touch, lambda path: path.symlink_to("/tmp")])

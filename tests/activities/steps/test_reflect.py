@@ -12,9 +12,9 @@ from tests.activities.standing import Standing
 
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
-    made = Standing.begin(tmp_path)
-    made.write("notes/tea", "Green.")
-    return made
+    standing = Standing.begin(tmp_path)
+    standing.write("notes/tea", "Green.")
+    return standing
 
 
 @pytest.mark.parametrize(

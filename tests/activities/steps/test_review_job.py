@@ -70,7 +70,7 @@ def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -
         "unresolved": ["S1: half of it"],
     }
     job.reply(call("job_complete", **claim))
-    told = review_task(job.open(), 0)
+    task = review_task(job.open(), 0)
     for words in (
         "Write about tea.",
         "- S1 (open): green tea",
@@ -80,7 +80,7 @@ def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -
         "0.75",
         "- S1: half of it",
     ):
-        assert words in told
+        assert words in task
 
 
 def test_what_it_begins_with_is_what_the_limits_reserve(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Pat
         reply = await env.run(
             ReviewJobActivity(job.root, lambda _: client_for(script)).review_job, request
         )
-    held = Conversation(job.open(reply.commit).review)
-    newer, older = (held.count_tokens(token_encoding_name(name)) for name in ("gpt-4o", "gpt-4"))
+    review = Conversation(job.open(reply.commit).review)
+    newer, older = (review.count_tokens(token_encoding_name(name)) for name in ("gpt-4o", "gpt-4"))
     assert reply.context == newer != older
 
 

@@ -15,18 +15,18 @@ from tests.activities.standing import AT, Standing, environment
 def shown(job: Standing, name: str, raw: str) -> ShowCallReply:
     job.reply(("list_files", "{}"), (name, raw))
     request = ShowCallRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=1)
-    found: ShowCallReply = environment(local=False).run(show_call_activity(job.root), request)
-    return found
+    reply: ShowCallReply = environment(local=False).run(show_call_activity(job.root), request)
+    return reply
 
 
 def test_arguments_are_shown_as_they_would_be_used(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     todos = [{"id": 1, "content": "Grüßen"}]
     raw = json.dumps({"phase": "One", "description": "a\nb", "todos": todos})
-    found = shown(job, "todo_write", raw)
-    assert found.error is None
-    assert found.arguments["description"] == "a\nb"
-    assert json.loads(found.arguments["todos"]) == [{**todos[0], "items": [], "done_when": None}]
+    reply = shown(job, "todo_write", raw)
+    assert reply.error is None
+    assert reply.arguments["description"] == "a\nb"
+    assert json.loads(reply.arguments["todos"]) == [{**todos[0], "items": [], "done_when": None}]
     # Defaults take effect as well.
     assert shown(job, "read_file", '{"path": "a.md"}').arguments["limit"] == "500"
 
@@ -34,9 +34,9 @@ def test_arguments_are_shown_as_they_would_be_used(tmp_path: Path) -> None:
 def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     assert "valid JSON" in (shown(job, "move_file", "{").error or "")
-    found = shown(job, "move_file", '{"old": "a"}')
-    assert "new: Field required" in (found.error or "")
-    assert found.arguments == {}
+    reply = shown(job, "move_file", '{"old": "a"}')
+    assert "new: Field required" in (reply.error or "")
+    assert reply.arguments == {}
 
 
 def test_long_arguments_are_cut_and_say_so() -> None:
@@ -49,13 +49,13 @@ def test_long_arguments_are_cut_and_say_so() -> None:
 def test_a_question_goes_into_history_without_credentials(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     key = "sk-proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
-    asked = {"question": f"Is {key} the right key?", "default": f"Go on with {key}."}
-    found = shown(job, "request_clarification", json.dumps(asked))
-    assert found.arguments == {
+    arguments = {"question": f"Is {key} the right key?", "default": f"Go on with {key}."}
+    reply = shown(job, "request_clarification", json.dumps(arguments))
+    assert reply.arguments == {
         "question": "Is sk-[redacted] the right key?",
         "default": "Go on with sk-[redacted].",
     }
-    wrong = shown(job, "request_clarification", json.dumps({**asked, key: 1}))
+    wrong = shown(job, "request_clarification", json.dumps({**arguments, key: 1}))
     assert wrong.error
     assert key not in wrong.model_dump_json()
 

@@ -216,7 +216,7 @@ def test_an_edit_that_would_fill_the_memory_is_refused(job: Standing) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "pattern", "found"),
+    ("path", "pattern", "expected"),
     [
         ("", "[an]*.md", ["a.md", "notes/a.md", "notes/deep/b.md"]),
         ("", "**/?.md", ["a.md", "notes/a.md", "notes/deep/b.md"]),
@@ -229,12 +229,12 @@ def test_an_edit_that_would_fill_the_memory_is_refused(job: Standing) -> None:
     ],
 )
 def test_a_pattern_is_of_the_whole_path_or_of_what_lies_below(
-    job: Standing, path: str, pattern: str, found: list[str]
+    job: Standing, path: str, pattern: str, expected: list[str]
 ) -> None:
     for name in ("a.md", "notes/a.md", "notes/deep/b.md", "notes/c.txt"):
         job.write(name, "x")
     listed = job.call("list_files", path=path, pattern=pattern)
-    assert [line.split()[0] for line in listed.splitlines()] == found
+    assert [line.split()[0] for line in listed.splitlines()] == expected
 
 
 def test_files_over_the_limit_are_refused(tmp_path: Path) -> None:
@@ -300,9 +300,9 @@ def test_names_no_tool_would_give_can_be_listed_and_searched(job: Standing) -> N
     odd = ("notes", "caf\udce9\\x\n.md")
 
     def put(files: Files) -> Files:
-        made = files.write("notes/x.md", b"needle\n")
-        raw = made.tree_entry(("notes", "x.md"))
-        return made.with_tree_entry(odd, raw)
+        written = files.write("notes/x.md", b"needle\n")
+        raw = written.tree_entry(("notes", "x.md"))
+        return written.with_tree_entry(odd, raw)
 
     job.put(put)
     assert "needle" in job.call("search_files", query="needle")
@@ -323,7 +323,7 @@ def test_todos_are_completed_in_order(job: Standing) -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "said"),
+    ("last", "expected"),
     [
         ({"items": [" P1\n"]}, ""),
         ({"items": ["P3", "P1"]}, "these items do not exist: P3 (those of this job are: P1, P2)."),
@@ -335,18 +335,18 @@ def test_todos_are_completed_in_order(job: Standing) -> None:
     ],
 )
 def test_todo_write_says_what_the_gate_will_say(
-    job: Standing, last: dict[str, Any], said: str
+    job: Standing, last: dict[str, Any], expected: str
 ) -> None:
     job.write("plan.md", "## Phase 1: Tea\n\n- [ ] Boil\n- [ ] Steep\n")
     todos = [{"id": n, "content": f"Step {n}."} for n in range(1, 5)]
     todos.append({"id": 5, "content": "Step 5.", **last})
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
-    assert said in wrote
+    assert expected in wrote
     job.reply(("todo_complete", "{}"))
     standing = job.open()
     outcome = phase_gate(standing.state, gather_gate_facts(standing, 0), JobLimits())
-    assert isinstance(outcome, Refusal) is wrote.startswith("Error: ") is bool(said), outcome
-    assert ("todos.yaml" in job.paths()) is not bool(said)
+    assert isinstance(outcome, Refusal) is wrote.startswith("Error: ") is bool(expected), outcome
+    assert ("todos.yaml" in job.paths()) is not bool(expected)
 
 
 def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> None:
@@ -407,8 +407,8 @@ def test_a_refused_call_is_recorded(job: Standing) -> None:
     job.reply(("todo_complete", "{}"), ("list_files", "{}"))
     reply = job.run("todo_complete", job.request(refusal="Do the work first."))
     assert (reply.ok, reply.error) == (False, "Do the work first.")
-    said = job.open(reply.commit).conversation.messages()[-1]["content"]
-    assert said == "Error: Do the work first."
+    message = job.open(reply.commit).conversation.messages()[-1]["content"]
+    assert message == "Error: Do the work first."
 
 
 def test_a_denied_call_is_answered(job: Standing) -> None:
@@ -434,28 +434,28 @@ def test_the_same_request_gives_the_same_commit_also_at_once(
     job.write("plan.md", "# Plan")
     job.reply((name, json.dumps(arguments)))
     request, start = job.request(), threading.Barrier(2)
-    found: list[ToolReply] = []
+    replies: list[ToolReply] = []
 
     def attempt() -> None:
         start.wait()
-        found.append(job.run(name, request))
+        replies.append(job.run(name, request))
 
     threads = [threading.Thread(target=attempt) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    found.append(job.run(name, request))
-    assert len(found) == 3
-    assert len({reply.model_dump_json() for reply in found}) == 1
+    replies.append(job.run(name, request))
+    assert len(replies) == 3
+    assert len({reply.model_dump_json() for reply in replies}) == 1
 
 
 def test_a_result_tells_what_stuck_detection_asks(job: Standing) -> None:
     def reply(name: str, **arguments: Any) -> ToolReply:
         job.reply((name, json.dumps(arguments)))
-        found = job.run(name, job.request())
-        job.commit = found.commit
-        return found
+        outcome = job.run(name, job.request())
+        job.commit = outcome.commit
+        return outcome
 
     listed = reply("list_files", path="documents")
     assert (listed.fingerprint, listed.changed) == (
@@ -486,12 +486,12 @@ def test_of_a_polling_tool_whole_seconds_tell_and_workflow_code_knows_it(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def marks() -> set[str]:
-        found = set()
+        fingerprints = set()
         for seconds in ("3.2", "4.1"):
             job.write("status.txt", f"running for {seconds} s")
             job.reply(("read_file", '{"path": "status.txt"}'))
-            found.add(job.run("read_file", job.request()).fingerprint)
-        return found
+            fingerprints.add(job.run("read_file", job.request()).fingerprint)
+        return fingerprints
 
     entry = REGISTRY["read_file"]
     assert entry.route.polling is False

@@ -44,16 +44,16 @@ def job(tmp_path: Path) -> Standing:
     return job
 
 
-async def turn(job: Standing, said: Any, **details: Any) -> TransitionReply:
+async def turn(job: Standing, model_reply: Any, **details: Any) -> TransitionReply:
     request = TransitionRequest(
         **{"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
         | {"number": 3, "purpose": "work", "call": 0, "completes": [3], "summary": True}
         | details
     )
-    with Script(*([] if said is None else [said])) as script:
+    with Script(*([] if model_reply is None else [model_reply])) as script:
         phases = TransitionActivity(job.root, lambda _: client_for(script))
-        made: TransitionReply = await environment(local=False).run(phases.transition, request)
-    return made
+        reply: TransitionReply = await environment(local=False).run(phases.transition, request)
+    return reply
 
 
 async def test_prompts_of_another_version_are_left_to_a_worker_that_can_fill_them(
@@ -68,8 +68,8 @@ async def test_prompts_of_another_version_are_left_to_a_worker_that_can_fill_the
 
 async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job: Standing) -> None:
     before = job.open()
-    made = await turn(job, Reply("It was planned to brew."))
-    after = job.open(made.commit)
+    reply = await turn(job, Reply("It was planned to brew."))
+    after = job.open(reply.commit)
 
     page = yaml.safe_load(after.read_text("archive/phase_002.yaml"))
     assert [todo["status"] for todo in page["todos"]] == ["completed"] * 3
@@ -93,23 +93,23 @@ async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job:
     assert "The kettle is blue." in after.conversation.messages()[0]["content"]
     shelved = Conversation(after.history.subfolder("0002")).messages()
     assert shelved == before.conversation.messages()
-    newest, parent = after.checkpoints.log(made.commit, 2)
-    assert (newest.id, parent.id) == (made.commit, job.commit)
+    newest, parent = after.checkpoints.log(reply.commit, 2)
+    assert (newest.id, parent.id) == (reply.commit, job.commit)
 
 
 async def test_workflow_memory_gets_the_list_without_what_only_checkpoints_keep(
     job: Standing,
 ) -> None:
-    made = await turn(job, Reply("Planned."))
-    assert made.state.phase.todos[0].done_when is None
-    held = job.open(made.commit).state.phase.todos[0].done_when
-    assert held is not None
-    assert held.file_exists == "a.md"
+    reply = await turn(job, Reply("Planned."))
+    assert reply.state.phase.todos[0].done_when is None
+    condition = job.open(reply.commit).state.phase.todos[0].done_when
+    assert condition is not None
+    assert condition.file_exists == "a.md"
 
 
 async def test_the_boxes_of_the_first_plan_become_the_scope(job: Standing) -> None:
-    made = await turn(job, Reply("Planned."))
-    assert [item.line for item in made.state.scope] == ["P1 (completed): boil", "P2 (open): brew"]
+    reply = await turn(job, Reply("Planned."))
+    assert [item.line for item in reply.state.scope] == ["P1 (completed): boil", "P2 (open): brew"]
 
 
 async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
@@ -124,13 +124,13 @@ async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
         "call": None,
         "completes": [],
     }
-    made = await turn(job, None, **request, number=4, restore=start, restore_files=False)
-    assert [item.line for item in made.state.scope] == [
+    reply = await turn(job, None, **request, number=4, restore=start, restore_files=False)
+    assert [item.line for item in reply.state.scope] == [
         "P1 (completed): boil",
         "P2 (completed): brew",
     ]
-    made = await turn(job, None, **request, number=4, restore=start)
-    assert made.state.scope[1].line == "P2 (open): brew"
+    reply = await turn(job, None, **request, number=4, restore=start)
+    assert reply.state.scope[1].line == "P2 (open): brew"
 
 
 async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_p
         "completes": [],
         "rewinds": 1,
     }
-    made = await turn(job, None, **request)
-    after = job.open(made.commit)
+    reply = await turn(job, None, **request)
+    after = job.open(reply.commit)
     assert "The kettle\nleaks." in after.conversation.messages()[1]["content"]
     assert yaml.safe_load(after.read_text("archive/phase_002.yaml"))["issue"].startswith(
         "The kettle"
     )
-    assert made.issue.startswith("The kettle leaks.")
-    assert len(made.issue) <= 500
+    assert reply.issue.startswith("The kettle leaks.")
+    assert len(reply.issue) <= 500
     assert [todo.done for todo in after.state.phase.todos] == [False] * len(after.state.phase.todos)
 
 

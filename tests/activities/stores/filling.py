@@ -19,17 +19,17 @@ def call(job: str, at: int = 0, key: str = "") -> Call:
 
 
 def requirement(number: int, text: str = "", job: str = "maker") -> Requirement:
-    said = text or f"The system shall keep record number {number}."
-    cited = Citation(id=f"CIT-{number:04d}", document="documents/a.md", page=1, quote=said)
+    statement = text or f"The system shall keep record number {number}."
+    cited = Citation(id=f"CIT-{number:04d}", document="documents/a.md", page=1, quote=statement)
     return Requirement(
-        id=f"REQ-{number:03d}", job=job, text=said, type="data", source=cited.document,
+        id=f"REQ-{number:03d}", job=job, text=statement, type="data", source=cited.document,
         citations=[cited], reasoning="It says so.", confidence=0.9,
     )  # fmt: skip
 
 
 def fill(
     store: RelationalStore,
-    made: Sequence[Requirement],
+    requirements: Sequence[Requirement],
     at: int = 0,
     job: str = "maker",
     key: str = "",
@@ -37,23 +37,23 @@ def fill(
     """Make the job's workspace contain exactly these requirements."""
     store.run(
         lambda connection: store_sync.match_rows_to_workspace(
-            connection, call(job, at, key), *contents(made)
+            connection, call(job, at, key), *contents(requirements)
         )
     )
 
 
 def contents(
-    made: Sequence[Requirement],
+    requirements: Sequence[Requirement],
 ) -> tuple[dict[str, str], list[tuple[Requirement, str]]]:
-    blobs = {each.id: hashlib.sha1(each.final_json.encode()).hexdigest() for each in made}
-    return blobs, [(each, blobs[each.id]) for each in made]
+    blobs = {each.id: hashlib.sha1(each.final_json.encode()).hexdigest() for each in requirements}
+    return blobs, [(each, blobs[each.id]) for each in requirements]
 
 
 def take(store: RelationalStore, job: str, at: int = 0, hours: float = 24) -> str | None:
-    taken = store.run(
+    claim = store.run(
         lambda connection: validation_claims.claim_draft(connection, call(job, at), AT, hours)
     )
-    return taken.ref if taken else None
+    return claim.ref if claim else None
 
 
 def decide(

@@ -33,16 +33,16 @@ _FORK = multiprocessing.get_context("fork")
 @contextmanager
 def process(work: Callable[..., Any], *arguments: Any) -> Iterator[tuple[Any, Connection]]:
     """Start a process that does the work and sends back its result."""
-    here, there = _FORK.Pipe()
+    parent_end, child_end = _FORK.Pipe()
 
     def run() -> None:
-        there.send(work(*arguments, there.send))
+        child_end.send(work(*arguments, child_end.send))
 
     child = _FORK.Process(target=run, daemon=True)
     child.start()
-    there.close()
+    child_end.close()
     try:
-        yield child, here
+        yield child, parent_end
     finally:
         child.kill()
         child.join()
@@ -54,12 +54,12 @@ def received(pipe: Connection) -> Any:
 
 
 def judge(root: Root, url: str, name: str, _send: Any) -> list[str]:
-    store, taken, at = RelationalStore(root, url), [], 0
-    while (ref := take(store, name, at)) is not None:
-        taken.append(ref)
-        decide(store, name, ref, at=at + 1)
-        at += 2
-    return taken
+    store, refs, moment = RelationalStore(root, url), [], 0
+    while (ref := take(store, name, moment)) is not None:
+        refs.append(ref)
+        decide(store, name, ref, at=moment + 1)
+        moment += 2
+    return refs
 
 
 def test_two_processes_take_each_requirement_once(root: Root, url: str) -> None:
@@ -70,14 +70,14 @@ def test_two_processes_take_each_requirement_once(root: Root, url: str) -> None:
         process(judge, root, url, "one") as (_, one),
         process(judge, root, url, "two") as (_, two),
     ):
-        taken = received(one) + received(two)
-    assert sorted(taken) == [f"maker/REQ-{number:03d}" for number in range(1, 41)]
+        refs = received(one) + received(two)
+    assert sorted(refs) == [f"maker/REQ-{number:03d}" for number in range(1, 41)]
     assert set(statuses(RelationalStore(root, url)).values()) == {"accepted"}
 
 
 def revision(root: Root, url: str, _send: Any) -> list[str]:
-    asked = "SELECT version_num FROM alembic_version"
-    return list(RelationalStore(root, url).run(lambda c: c.execute(text(asked)).scalars().all()))
+    query = "SELECT version_num FROM alembic_version"
+    return list(RelationalStore(root, url).run(lambda c: c.execute(text(query)).scalars().all()))
 
 
 def test_processes_that_start_at_once_agree_on_the_tables(root: Root, url: str) -> None:
@@ -86,10 +86,10 @@ def test_processes_that_start_at_once_agree_on_the_tables(root: Root, url: str) 
         process(revision, root, url) as (_, two),
         process(revision, root, url) as (_, three),
     ):
-        found = [received(pipe) for pipe in (one, two, three)]
-    assert found[0] == found[1] == found[2]
-    assert len(found[0]) == 1
-    assert revision(root, url, None) == found[0]
+        revisions = [received(pipe) for pipe in (one, two, three)]
+    assert revisions[0] == revisions[1] == revisions[2]
+    assert len(revisions[0]) == 1
+    assert revision(root, url, None) == revisions[0]
 
 
 def half_done(root: Root, url: str, send: Any) -> None:

@@ -30,8 +30,8 @@ def test_the_default_is_a_file_in_the_workspaces_root(root: Root) -> None:
 
 def test_the_migrations_make_the_tables_that_the_code_uses(store: RelationalStore) -> None:
     for _ in range(2):
-        found = store.run(lambda c: compare_metadata(MigrationContext.configure(c), METADATA))
-        assert found == []
+        differences = store.run(lambda c: compare_metadata(MigrationContext.configure(c), METADATA))
+        assert differences == []
         store._dispose_engine()
 
 
@@ -73,9 +73,9 @@ def test_a_damaged_file_is_named_with_what_to_do(root: Root, damage: str) -> Non
         opened.write(b"\xff" * (size - 4096))
     with pytest.raises(
         StoreUnavailableError, match=r"is damaged .* put a backup in its place"
-    ) as told:
+    ) as caught:
         fill(store, [requirement(1)])
-    assert str(file) in str(told.value)
+    assert str(file) in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_a_damaged_file_is_named_with_what_to_do(root: Root, damage: str) -> Non
 def test_a_file_that_cannot_be_written_is_told_with_what_to_do(
     root: Root, address: str, what: str
 ) -> None:
-    with closing(sqlite3.connect(root.path / "read-only")) as made:
-        made.execute("PRAGMA user_version = 1")
+    with closing(sqlite3.connect(root.path / "read-only")) as connection:
+        connection.execute("PRAGMA user_version = 1")
     store = RelationalStore(root, address.format(root=root.path))
     with files_of_at_most(100), pytest.raises(StoreUnavailableError, match=what):
         fill(store, [requirement(1)])
@@ -99,10 +99,10 @@ def test_a_file_that_cannot_be_written_is_told_with_what_to_do(
 def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(root: Root) -> None:
     tried: list[object] = []
     store = RelationalStore(root, "postgresql://me:secret@127.0.0.1:1/db")
-    with pytest.raises(StoreUnavailableError, match="does not answer") as told:
+    with pytest.raises(StoreUnavailableError, match="does not answer") as caught:
         store.run(tried.append)
-    assert "secret" not in str(told.value)
-    assert "LONGHAUL_STORE_URL" in str(told.value)
+    assert "secret" not in str(caught.value)
+    assert "LONGHAUL_STORE_URL" in str(caught.value)
 
 
 def test_a_server_that_never_answers_is_away_in_good_time(root: Root) -> None:
@@ -175,16 +175,16 @@ def test_what_a_store_does_not_take_is_refused_and_not_said_to_be_away(
 
 
 def test_a_conflict_that_passes_is_tried_again(store: RelationalStore) -> None:
-    given = ["taken", "free"]
+    job_names = ["taken", "free"]
     store.run(lambda c: c.execute(insert(JOBS).values(job="taken", at=1)))
-    store.run(lambda c: c.execute(insert(JOBS).values(job=given.pop(0), at=1)))
-    assert given == []
+    store.run(lambda c: c.execute(insert(JOBS).values(job=job_names.pop(0), at=1)))
+    assert job_names == []
 
 
 def test_a_table_that_is_lacking_is_for_people_to_mend(store: RelationalStore) -> None:
-    with pytest.raises(StoreUnavailableError) as told:
+    with pytest.raises(StoreUnavailableError) as caught:
         store.run(lambda c: c.execute(text("SELECT * FROM nowhere")))
-    assert not isinstance(told.value, StoreRefusedError)
+    assert not isinstance(caught.value, StoreRefusedError)
 
 
 def test_who_only_reads_waits_for_no_writer(root: Root, tmp_path: Path) -> None:
@@ -193,12 +193,12 @@ def test_who_only_reads_waits_for_no_writer(root: Root, tmp_path: Path) -> None:
 
     def writing(connection: Connection) -> list[object]:
         connection.execute(insert(JOBS).values(job="other", at=1))
-        seen: list[object] = []
+        jobs: list[object] = []
         for _ in range(2):
-            seen.append(store.read(lambda c: c.execute(select(JOBS.c.job)).scalars().all()))
+            jobs.append(store.read(lambda c: c.execute(select(JOBS.c.job)).scalars().all()))
             # Like a process that has just started.
             store._dispose_engine()
-        return seen
+        return jobs
 
     assert store.run(writing) == [["maker"], ["maker"]]
 

@@ -20,9 +20,9 @@ def row(number: int, **details: Any) -> dict[str, Any]:
 def test_each_key_is_kept_once_and_what_is_shown_is_counted(store: RelationalStore) -> None:
     assert store.run(lambda c: rows.insert_traces(c, [row(1), row(2)])) == 2
     assert store.run(lambda c: rows.insert_traces(c, [row(2), row(3, why="nul \0 byte")])) == 1
-    found = store.run(lambda c: rows.job_traces(c, "job"))
-    assert [each.key for each in found] == ["run.1", "run.2", "run.3"]
-    store.run(lambda c: rows.increment_trace_retrievals(c, [found[0].id]))
+    traces = store.run(lambda c: rows.job_traces(c, "job"))
+    assert [each.key for each in traces] == ["run.1", "run.2", "run.3"]
+    store.run(lambda c: rows.increment_trace_retrievals(c, [traces[0].id]))
     counted = store.run(lambda c: rows.job_traces(c, "job"))
     assert [each.retrieved for each in counted] == [1, 0, 0]
 
@@ -31,8 +31,8 @@ def test_embeddings_are_kept_by_model(store: RelationalStore) -> None:
     store.run(lambda c: rows.insert_traces(c, [row(1), row(2)]))
 
     def lacking(project: str = "", agent: str = "generalist") -> list[int]:
-        found = store.run(lambda c: rows.traces_without_vector(c, "m", project, agent, 10))
-        return [each.id for each in found]
+        traces = store.run(lambda c: rows.traces_without_vector(c, "m", project, agent, 10))
+        return [each.id for each in traces]
 
     second, first = lacking()
     store.run(lambda c: rows.store_trace_vectors(c, "m", {first: b"\0\1"}))

@@ -61,27 +61,27 @@ def test_counting_needs_no_network_and_no_file_kept_from_before(tmp_path: Path) 
 
 
 def test_the_texts_of_calls_count() -> None:
-    said = b'{"role":"assistant","content":null}'
+    message = b'{"role":"assistant","content":null}'
     called = (
         b'{"role":"assistant","content":null,"tool_calls":'
         b'[{"id":"s1c0","function":{"name":"read_file","arguments":"{\\"path\\":\\"a.md\\"}"}}]}'
     )
     more = count_tokens('read_file {"path":"a.md"}')
-    assert message_tokens(called, "o200k_base") == message_tokens(said, "o200k_base") + more
+    assert message_tokens(called, "o200k_base") == message_tokens(message, "o200k_base") + more
 
 
 def test_a_step_costs_the_count_of_its_new_messages_alone(tmp_path: Path) -> None:
     root = Root.open(tmp_path, create=True)
-    held = Conversation(Files.empty(open_checkpoints(root, "job", create=True).store))
+    transcript = Conversation(Files.empty(open_checkpoints(root, "job", create=True).store))
     words = [f"leaf {number} of the tea " * 200 for number in range(400)]
-    held = held.append(*({"role": "user", "content": text} for text in words))
+    transcript = transcript.append(*({"role": "user", "content": text} for text in words))
 
     def seconds(conversation: Conversation) -> tuple[int, float]:
         begun = time.process_time()
         return conversation.count_tokens("o200k_base"), time.process_time() - begun
 
-    whole, first = seconds(held)
-    longer, again = seconds(held.append({"role": "user", "content": words[0]}))
+    whole, first = seconds(transcript)
+    longer, again = seconds(transcript.append({"role": "user", "content": words[0]}))
     assert longer - whole == 4 + count_tokens(words[0])
     assert again < first / 5
 

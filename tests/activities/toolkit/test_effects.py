@@ -25,7 +25,7 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> ResultCache:
+def cache(tmp_path: Path) -> ResultCache:
     return ResultCache(tmp_path)
 
 
@@ -38,11 +38,11 @@ def never() -> tuple[str, Files]:
     raise AssertionError("done twice")
 
 
-def test_a_retry_finds_what_the_first_attempt_did(kept: ResultCache, files: Files) -> None:
-    first = run_effect_once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
-    assert run_effect_once(kept, "run.7", files, never) == first
+def test_a_retry_finds_what_the_first_attempt_did(cache: ResultCache, files: Files) -> None:
+    first = run_effect_once(cache, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
+    assert run_effect_once(cache, "run.7", files, never) == first
     assert first[1].read("sent.md") == b"x"
-    assert run_effect_once(kept, "run.8", files, lambda: ("sent", files)) == ("sent", files)
+    assert run_effect_once(cache, "run.8", files, lambda: ("sent", files)) == ("sent", files)
 
 
 def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("repeatable", [False, True])
 def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
-    kept: ResultCache, files: Files, repeatable: bool
+    cache: ResultCache, files: Files, repeatable: bool
 ) -> None:
     late = environment(local=False)
     late.info = dataclasses.replace(
@@ -83,98 +83,98 @@ def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
     )
     # As the SDK does after the server refuses a heartbeat.
     late.on_heartbeat = lambda *_: late.cancel()
-    run_effect_once(kept, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
-    kept.remove_others(except_key="run.8")
+    run_effect_once(cache, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
+    cache.remove_others(except_key="run.8")
     with pytest.raises(CancelledError):
-        late.run(lambda: run_effect_once(kept, "run.7", files, never, repeatable=repeatable))
+        late.run(lambda: run_effect_once(cache, "run.7", files, never, repeatable=repeatable))
 
 
-def test_an_interrupted_call_is_not_repeated(kept: ResultCache, files: Files) -> None:
+def test_an_interrupted_call_is_not_repeated(cache: ResultCache, files: Files) -> None:
     def dies() -> tuple[str, Files]:
         raise Killed
 
     with pytest.raises(Killed):
-        run_effect_once(kept, "run.7", files, dies)
+        run_effect_once(cache, "run.7", files, dies)
     for _ in range(2):
-        with pytest.raises(ToolError, match="may have happened") as told:
-            run_effect_once(kept, "run.7", files, lambda: ("sent", files))
-        assert str(told.value) == MAY_HAVE_HAPPENED
+        with pytest.raises(ToolError, match="may have happened") as caught:
+            run_effect_once(cache, "run.7", files, lambda: ("sent", files))
+        assert str(caught.value) == MAY_HAVE_HAPPENED
 
 
 def test_what_may_be_repeated_is_made_again_only_if_it_was_not_finished(
-    kept: ResultCache, files: Files
+    cache: ResultCache, files: Files
 ) -> None:
-    made: list[int] = []
+    attempts: list[int] = []
 
     def run() -> tuple[str, Files]:
-        made.append(len(made))
-        if len(made) == 1:
+        attempts.append(len(attempts))
+        if len(attempts) == 1:
             raise Killed
-        return f"made {len(made)}", files
+        return f"made {len(attempts)}", files
 
     with pytest.raises(Killed):
-        run_effect_once(kept, "run.7", files, run, repeatable=True)
+        run_effect_once(cache, "run.7", files, run, repeatable=True)
     for _ in range(3):
-        assert run_effect_once(kept, "run.7", files, run, repeatable=True) == ("made 2", files)
+        assert run_effect_once(cache, "run.7", files, run, repeatable=True) == ("made 2", files)
 
 
-def test_a_refusal_is_a_result(kept: ResultCache, files: Files) -> None:
+def test_a_refusal_is_a_result(cache: ResultCache, files: Files) -> None:
     def refuses() -> tuple[str, Files]:
         raise ToolError("no such customer")
 
     for run in (refuses, lambda: ("sent", files)):
         with pytest.raises(ToolError, match="no such customer"):
-            run_effect_once(kept, "run.7", files, run)
+            run_effect_once(cache, "run.7", files, run)
 
 
 def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(
-    kept: ResultCache, files: Files
+    cache: ResultCache, files: Files
 ) -> None:
     with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
-        run_effect_once(kept, "run.7", files, never, attempt=2)
+        run_effect_once(cache, "run.7", files, never, attempt=2)
     text, _ = run_effect_once(
-        kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2
+        cache, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2
     )
     assert text == "sent"
 
 
 def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
-    kept: ResultCache, files: Files
+    cache: ResultCache, files: Files
 ) -> None:
     def away() -> tuple[str, Files]:
         raise DependencyUnavailable("nobody there")
 
     for attempt in (1, 2):
         with pytest.raises(DependencyUnavailable):
-            run_effect_once(kept, "run.7", files, away, attempt=attempt)
-    assert run_effect_once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
+            run_effect_once(cache, "run.7", files, away, attempt=attempt)
+    assert run_effect_once(cache, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
 
 
 def test_an_attempt_of_another_activity_says_nothing_of_this_one(
-    kept: ResultCache, files: Files
+    cache: ResultCache, files: Files
 ) -> None:
     def away() -> tuple[str, Files]:
         raise DependencyUnavailable("nobody there")
 
     with pytest.raises(DependencyUnavailable):
-        run_effect_once(kept, "run.7", files, away, activity_id="7", attempt=1)
+        run_effect_once(cache, "run.7", files, away, activity_id="7", attempt=1)
     # A person resumed the job: another host began attempt 1 of the next activity, and was lost.
     with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
-        run_effect_once(kept, "run.7", files, never, activity_id="9", attempt=2)
+        run_effect_once(cache, "run.7", files, never, activity_id="9", attempt=2)
 
 
 def test_a_call_interrupted_while_it_was_made_ready_has_not_begun(
-    kept: ResultCache, files: Files
+    cache: ResultCache, files: Files
 ) -> None:
     def dies() -> None:
         raise Killed
 
     for attempt in (1, 2):
         with pytest.raises(Killed):
-            run_effect_once(kept, "run.7", files, never, attempt=attempt, prepare=dies)
+            run_effect_once(cache, "run.7", files, never, attempt=attempt, prepare=dies)
     ready = list[str]()
     text, _ = run_effect_once(
-        kept,
+        cache,
         "run.7",
         files,
         lambda: (f"sent, {len(ready)} ready", files),
@@ -185,43 +185,43 @@ def test_a_call_interrupted_while_it_was_made_ready_has_not_begun(
 
 
 def test_what_began_or_was_elsewhere_is_not_made_ready_again(
-    kept: ResultCache, files: Files
+    cache: ResultCache, files: Files
 ) -> None:
     def dies() -> tuple[str, Files]:
         raise Killed
 
     with pytest.raises(Killed):
-        run_effect_once(kept, "run.7", files, dies, prepare=lambda: None)
+        run_effect_once(cache, "run.7", files, dies, prepare=lambda: None)
     for key in ("run.7", "run.8"):
         with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
-            run_effect_once(kept, key, files, never, attempt=2, prepare=never)
+            run_effect_once(cache, key, files, never, attempt=2, prepare=never)
 
 
-def test_what_was_not_reached_is_tried_again(kept: ResultCache, files: Files) -> None:
+def test_what_was_not_reached_is_tried_again(cache: ResultCache, files: Files) -> None:
     def away() -> tuple[str, Files]:
         raise DependencyUnavailable("the server at localhost:1 does not answer")
 
     with pytest.raises(DependencyUnavailable):
-        run_effect_once(kept, "run.7", files, away)
-    assert run_effect_once(kept, "run.7", files, lambda: ("sent", files)) == ("sent", files)
+        run_effect_once(cache, "run.7", files, away)
+    assert run_effect_once(cache, "run.7", files, lambda: ("sent", files)) == ("sent", files)
 
 
-def test_what_is_not_finished_is_not_begun_again(kept: ResultCache, files: Files) -> None:
+def test_what_is_not_finished_is_not_begun_again(cache: ResultCache, files: Files) -> None:
     def takes() -> tuple[str, Files]:
         raise Unfinished(Pending(key="run.7", task="t1"), {"state": "s"})
 
     for does in (takes, never):
         with pytest.raises(Unfinished) as unfinished:
-            run_effect_once(kept, "run.7", files, does)
+            run_effect_once(cache, "run.7", files, does)
         assert unfinished.value.pending.task == "t1"
-    assert effect_state(kept, "run.7") == {"state": "s"}
-    assert effect_state(kept, "run.8") is None
+    assert effect_state(cache, "run.7") == {"state": "s"}
+    assert effect_state(cache, "run.8") is None
 
 
-def test_a_turn_that_changed_nothing_comes_once_more(kept: ResultCache, files: Files) -> None:
+def test_a_turn_that_changed_nothing_comes_once_more(cache: ResultCache, files: Files) -> None:
     def asks() -> tuple[str, Files]:
         raise Unfinished(Pending(key="run.7"), again=True)
 
     with pytest.raises(Unfinished):
-        run_effect_once(kept, "run.7.1", files, asks)
-    assert run_effect_once(kept, "run.7.1", files, lambda: ("sent", files))[0] == "sent"
+        run_effect_once(cache, "run.7.1", files, asks)
+    assert run_effect_once(cache, "run.7.1", files, lambda: ("sent", files))[0] == "sent"

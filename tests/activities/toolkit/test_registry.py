@@ -73,10 +73,10 @@ def test_a_tool_that_cannot_work_is_refused_in_a_line(
     before = dict(REGISTRY)
     with pytest.raises(ConfigError) as raised:
         tool("counting", **{"effect": "reads", **declared})(function)
-    told = str(raised.value)
-    assert told.startswith(f"{__file__}: tool {function.__name__}: ")
-    assert expected in told
-    assert "\n" not in told
+    message = str(raised.value)
+    assert message.startswith(f"{__file__}: tool {function.__name__}: ")
+    assert expected in message
+    assert "\n" not in message
     assert before == REGISTRY
 
 

@@ -37,8 +37,8 @@ def office() -> Iterator[list[str]]:
 
 
 def agent(*tools: str, **limits: int) -> AgentConfig:
-    wanted: dict[str, object] = {f"limits.{name}": value for name, value in limits.items()}
-    return load_agent("generalist", {"tools": list(tools), **wanted})
+    limit_settings: dict[str, object] = {f"limits.{name}": value for name, value in limits.items()}
+    return load_agent("generalist", {"tools": list(tools), **limit_settings})
 
 
 def sent(job: Standing) -> list[dict[str, Any]]:
@@ -73,13 +73,15 @@ def test_shipped_agents_are_offered_all_they_have(
 
 
 def test_the_limit_is_the_last_number_at_which_all_are_offered(office: list[str]) -> None:
-    here = [entry.name for entry in select_registered_tools(GROUPS) if "tactical" in entry.phases]
-    at = offer_tools(agent(*GROUPS, tools_offered=len(here)), "tactical")
-    assert [entry.name for entry in at.offered] == here
-    assert at.deferred == []
-    over = offer_tools(agent(*GROUPS, tools_offered=len(here) - 1), "tactical")
+    tactical_names = [
+        entry.name for entry in select_registered_tools(GROUPS) if "tactical" in entry.phases
+    ]
+    at_limit = offer_tools(agent(*GROUPS, tools_offered=len(tactical_names)), "tactical")
+    assert [entry.name for entry in at_limit.offered] == tactical_names
+    assert at_limit.deferred == []
+    over = offer_tools(agent(*GROUPS, tools_offered=len(tactical_names) - 1), "tactical")
     core = {entry.name for entry in over.offered}
-    assert core == set(here) - set(office) | {"search_tools"}
+    assert core == set(tactical_names) - set(office) | {"search_tools"}
     assert [entry.name for entry in over.deferred] == office
 
 
@@ -94,8 +96,10 @@ def test_each_kind_of_phase_counts_for_itself(office: list[str]) -> None:
 
 
 def test_what_is_offered_since_others_are_unused_may_be_called(office: list[str]) -> None:
-    here = [entry.name for entry in select_registered_tools(GROUPS) if "tactical" in entry.phases]
-    config, unused = agent(*GROUPS, tools_offered=len(here) - 1), [here[0]]
+    tactical_names = [
+        entry.name for entry in select_registered_tools(GROUPS) if "tactical" in entry.phases
+    ]
+    config, unused = agent(*GROUPS, tools_offered=len(tactical_names) - 1), [tactical_names[0]]
     assert not offer_tools(config, "tactical", unused=unused).deferred
     assert deferred_tool_refusal(config, "tactical", [], unused, office[0]) is None
     assert "search_tools" in (deferred_tool_refusal(config, "tactical", [], [], office[0]) or "")
@@ -121,10 +125,10 @@ def test_an_agent_may_name_the_group_all_the_same(office: list[str]) -> None:
 def test_found_tools_follow_the_core_in_the_order_found(office: list[str]) -> None:
     config = agent(*GROUPS)
     core = offer_tools(config, "tactical").offered
-    found = ["merge_tickets", "export_invoices"]
-    made = offer_tools(config, "tactical", [*found, "read_file", "gone_since"])
-    assert made.offered == [*core, REGISTRY["merge_tickets"], REGISTRY["export_invoices"]]
-    assert not set(found) & {entry.name for entry in made.deferred}
+    found_tools = ["merge_tickets", "export_invoices"]
+    offer = offer_tools(config, "tactical", [*found_tools, "read_file", "gone_since"])
+    assert offer.offered == [*core, REGISTRY["merge_tickets"], REGISTRY["export_invoices"]]
+    assert not set(found_tools) & {entry.name for entry in offer.deferred}
 
 
 def test_the_prompt_names_every_deferred_tool_in_a_line(tmp_path: Path, office: list[str]) -> None:
@@ -166,9 +170,9 @@ def test_what_was_found_is_part_of_the_checkpoint(tmp_path: Path, office: list[s
 
 def test_workflow_memory_does_not_hold_what_was_found(tmp_path: Path) -> None:
     state = Standing.begin(tmp_path).open().state
-    found = JobState(**{**state.model_dump(), "found_tools": ["export_invoices"]})
-    assert found.without_notes() == state
-    assert found.found_tools == ["export_invoices"]
+    larger_state = JobState(**{**state.model_dump(), "found_tools": ["export_invoices"]})
+    assert larger_state.without_notes() == state
+    assert larger_state.found_tools == ["export_invoices"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -176,8 +180,8 @@ def test_fifty_tools_cost_a_fifth_of_their_tokens_at_most(
     tmp_path: Path, office: list[str], kind: PhaseKind
 ) -> None:
     def cost(folder: str, offered: int) -> tuple[int, int, int]:
-        wanted = {"tools": GROUPS, "limits.tools_offered": offered}
-        job = Standing.begin(tmp_path / folder, kind=kind, set=wanted)
+        settings = {"tools": GROUPS, "limits.tools_offered": offered}
+        job = Standing.begin(tmp_path / folder, kind=kind, set=settings)
         tools = sent(job)
         schemas = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
         return len(tools), count_tokens(schemas), count_tokens(system(job))

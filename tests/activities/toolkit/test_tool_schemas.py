@@ -46,7 +46,7 @@ def test_others_are_sent_as_they_are(schema: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "expected"),
     [
         ({"enum": ["legal", "data"]}, ["one of legal, data"]),
         ({"type": "integer", "minimum": 1, "default": 1}, ["at least 1", "default 1"]),
@@ -65,6 +65,6 @@ def test_others_are_sent_as_they_are(schema: dict[str, Any]) -> None:
         (True, []),
     ],
 )
-def test_a_page_tells_values_bounds_and_default(field: Any, told: list[str]) -> None:
+def test_a_page_tells_values_bounds_and_default(field: Any, expected: list[str]) -> None:
     whole = {"$defs": {"kind": {"enum": ["a", "b"]}, "loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}}}
-    assert schema_argument_facts(field, whole) == told
+    assert schema_argument_facts(field, whole) == expected

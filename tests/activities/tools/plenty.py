@@ -60,15 +60,15 @@ def plenty() -> Iterator[list[str]]:
     """Return the names of the tools, which are removed from the registry at the end."""
     before = set(REGISTRY)
     try:
-        for thing, told in THINGS.items():
-            _enter(thing, told)
+        for thing, description in THINGS.items():
+            _enter(thing, description)
         yield [name for name in REGISTRY if name not in before]
     finally:
         for name in set(REGISTRY) - before:
             del REGISTRY[name]
 
 
-def _enter(thing: str, told: str) -> None:
+def _enter(thing: str, description: str) -> None:
     def listed(
         context: ToolContext,
         matching: Annotated[str, Field(max_length=200, description="Words to look for.")] = "",
@@ -178,7 +178,7 @@ def _enter(thing: str, told: str) -> None:
     ) -> str:
         return f"Assigned {id}."
 
-    told = f"A record is {told}."
+    description = f"A record is {description}."
     verbs: dict[str, tuple[Callable[..., str], str, str]] = {
         "list_{}s": (listed, "List {}s, filtered and sorted, a page at a time.", "Read only."),
         "update_{}": (changed, "Change fields of one {}.", "Refused while somebody edits it."),
@@ -188,5 +188,5 @@ def _enter(thing: str, told: str) -> None:
     }
     for name, (function, line, rest) in verbs.items():
         function.__name__ = name.format(thing)
-        function.__doc__ = f"{line.format(thing)}\n\n{told} {rest}"
+        function.__doc__ = f"{line.format(thing)}\n\n{description} {rest}"
         tool(GROUP, effect="writes")(function)

@@ -74,21 +74,21 @@ async def test_a_store_that_hangs_holds_up_no_end(
 
 def test_it_is_open_until_it_is_explained(judge: Standing) -> None:
     for _ in range(2):
-        found = judge.completion()
-        [why] = found.refused_writes
+        facts = judge.completion()
+        [why] = facts.refused_writes
         assert why.startswith("maker/REQ-001: ")
         assert "not held by this job" in why
-        assert found.unexplained_writes == ["maker/REQ-001"]
-        assert found.unstored == []
-    found = judge.completion(unresolved=["maker/REQ-001: its text was changed meanwhile"])
-    assert len(found.refused_writes) == 1
-    assert found.unexplained_writes == []
+        assert facts.unexplained_writes == ["maker/REQ-001"]
+        assert facts.unstored == []
+    facts = judge.completion(unresolved=["maker/REQ-001: its text was changed meanwhile"])
+    assert len(facts.refused_writes) == 1
+    assert facts.unexplained_writes == []
 
 
 def test_the_next_call_to_the_store_tells_the_model_and_forgets_it(judge: Standing) -> None:
-    told = judge.call("take_requirement")
-    assert "deferred write was dropped" in told
-    assert "not held by this job" in told
+    answer = judge.call("take_requirement")
+    assert "deferred write was dropped" in answer
+    assert "not held by this job" in answer
     assert judge.completion().refused_writes == []
 
 
@@ -129,7 +129,7 @@ def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_
     maker.call("cite_document", path="documents/a.md", page=1, quote=quote)
     refuse = "CREATE TRIGGER refuse BEFORE INSERT ON citations BEGIN SELECT RAISE(ABORT, 'no'); END"
     RelationalStore(maker.root).run(lambda c: c.exec_driver_sql(refuse))
-    told = maker.call(
+    answer = maker.call(
         "add_requirement",
         text=quote,
         type="legal",
@@ -137,22 +137,22 @@ def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_
         reasoning="It says so.",
         confidence=0.9,
     )
-    assert "Not in the store" in told
+    assert "Not in the store" in answer
     assert maker.open().state.deferred_writes == []
-    found = maker.completion()
-    assert found.unstored == []
-    assert found.unexplained_writes == ["the requirements"]
-    [why] = found.refused_writes
+    facts = maker.completion()
+    assert facts.unstored == []
+    assert facts.unexplained_writes == ["the requirements"]
+    [why] = facts.refused_writes
     assert "does not take this" in why
-    found = maker.completion(unresolved=["the requirements: the store refuses them"])
-    assert found.unexplained_writes == []
+    facts = maker.completion(unresolved=["the requirements: the store refuses them"])
+    assert facts.unexplained_writes == []
 
 
 def test_a_rewind_tells_people(judge: Standing) -> None:
-    [told] = environment(local=False).run(
+    [notice] = environment(local=False).run(
         store_sync.update_store_after_rewind, judge.root, judge.open()
     )
-    assert "deferred write was dropped" in told
+    assert "deferred write was dropped" in notice
 
 
 async def test_a_cancelled_job_tells_it_in_its_result(judge: Standing) -> None:

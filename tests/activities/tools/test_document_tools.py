@@ -22,10 +22,10 @@ QUOTE = "Every invoice must be kept for ten years."
 
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
-    made = Standing.begin(tmp_path, kind="tactical", agent="creator")
-    made.write("documents/a.md", QUOTE)
-    made.write("documents/a.md.txt", f"[page 1]\nIntroduction\n[page 2]\n{QUOTE}\n")
-    return made
+    standing = Standing.begin(tmp_path, kind="tactical", agent="creator")
+    standing.write("documents/a.md", QUOTE)
+    standing.write("documents/a.md.txt", f"[page 1]\nIntroduction\n[page 2]\n{QUOTE}\n")
+    return standing
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def paged(count: int) -> str:
 
 
 def manifest_of(job: Standing, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(job.text(f"chunks/{name}/manifest.json"))
-    return found
+    manifest: dict[str, Any] = json.loads(job.text(f"chunks/{name}/manifest.json"))
+    return manifest
 
 
 def test_chunks_name_their_pages_and_share_what_was_asked_for(job: Standing) -> None:
@@ -76,9 +76,9 @@ def test_chunks_take_the_agents_sizes_and_replace_those_before(job: Standing) ->
     manifest = manifest_of(job, "c.md")
     assert (manifest["max_tokens"], manifest["overlap"]) == (1500, 150)
     assert len(manifest["chunks"]) < many
-    there = {path for path in job.paths() if path.startswith("chunks/")}
+    chunk_paths = {path for path in job.paths() if path.startswith("chunks/")}
     named = {chunk["path"] for chunk in manifest["chunks"]}
-    assert there == named | {"chunks/c.md/manifest.json"}
+    assert chunk_paths == named | {"chunks/c.md/manifest.json"}
 
 
 def test_documents_of_one_name_keep_their_chunks_apart(job: Standing) -> None:
@@ -126,8 +126,8 @@ def test_the_text_of_a_document_stands_for_it(job: Standing) -> None:
 
 
 def test_pages_past_the_end_are_not_said_to_be_shown(job: Standing) -> None:
-    told = job.call("extract_document_text", path="documents/a.md", pages="2-999")
-    assert told.startswith("documents/a.md, page 2 of 2.")
+    answer = job.call("extract_document_text", path="documents/a.md", pages="2-999")
+    assert answer.startswith("documents/a.md, page 2 of 2.")
 
 
 def test_a_text_put_beside_a_file_proves_nothing(job: Standing) -> None:
@@ -138,18 +138,18 @@ def test_a_text_put_beside_a_file_proves_nothing(job: Standing) -> None:
 
 
 def test_a_requirement_needs_a_citation_that_was_made(job: Standing) -> None:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "text": "Invoices are kept for ten years.",
         "type": "legal",
         "reasoning": "It says so.",
         "confidence": 0.9,
     }
     for name in ("CIT-0001", "../a", "a\nb"):
-        assert job.call("add_requirement", citations=[name], **given).startswith("Error: ")
+        assert job.call("add_requirement", citations=[name], **fields).startswith("Error: ")
     job.call("cite_document", path="documents/a.md", page=2, quote=QUOTE)
     job.put(lambda files: files.make_folder("requirements/req_\u00b2"))
-    made = job.call("add_requirement", citations=["CIT-0001"], **given)
-    assert made.startswith("REQ-001")
+    answer = job.call("add_requirement", citations=["CIT-0001"], **fields)
+    assert answer.startswith("REQ-001")
     assert json.loads(job.text("requirements/req_001/final.json"))["source"] == "documents/a.md"
 
 
@@ -161,8 +161,8 @@ def test_a_line_of_a_scan_is_found_in_the_text_beside(job: Standing) -> None:
 
 def test_a_text_is_read_without_a_text_beside_it(job: Standing) -> None:
     job.write("documents/tea.md", "# Tea\n\n## Water\n\nWater must be boiled for tea.\n")
-    told = job.call("extract_document_text", path="documents/tea.md")
-    assert "[page 1; section Tea; section Water]\n# Tea" in told
+    answer = job.call("extract_document_text", path="documents/tea.md")
+    assert "[page 1; section Tea; section Water]\n# Tea" in answer
     quote = "Water must be boiled for tea."
     cited = job.call("cite_document", path="documents/tea.md", page=1, quote=quote)
     assert not cited.startswith("Error")
@@ -173,9 +173,9 @@ def test_doubts_about_a_document_come_before_its_text(job: Standing) -> None:
     job.write("documents/b.pdf.txt", f"[page 1; label iv]\n{QUOTE}\n")
     doubts = Quality(["Words run together: page 1."], [1], is_unreliable=True)
     job.write("documents/b.pdf.reading.json", doubts.as_json())
-    told = job.call("extract_document_text", path="documents/b.pdf")
-    assert told.startswith("documents/b.pdf, page 1 of 1. Words run together: page 1. ")
-    assert "[page 1; label iv]" in told
+    answer = job.call("extract_document_text", path="documents/b.pdf")
+    assert answer.startswith("documents/b.pdf, page 1 of 1. Words run together: page 1. ")
+    assert "[page 1; label iv]" in answer
     assert job.call("write_file", path="documents/b.pdf.reading.json", content="{}").startswith(
         "Error: "
     )
@@ -188,7 +188,7 @@ def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> N
     job.write("documents/b.pdf.txt", text)
     for tool in ("extract_document_text", "chunk_document", "identify_requirement_candidates"):
         assert " Could not be read: page 2." in job.call(tool, path="documents/b.pdf")
-    told = job.call("cite_document", path="documents/b.pdf", page=2, quote=why)
-    assert "page 2 could not be read" in told
+    answer = job.call("cite_document", path="documents/b.pdf", page=2, quote=why)
+    assert "page 2 could not be read" in answer
     # The text in its place asks nobody for anything.
     assert "contents" not in job.text("candidates/candidates.json")

@@ -50,18 +50,18 @@ def search(job: Standing, **arguments: object) -> str:
 
 
 def test_a_cleared_result_is_found(job: Standing) -> None:
-    found = search(job, query="spout")
-    assert "phase 2 · step 7 · result of read_file" in found
-    assert "The spout drips." in found
+    answer = search(job, query="spout")
+    assert "phase 2 · step 7 · result of read_file" in answer
+    assert "The spout drips." in answer
 
 
 def test_an_earlier_phase_is_found_with_the_best_match_first(job: Standing) -> None:
-    found = search(job, query="copper kettle decision")
-    first = found.split("\n\n")[1]
+    answer = search(job, query="copper kettle decision")
+    first = answer.split("\n\n")[1]
     assert first.startswith("phase 1 · step 4 · your reply")
     assert "buy the copper kettle" in first
     # The opening of a phase is made from files and is not searched.
-    assert "2 messages found" in found
+    assert "2 messages found" in answer
 
 
 def test_a_phase_can_be_named(job: Standing) -> None:
@@ -71,8 +71,8 @@ def test_a_phase_can_be_named(job: Standing) -> None:
 
 @pytest.mark.parametrize("query", ["nowhere", "%%% ???", "[(", "x" * 300])
 def test_what_is_not_there_is_said(job: Standing, query: str) -> None:
-    found = search(job, query=query)
-    assert "holds any of these words" in found or "has no words" in found
+    answer = search(job, query=query)
+    assert "holds any of these words" in answer or "has no words" in answer
 
 
 def test_what_is_found_is_shown_although_letters_before_it_are_two_when_folded(

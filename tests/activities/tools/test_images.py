@@ -35,8 +35,8 @@ def sent(job: Standing, **settings: Any) -> list[dict[str, Any]]:
     snapshot = job.open()
     model = snapshot.config.model.model_copy(update=settings)
     body = json.loads(job_prompt_body(snapshot, ModelConfig.model_validate(dict(model)), None))
-    found: list[dict[str, Any]] = body["input" if model.api == "responses" else "messages"]
-    return found[:-1]
+    messages: list[dict[str, Any]] = body["input" if model.api == "responses" else "messages"]
+    return messages[:-1]
 
 
 def look(job: Standing, *paths: str) -> list[str]:
@@ -72,8 +72,8 @@ def test_an_image_follows_the_results_of_its_reply(job: Standing) -> None:
 def test_no_checkpoint_holds_an_image_twice_or_as_text(job: Standing) -> None:
     look(job, "received/a.png", "received/a.png")
     snapshot = job.open()
-    [held] = snapshot.images.walk()
-    assert held.id == snapshot.files.entry("received/a.png").id  # type: ignore[union-attr]
+    [image] = snapshot.images.walk()
+    assert image.id == snapshot.files.entry("received/a.png").id  # type: ignore[union-attr]
     assert all(b"base64" not in message for message in snapshot.conversation.stored_messages())
     assert not snapshot.state.images
     assert sum(part["type"] == "image_url" for part in sent(job)[-1]["content"]) == 2

@@ -27,8 +27,8 @@ def job(tmp_path: Path) -> Standing:
 
 def test_a_command_sees_the_files_and_what_it_changes_is_kept(job: Standing) -> None:
     job.write("a.txt", "one\n")
-    told = job.call("run_command", command="cat a.txt; echo two > b.txt; rm a.txt; exit 2")
-    assert told == "Exit code 2.\none"
+    answer = job.call("run_command", command="cat a.txt; echo two > b.txt; rm a.txt; exit 2")
+    assert answer == "Exit code 2.\none"
     assert job.text("b.txt") == "two\n"
     assert "a.txt" not in job.paths()
     assert job.call("run_command", command="cat b.txt; pwd") == "Exit code 0.\ntwo\n/workspace"
@@ -36,8 +36,8 @@ def test_a_command_sees_the_files_and_what_it_changes_is_kept(job: Standing) -> 
 
 def test_a_command_with_a_nul_is_answered(job: Standing) -> None:
     # No program starts with a NUL: the job would wait for a person who could not help.
-    told = job.call("run_command", command="printf '\0'")
-    assert told == "Error: command holds a NUL character, which no shell takes; write \\0 in it."
+    answer = job.call("run_command", command="printf '\0'")
+    assert answer == "Error: command holds a NUL character, which no shell takes; write \\0 in it."
 
 
 def test_a_command_that_changes_nothing_is_no_change(job: Standing) -> None:
@@ -50,15 +50,15 @@ def test_a_command_that_changes_nothing_is_no_change(job: Standing) -> None:
 
 def test_files_of_others_are_put_back_and_the_rest_is_kept(job: Standing) -> None:
     job.write("plan.md", "the plan")
-    told = job.call(
+    answer = job.call(
         "run_command",
         command="echo x > plan.md; rm -r archive; echo y > archive;"
         "rm instructions.md; mkdir instructions.md; echo z > instructions.md/a;"
         "echo z > tools; mkdir commands; echo forged > commands/log.jsonl; echo mine > mine.txt",
     )
-    assert "Put back as they were" in told
+    assert "Put back as they were" in answer
     for path in ("plan.md", "instructions.md", "archive", "tools", "commands/log.jsonl"):
-        assert path in told
+        assert path in answer
     assert job.text("plan.md") == "the plan"
     assert job.text("instructions.md") == "Write about tea.\n"
     assert job.text("mine.txt") == "mine\n"
@@ -67,9 +67,9 @@ def test_files_of_others_are_put_back_and_the_rest_is_kept(job: Standing) -> Non
 
 
 def test_long_output_is_in_a_file(job: Standing) -> None:
-    told = job.call("run_command", command="seq 1 200000")
-    assert "all of it: commands/000001.txt" in told
-    assert len(told) < 9000
+    answer = job.call("run_command", command="seq 1 200000")
+    assert "all of it: commands/000001.txt" in answer
+    assert len(answer) < 9000
     assert job.text("commands/000001.txt").startswith("1\n2\n")
     assert job.text("commands/000001.txt").endswith("\n200000\n")
 
@@ -90,8 +90,8 @@ def test_a_timeout_beyond_the_limit_is_refused(job: Standing) -> None:
 
 
 def test_what_looks_like_a_credential_is_not_run(job: Standing) -> None:
-    told = job.call("run_command", command=f"echo ghp_{'a1B2' * 9} > x")
-    assert told.startswith("Error: Refused by secrets")
+    answer = job.call("run_command", command=f"echo ghp_{'a1B2' * 9} > x")
+    assert answer.startswith("Error: Refused by secrets")
     assert "x" not in job.paths()
 
 
@@ -133,8 +133,8 @@ def test_with_the_network_an_interrupted_command_is_not_run_again(
 
 
 def test_a_repository_made_by_a_command_is_kept_whole(job: Standing) -> None:
-    made = "git init -q r && cd r && git config user.email a@b.c && git config user.name n"
-    job.call("run_command", command=f"{made} && echo 1 > a && git add a && git commit -qm one")
+    setup = "git init -q r && cd r && git config user.email a@b.c && git config user.name n"
+    job.call("run_command", command=f"{setup} && echo 1 > a && git add a && git commit -qm one")
     assert "one" in job.call("run_command", command="cd r && git log --format=%s && git status")
 
 

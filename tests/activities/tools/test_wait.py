@@ -39,19 +39,19 @@ def job(tmp_path: Path) -> Standing:
     ],
 )
 def test_times(arguments: object, expected: object) -> None:
-    found = requested_wait_time(json.dumps(arguments), DAY)
-    if expected == (30, None) and found and found[1] is not None:
-        assert found[1] < 0  # long past
+    wait_time = requested_wait_time(json.dumps(arguments), DAY)
+    if expected == (30, None) and wait_time and wait_time[1] is not None:
+        assert wait_time[1] < 0  # long past
         return
-    assert found == expected
+    assert wait_time == expected
 
 
 def test_it_says_how_long_it_was(job: Standing) -> None:
     job.reply(("wait", '{"seconds": 90, "until": "the build has finished"}'))
     reply = job.run("wait", job.request(waited_seconds=90))
     assert reply.ok
-    told = job.open(reply.commit).conversation.messages()[-1]["content"]
-    assert told == "Waited 90 s. It was until: the build has finished"
+    message = job.open(reply.commit).conversation.messages()[-1]["content"]
+    assert message == "Waited 90 s. It was until: the build has finished"
 
 
 def test_too_long_is_refused_with_how_long_it_may_be(job: Standing) -> None:

@@ -23,8 +23,8 @@ def call(job: Standing, name: str, **arguments: Any) -> str:
 
 
 def test_a_decision_is_recorded_once_and_found(job: Standing) -> None:
-    said = call(job, "store_trace", decision="Chose green tea.", why="Black is out of stock.")
-    assert said == "Recorded."
+    answer = call(job, "store_trace", decision="Chose green tea.", why="Black is out of stock.")
+    assert answer == "Recorded."
     again = job.run("store_trace", job.request(commit=_before(job)), local=False)
     assert again.ok
     [row] = read_job_traces(job.root, "job")
@@ -52,13 +52,13 @@ def test_one_trace_is_shown_whole(job: Standing) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "given"), [("query_traces", {"query": "log"}), ("get_trace", {"id": "T1"})]
+    ("tool", "arguments"), [("query_traces", {"query": "log"}), ("get_trace", {"id": "T1"})]
 )
 def test_a_look_that_is_made_again_counts_once(
-    job: Standing, tool: str, given: dict[str, str]
+    job: Standing, tool: str, arguments: dict[str, str]
 ) -> None:
     store(job.root, trace(1, "deploy.log was read whole"), job="other")
-    shown = call(job, tool, **given)
+    shown = call(job, tool, **arguments)
     again = job.run(tool, job.request(commit=_before(job)), local=False)
     assert again.commit == job.commit
     assert "deploy.log" in shown
@@ -78,8 +78,8 @@ def test_a_decision_made_while_the_store_is_away_is_recorded_later(
     assert "Go on without." in call(job, "query_traces", query="tea")
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     call(job, "store_trace", decision="Cake.", why="Hunger.")
-    told = [row.what_happened for row in read_job_traces(job.root, "job")]
-    assert sorted(told) == ["Cake.", "Tea."]
+    decisions = [row.what_happened for row in read_job_traces(job.root, "job")]
+    assert sorted(decisions) == ["Cake.", "Tea."]
 
 
 def _before(job: Standing) -> str:
@@ -94,6 +94,6 @@ def test_what_is_meant_is_found_in_other_words_where_there_are_embeddings(tmp_pa
         near = trace(1, "the bill", why="", guard="", tool="", todo="")
         store(job.root, near, trace(2, "the kettle", why="", guard="", tool="", todo=""), task="x")
         assert "the bill" in call(job, "query_traces", query="invoices").splitlines()[0]
-        asked = len(endpoint.texts)
+        text_count = len(endpoint.texts)
         call(job, "query_traces", query="invoices")
-        assert endpoint.texts[asked:] == ["invoices"]
+        assert endpoint.texts[text_count:] == ["invoices"]

@@ -53,7 +53,7 @@ def test_other_ways_to_write_loopback(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "complaint"),
     {
         "ftp://example.org/a": "only http",
         "file:///etc/passwd": "only http",
@@ -67,8 +67,8 @@ def test_other_ways_to_write_loopback(host: str) -> None:
         f"http://example.org/{'x' * 3000}": "longer than 2,000",
     }.items(),
 )
-def test_addresses_that_cannot_be_asked_for(address: str, told: str) -> None:
-    with pytest.raises(PageRefused, match=told):
+def test_addresses_that_cannot_be_asked_for(address: str, complaint: str) -> None:
+    with pytest.raises(PageRefused, match=complaint):
         parse_page_address(address)
 
 

@@ -71,10 +71,10 @@ def site() -> Iterator[str]:
 
 def refused(address: str, web: Web = WEB, resolver: Resolve | None = None) -> str:
     started = time.monotonic()
-    with pytest.raises(PageRefused) as told:
+    with pytest.raises(PageRefused) as caught:
         download_page(address, web, resolver=resolver) if resolver else download_page(address, web)
     assert time.monotonic() - started < 25
-    text = str(told.value)
+    text = str(caught.value)
     assert "\n" not in text
     return text
 
@@ -109,10 +109,10 @@ def test_size_and_time_are_bounded(site: str) -> None:
         assert f"larger than {LIMIT:,} bytes" in refused(f"{site}/{path}")
     slow = (("drip", HURRIED), ("headers", HURRIED), ("silent", IMPATIENT))
     with ThreadPoolExecutor() as side_by_side:
-        told = list(side_by_side.map(lambda one: refused(f"{site}/{one[0]}", one[1]), slow))
-    assert "took more than 2 s" in told[0]
-    assert "took more than 2 s" in told[1]
-    assert "silent for more than 1 s" in told[2]
+        refusals = list(side_by_side.map(lambda one: refused(f"{site}/{one[0]}", one[1]), slow))
+    assert "took more than 2 s" in refusals[0]
+    assert "took more than 2 s" in refusals[1]
+    assert "silent for more than 1 s" in refusals[2]
 
 
 def test_answers_that_are_no_page(site: str) -> None:
@@ -126,9 +126,9 @@ def test_answers_that_are_no_page(site: str) -> None:
     assert "(packed as br, where only gzip was asked for)" in refused(f"{site}/brotli")
     assert download_page(f"{site}/long", WEB).data == PAGE
     assert "no connection" in refused("http://127.0.0.1:1/")
-    told = refused(f"{site}/talkative")
-    assert "418 I'm a teapot. Check" in told
-    assert "instructions" not in told
+    refusal = refused(f"{site}/talkative")
+    assert "418 I'm a teapot. Check" in refusal
+    assert "instructions" not in refusal
 
     def failing(error: int) -> str:
         def resolver(*_: object) -> list[str]:
@@ -143,30 +143,30 @@ def test_answers_that_are_no_page(site: str) -> None:
 def test_the_connection_is_made_to_the_address_that_was_checked(site: str) -> None:
     """A moment later the name has another address: it is resolved once, not by the client."""
     port = site.rpartition(":")[2]
-    asked: list[str] = []
+    hosts: list[str] = []
 
     def rebinding(host: str, _: int) -> list[str]:
-        asked.append(host)
-        return ["127.0.0.1"] if len(asked) == 1 else ["10.0.0.1"]
+        hosts.append(host)
+        return ["127.0.0.1"] if len(hosts) == 1 else ["10.0.0.1"]
 
     Site.seen.clear()
     page = download_page(f"http://pages.invalid:{port}/page", WEB, resolver=rebinding)
     assert page.data == PAGE
-    assert asked == ["pages.invalid"]
+    assert hosts == ["pages.invalid"]
     [(_, headers)] = Site.seen
     assert headers["Host"] == f"pages.invalid:{port}"
     # The same for an address that becomes private on the way.
-    asked.clear()
+    hosts.clear()
     assert "(10.0.0.1)" in refused(f"http://pages.invalid:{port}/once", WEB, rebinding)
 
 
 def test_a_second_address_is_tried_and_a_resolver_that_hangs_is_left(site: str) -> None:
     port = site.rpartition(":")[2]
     web = WEB.model_copy(update={"allow_private": ["127.0.0.0/8"]})
-    found = download_page(
+    page = download_page(
         f"http://a.invalid:{port}/", web, resolver=lambda *_: ["127.0.0.9", "127.0.0.1"]
     )
-    assert found.data == PAGE
+    assert page.data == PAGE
     assert "no such host" in refused("http://a.invalid/", web, lambda *_: [])
 
     def hanging(*_: object) -> list[str]:
@@ -208,7 +208,7 @@ def _certificate(folder: Path, host: str) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -227,6 +227,6 @@ def _certificate(folder: Path, host: str) -> Path:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        + made.public_bytes(serialization.Encoding.PEM)
+        + certificate.public_bytes(serialization.Encoding.PEM)
     )
     return path

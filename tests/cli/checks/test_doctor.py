@@ -34,10 +34,10 @@ def test_without_a_server_it_says_what_to_do(offline):
 def test_with_server_and_worker_all_is_well_but_for_jobs_with_a_bug(engine, starter):
     # A worker that just started need not have polled yet; one that answers has.
     engine.status(engine.job("polled"))
-    found = checks(starter("doctor", "--json"))
+    results = checks(starter("doctor", "--json"))
     for name in ("server", "namespace", "search attributes", "worker", "token vocabulary",
                  "model endpoint", "configuration", "workspaces", "store"):  # fmt: skip
-        assert found[name]["ok"], found[name]
+        assert results[name]["ok"], results[name]
     engine.job("buggy", "bug")
     try:
         for _ in tries():
@@ -103,10 +103,10 @@ def test_a_missing_variable_of_commands_is_named(offline, own_agent, monkeypatch
     own_agent("shell:\n  environment: {PIP_INDEX_URL: TEAM_INDEX, TOKEN: TEAM_TOKEN}\n")
     monkeypatch.setenv("TEAM_TOKEN", "something-secret")
     monkeypatch.delenv("TEAM_INDEX", raising=False)
-    found = checks(offline("doctor", "--json"))["variables of commands"]
-    assert not found["ok"]
-    assert "mine: TEAM_INDEX (for PIP_INDEX_URL)" in found["found"]
-    assert "TEAM_TOKEN" not in found["found"]
+    check = checks(offline("doctor", "--json"))["variables of commands"]
+    assert not check["ok"]
+    assert "mine: TEAM_INDEX (for PIP_INDEX_URL)" in check["found"]
+    assert "TEAM_TOKEN" not in check["found"]
     checked = offline("config", "check", "mine")
     assert (checked.code, "shell.environment needs TEAM_INDEX, not set here" in checked.out) == (
         0,
@@ -165,9 +165,9 @@ def test_a_root_that_no_worker_could_make_is_found(offline, monkeypatch, tmp_pat
     assert f"cannot be made in {tmp_path}/file → set LONGHAUL_WORKSPACES" in offline("doctor").out
     # The same holds below a folder that cannot be entered.
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(tmp_path / ("x" * 300) / "root"))
-    told = offline("doctor").out
-    assert "cannot be looked at (File name too long) → set LONGHAUL_WORKSPACES" in told
-    assert "✗ server" in told
+    output = offline("doctor").out
+    assert "cannot be looked at (File name too long) → set LONGHAUL_WORKSPACES" in output
+    assert "✗ server" in output
 
 
 def test_no_worker_on_the_task_queue_is_found(starter, monkeypatch):
@@ -200,13 +200,13 @@ def answering(listed, refuses):
     class Models(Handler):
         def do_GET(self):
             data = [{"id": name, "object": "model"} for name in listed or []]
-            said = listed if isinstance(listed, str) else {"object": "list", "data": data}
-            self.give_json(said, 404 if listed is None else 200)
+            listing = listed if isinstance(listed, str) else {"object": "list", "data": data}
+            self.give_json(listing, 404 if listed is None else 200)
 
         def do_POST(self):
             self.body()
-            said = {"error": {"message": "no messages"}}
-            self.give_json(said, 400 if self.path == refuses else 404)
+            refusal = {"error": {"message": "no messages"}}
+            self.give_json(refusal, 400 if self.path == refuses else 404)
 
     with served(Models) as address:
         yield f"{address}/v1"
@@ -228,8 +228,8 @@ def test_a_model_is_found_as_the_endpoint_lists_it(offline, monkeypatch, listed,
     with answering(listed, "/v1/chat/completions") as address:
         monkeypatch.setenv("OPENAI_BASE_URL", address)
         monkeypatch.setenv("LONGHAUL_MODEL", name)
-        found = checks(offline("doctor", "--json"))["model endpoint"]
-    assert found["ok"] == fine, found
+        check = checks(offline("doctor", "--json"))["model endpoint"]
+    assert check["ok"] == fine, check
 
 
 def test_an_address_at_which_no_model_answers_is_found(offline, monkeypatch):
@@ -244,38 +244,38 @@ def test_a_page_in_place_of_a_list_of_models_is_not_told_in_words_of_the_client(
     for refuses, fine in (("/elsewhere", False), ("/v1/chat/completions", True)):
         with answering("a page", refuses) as address:
             monkeypatch.setenv("OPENAI_BASE_URL", address)
-            found = checks(offline("doctor", "--json"))["model endpoint"]
-        assert found["ok"] == fine
-        assert "attribute" not in found["found"]
+            check = checks(offline("doctor", "--json"))["model endpoint"]
+        assert check["ok"] == fine
+        assert "attribute" not in check["found"]
 
 
 def test_a_key_that_cannot_be_sent_is_found(offline, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "\N{HORIZONTAL ELLIPSIS}")
-    found = checks(offline("doctor", "--json"))["model endpoint"]["found"]
-    assert found.startswith("The key in OPENAI_API_KEY has characters that no key has.")
+    finding = checks(offline("doctor", "--json"))["model endpoint"]["found"]
+    assert finding.startswith("The key in OPENAI_API_KEY has characters that no key has.")
 
 
-def telling(found: DescribeTaskQueueResponse) -> Client:
+def telling(response: DescribeTaskQueueResponse) -> Client:
     """Return the client of a server that reports this about its task queues."""
 
     async def describe(*_, **__):
-        return found
+        return response
 
     service = SimpleNamespace(describe_task_queue=describe)
     return cast("Client", SimpleNamespace(namespace="default", workflow_service=service))
 
 
-@pytest.mark.parametrize(("ahead", "told"), [(3600, "ahead of"), (-3600, "behind")])
-def test_a_clock_that_is_an_hour_off_is_not_taken_for_workers_that_are_away(ahead, told):
-    found = DescribeTaskQueueResponse()
-    found.pollers.add(identity="me").last_access_time.seconds = int(time.time()) - ahead
-    check = asyncio.run(server_checks.check_worker(telling(found)))
+@pytest.mark.parametrize(("ahead", "direction"), [(3600, "ahead of"), (-3600, "behind")])
+def test_a_clock_that_is_an_hour_off_is_not_taken_for_workers_that_are_away(ahead, direction):
+    response = DescribeTaskQueueResponse()
+    response.pollers.add(identity="me").last_access_time.seconds = int(time.time()) - ahead
+    check = asyncio.run(server_checks.check_worker(telling(response)))
     assert not check.ok
-    assert f"seconds {told} the Temporal server's" in check.found
+    assert f"seconds {direction} the Temporal server's" in check.found
 
 
 @pytest.mark.parametrize(
-    ("current", "polling", "told"),
+    ("current", "polling", "expected"),
     [
         ("", "", None),
         ("2", "2", None),
@@ -284,31 +284,31 @@ def test_a_clock_that_is_an_hour_off_is_not_taken_for_workers_that_are_away(ahea
         ("1", "", "none is of version 1 of tea, which is current"),
     ],
 )
-def test_workers_that_get_no_new_jobs_for_their_version_are_found(current, polling, told):
-    found = DescribeTaskQueueResponse()
-    poller = found.pollers.add(identity="me")
+def test_workers_that_get_no_new_jobs_for_their_version_are_found(current, polling, expected):
+    response = DescribeTaskQueueResponse()
+    poller = response.pollers.add(identity="me")
     poller.last_access_time.seconds = int(time.time())
     for build, options in (
         (polling, poller.deployment_options),
-        (current, found.versioning_info.current_deployment_version),
+        (current, response.versioning_info.current_deployment_version),
     ):
         if build:
             options.deployment_name, options.build_id = "tea", build
     if polling:
         poller.deployment_options.worker_versioning_mode = server_checks.VERSIONED
 
-    check = asyncio.run(server_checks.check_worker(telling(found)))
-    assert check.ok == (told is None)
-    assert (told or "me on task queue") in check.found
+    check = asyncio.run(server_checks.check_worker(telling(response)))
+    assert check.ok == (expected is None)
+    assert (expected or "me on task queue") in check.found
     assert check.ok or "set-current-version --deployment-name tea" in check.remedy
 
 
 @pytest.mark.parametrize(
-    ("polling", "told"), [("1", None), ("2", "one-1 for one of version tea:1")]
+    ("polling", "expected"), [("1", None), ("2", "one-1 for one of version tea:1")]
 )
-def test_jobs_whose_version_has_no_worker_are_found(polling, told):
-    found = DescribeTaskQueueResponse()
-    poller = found.pollers.add(identity="me")
+def test_jobs_whose_version_has_no_worker_are_found(polling, expected):
+    response = DescribeTaskQueueResponse()
+    poller = response.pollers.add(identity="me")
     poller.last_access_time.seconds = int(time.time())
     poller.deployment_options.deployment_name = "tea"
     poller.deployment_options.build_id = polling
@@ -320,43 +320,43 @@ def test_jobs_whose_version_has_no_worker_are_found(polling, told):
             id="one-1", task_queue="queue", typed_search_attributes=TypedSearchAttributes([pin])
         )
 
-    client = telling(found)
+    client = telling(response)
     vars(client)["list_workflows"] = listed
     check = asyncio.run(server_checks.check_pinned_jobs(client))
-    assert check.ok == (told is None)
-    assert (told or "none waits") in check.found
+    assert check.ok == (expected is None)
+    assert (expected or "none waits") in check.found
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "name", "told"),
+    ("variable", "value", "name", "expected"),
     [
         ("LONGHAUL_LOG_FORMAT", "xml", "log", "LONGHAUL_LOG_FORMAT: found 'xml'"),
         ("LONGHAUL_WORKSPACES", "~nobody-here/x", "workspaces", "no such user or home"),
     ],
 )
 def test_what_the_environment_gives_a_worker_is_looked_at(
-    offline, monkeypatch, variable, value, name, told
+    offline, monkeypatch, variable, value, name, expected
 ):
     monkeypatch.setenv(variable, value)
     check = checks(ran := offline("doctor", "--json"))[name]
     assert not check["ok"]
-    assert told in check["found"]
+    assert expected in check["found"]
     assert "secret" not in ran.out
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "told"),
+    ("endpoint", "expected"),
     [
         ("http://me:secret@127.0.0.1:1", "127.0.0.1:1 is not reached ("),
         ("collector", "expected an address"),
     ],
 )
-def test_a_collector_that_takes_nothing_is_found(monkeypatch, endpoint, told):
+def test_a_collector_that_takes_nothing_is_found(monkeypatch, endpoint, expected):
     monkeypatch.setenv("TEMPORAL_ADDRESS", "localhost:1")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
     # A process has one exporter for traces, and this process's belongs to other tests.
-    said = run("doctor", "--json").stdout
-    [check] = [one for one in json.loads(said) if one["name"] == "traces and metrics"]
+    output = run("doctor", "--json").stdout
+    [check] = [one for one in json.loads(output) if one["name"] == "traces and metrics"]
     assert not check["ok"]
-    assert told in check["found"]
-    assert b"secret" not in said
+    assert expected in check["found"]
+    assert b"secret" not in output

@@ -128,21 +128,21 @@ async def checks(endpoint: type[Endpoint], **settings: Any) -> dict[str, CheckRe
 
 
 async def test_all_that_works_is_said_in_a_line_each() -> None:
-    found = await checks(Endpoint, reasoning_effort="high")
-    assert all(check.ok for check in found.values())
-    assert [check.as_line().partition(":")[0] for check in found.values()] == [
+    results = await checks(Endpoint, reasoning_effort="high")
+    assert all(check.ok for check in results.values())
+    assert [check.as_line().partition(":")[0] for check in results.values()] == [
         f"✓ {name}"
         for name in ("request", "tools", "parallel calls", "reasoning", "cache", "usage",
                      "finish reasons")
     ]  # fmt: skip
-    assert found["request"].found == "model m, effort high, Chat Completions: taken as it is"
-    assert found["parallel calls"].found == "2 in one reply"
-    assert "tokens read at the second turn" in found["cache"].found
-    assert found["finish reasons"].found == "tool_calls, stop"
+    assert results["request"].found == "model m, effort high, Chat Completions: taken as it is"
+    assert results["parallel calls"].found == "2 in one reply"
+    assert "tokens read at the second turn" in results["cache"].found
+    assert results["finish reasons"].found == "tool_calls, stop"
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "settings", "name", "fine", "told"),
+    ("endpoint", "settings", "name", "fine", "expected"),
     [
         (OnlyText, {}, "tools", False, "called none; it said: <tool_call>"),
         (Broken, {}, "tools", False, "no call could be read; the first was: read_file"),
@@ -162,16 +162,16 @@ async def test_all_that_works_is_said_in_a_line_each() -> None:
     ],
 )
 async def test_what_does_not_work_is_told_with_what_helps(
-    endpoint: type[Endpoint], settings: dict[str, Any], name: str, fine: bool, told: str
+    endpoint: type[Endpoint], settings: dict[str, Any], name: str, fine: bool, expected: str
 ) -> None:
     check = (await checks(endpoint, **settings))[name]
     assert check.ok is fine
-    assert told in check.found
+    assert expected in check.found
     assert fine or check.remedy
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "told"),
+    ("name", "settings", "expected"),
     [
         # The text of the first refusal moves it there.
         ("gpt-6", {}, "Responses API, to which it was referred: taken as it is"),
@@ -180,21 +180,23 @@ async def test_what_does_not_work_is_told_with_what_helps(
     ],
 )
 async def test_a_strict_provider_of_both_apis(
-    name: str, settings: dict[str, Any], told: str
+    name: str, settings: dict[str, Any], expected: str
 ) -> None:
     def model(request: Request) -> Answer:
         return Reply(calls=TWO) if len(request["messages"]) == 2 else Reply("maple, birch")
 
     provider = Provider(Responses(model), chat=frozenset({"chatty"}))
     with ProviderServer(provider) as server:
-        asked = ModelConfig(name=name, base_url=server.base_url, temperature=None, **settings)
-        found = {check.name: check async for check in check_model(asked)}
-    assert all(check.ok for check in found.values())
-    assert told in found["request"].found
+        model_config = ModelConfig(
+            name=name, base_url=server.base_url, temperature=None, **settings
+        )
+        results = {check.name: check async for check in check_model(model_config)}
+    assert all(check.ok for check in results.values())
+    assert expected in results["request"].found
     assert provider.responses.refusals == []
     if name == "gpt-6":
-        assert found["reasoning"].found.startswith("encrypted, and was taken")
-        assert found["cache"].found.startswith("2,")
+        assert results["reasoning"].found.startswith("encrypted, and was taken")
+        assert results["cache"].found.startswith("2,")
 
 
 async def test_what_helps_is_named() -> None:
@@ -210,5 +212,5 @@ def test_the_command_asks_the_model_that_the_environment_names(offline, monkeypa
         assert ran.code == 1
         assert "✓ request: model some" in ran.out
         assert "✗ tools: the reply called none" in ran.out
-        found = json.loads(offline("doctor", "--model", "--json").out)
-    assert [check["name"] for check in found][:2] == ["request", "tools"]
+        results = json.loads(offline("doctor", "--model", "--json").out)
+    assert [check["name"] for check in results][:2] == ["request", "tools"]

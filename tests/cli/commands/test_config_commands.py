@@ -31,8 +31,8 @@ def agent(folder: Path, text: str) -> Path:
 
 
 def problems(folder: Path, *names: str, root: Path | None = None) -> dict[str, str]:
-    found = check_configuration(names, root=root, folder=folder)
-    return {one.name: one.problem for one in found if not one.ok}
+    checks = check_configuration(names, root=root, folder=folder)
+    return {one.name: one.problem for one in checks if not one.ok}
 
 
 def learned(root: Path) -> Path:
@@ -51,12 +51,12 @@ def test_every_shipped_agent_is_fine(offline):
         f"✓ {name}" for name in agent_names()
     ]
     assert "creator: extends the defaults, model " in ran.out
-    told = json.loads(offline("config", "check", "creator", "reviewer", "--json").out)
-    assert [(one["name"], one["ok"], one["extends"]) for one in told] == [
+    checks = json.loads(offline("config", "check", "creator", "reviewer", "--json").out)
+    assert [(one["name"], one["ok"], one["extends"]) for one in checks] == [
         ("creator", True, None),
         ("reviewer", True, None),
     ]
-    assert told[0]["tools"] > told[1]["tools"] > 2
+    assert checks[0]["tools"] > checks[1]["tools"] > 2
 
 
 def test_the_guards_of_the_root_are_checked(offline, workspaces):
@@ -95,10 +95,10 @@ def test_an_unknown_agent_is_a_mistake(offline):
 )
 def test_what_is_wrong_with_an_agent_is_told_by_file_and_key(folder, text, expected):
     path = agent(folder, text)
-    told = problems(folder)
-    assert list(told) == ["mine"]
-    assert expected in told["mine"]
-    assert told["mine"].startswith(str(folder if "prompts" in text else path))
+    problem_by_name = problems(folder)
+    assert list(problem_by_name) == ["mine"]
+    assert expected in problem_by_name["mine"]
+    assert problem_by_name["mine"].startswith(str(folder if "prompts" in text else path))
     assert problems(folder, "creator") == {}
 
 
@@ -134,9 +134,9 @@ def test_a_guard_on_an_argument_that_its_tools_do_not_take_is_told(folder):
 
 def test_the_tools_of_a_server_need_not_be_known(folder):
     agent(folder, "mcp: {web2: {command: [server]}}\napprove: [web2, web2__fetch]")
-    [found] = check_configuration(["mine"], folder=folder)
-    assert found.ok
-    assert "tools and those of its servers" in found.summary
+    [check] = check_configuration(["mine"], folder=folder)
+    assert check.ok
+    assert "tools and those of its servers" in check.summary
 
 
 def test_files_that_no_agent_names_are_checked_too(folder):
@@ -145,23 +145,23 @@ def test_files_that_no_agent_names_are_checked_too(folder):
     (folder / "guards" / "folder.yaml").mkdir()
     indicators = folder / "requirements" / "indicators.yaml"
     indicators.write_text(indicators.read_text().replace("languages:", "language:", 1))
-    told = problems(folder)
-    assert set(told) == {
+    problem_by_name = problems(folder)
+    assert set(problem_by_name) == {
         "guards/folder.yaml", "guards/paths.yaml", "prompts/judge.md",
         "requirements/indicators.yaml",
     }  # fmt: skip
-    assert "cannot be read (Is a directory)" in told["guards/folder.yaml"]
-    assert "found nothing, expected point" in told["guards/paths.yaml"]
-    assert "language" in told["requirements/indicators.yaml"]
+    assert "cannot be read (Is a directory)" in problem_by_name["guards/folder.yaml"]
+    assert "found nothing, expected point" in problem_by_name["guards/paths.yaml"]
+    assert "language" in problem_by_name["requirements/indicators.yaml"]
     # Every agent reports it already, so it is not listed again.
     (folder / "guards" / "logs.yaml").write_text("- {name: b}")
     assert "guards/logs.yaml" not in problems(folder)
 
 
 def test_schema_prints_a_schema_of_each_kind(offline):
-    told = json.loads(offline("config", "schema").out)
-    assert told["$schema"].endswith("2020-12/schema")
-    assert "extends" in told["properties"]
+    schema = json.loads(offline("config", "schema").out)
+    assert schema["$schema"].endswith("2020-12/schema")
+    assert "extends" in schema["properties"]
     assert json.loads(offline("config", "schema", "guards", "--json").out)["type"] == "array"
     assert "'nothing'" in offline("config", "schema", "nothing").error
 
@@ -172,14 +172,14 @@ def test_tools_lists_the_registry(offline):
     [line] = [line for line in lines if " write_file " in line]
     assert line.split()[:2] == ["files", "write_file"]
     assert line.endswith("writes   local     Write a text file; an existing one is replaced.")
-    told = {tool["tool"]: tool for tool in json.loads(offline("tools", "--json").out)}
-    assert told["write_file"]["parameters"]["required"] == ["path", "content"]
-    assert (told["fetch_page"]["effect"], told["fetch_page"]["local"]) == ("outside", False)
+    tools = {tool["tool"]: tool for tool in json.loads(offline("tools", "--json").out)}
+    assert tools["write_file"]["parameters"]["required"] == ["path", "content"]
+    assert (tools["fetch_page"]["effect"], tools["fetch_page"]["local"]) == ("outside", False)
 
 
 def test_tools_of_an_agent_are_told_by_kind_of_phase(offline):
-    told = json.loads(offline("tools", "creator", "--json").out)["kinds"]
-    names = {kind: {tool["tool"]: tool for tool in told[kind]} for kind in told}
+    kinds = json.loads(offline("tools", "creator", "--json").out)["kinds"]
+    names = {kind: {tool["tool"]: tool for tool in kinds[kind]} for kind in kinds}
     assert "job_complete" in names["strategic"]
     assert "job_complete" not in names["tactical"]
     assert "cite_document" in names["tactical"]

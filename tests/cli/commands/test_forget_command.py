@@ -53,19 +53,19 @@ def test_a_forgotten_job_is_said_to_be_that_by_every_command(
     engine.do(engine.client.get_workflow_handle(job).result())
 
     assert starter("forget", job).out == f"{job} forgotten\n"
-    told = f"job {job} was forgotten on "
+    prefix = f"job {job} was forgotten on "
     for command in (
         ["files", job], ["log", job], ["diff", job, "1", "now"], ["report", job],
         ["fork", job, "--phase", "1"], ["rewind", job, "--issue", "x"], ["pause", job],
     ):  # fmt: skip
-        assert starter(*command).error.startswith(told), command
+        assert starter(*command).error.startswith(prefix), command
     shown = starter("show", job)
     assert "completed" in shown.out
-    assert told in shown.err
-    assert json.loads(starter("show", job, "--json").out)["forgotten"].startswith(told)
+    assert prefix in shown.err
+    assert json.loads(starter("show", job, "--json").out)["forgotten"].startswith(prefix)
     again = json.loads(starter("forget", job, "--json").out)
     assert (again["jobs"], again["count"]) == ([], 0)
-    assert again["notes"][0].startswith(told)
+    assert again["notes"][0].startswith(prefix)
 
 
 def test_what_temporal_no_longer_knows_is_forgotten_all_the_same(
@@ -76,8 +76,8 @@ def test_what_temporal_no_longer_knows_is_forgotten_all_the_same(
     ProjectRepository.create(project_repository_path(root, "stone age"))
     assert starter("show", "stone age").error.startswith("Temporal has no project 'stone age', ")
     for command in ("show", "watch", "cancel"):
-        told = starter(command, "ancient").error
-        assert told.startswith("Temporal has no job 'ancient', whose retention may be over"), told
+        error = starter(command, "ancient").error
+        assert error.startswith("Temporal has no job 'ancient', whose retention may be over"), error
     assert json.loads(starter("forget", "ancient", "--json").out)["jobs"] == ["ancient"]
     assert starter("show", "ancient").error.startswith("job ancient was forgotten on")
     assert starter("files", "ancient").error.startswith("job ancient was forgotten on")
@@ -89,16 +89,16 @@ def test_one_is_forgotten_or_a_schedule_made(engine: Any, starter: Any) -> None:
     assert "--schedule 1d" in starter("forget", "x", "--schedule", "1d").error
     for text in ("soon", "0h", "99999999999999d", "200000d"):
         assert "expected such as 30m" in starter("forget", "--schedule", text).error
-    for given in (["promote", "x"], ["propose"]):
-        assert "goes without --schedule" in starter("guards", *given, "--schedule", "6h").error
+    for arguments in (["promote", "x"], ["propose"]):
+        assert "goes without --schedule" in starter("guards", *arguments, "--schedule", "6h").error
     for command, name in (("forget", "forgetting"), ("guards", "learning")):
-        told = starter(command, "--schedule", "99999d", "--json").out
-        assert json.loads(told) == {"schedule": f"longhaul-{name}: every 99999d"}
+        output = starter(command, "--schedule", "99999d", "--json").out
+        assert json.loads(output) == {"schedule": f"longhaul-{name}: every 99999d"}
     assert starter("forget", "--schedule", "1d").out == "longhaul-forgetting: every 1d\n"
     assert starter("guards", "--schedule", "6h").out == "longhaul-learning: every 6h\n"
     for name in ("longhaul-forgetting", "longhaul-learning"):
-        made = engine.do(engine.client.get_schedule_handle(name).describe())
-        assert made.schedule.action.workflow in ("Forget", "Learning")
+        schedule = engine.do(engine.client.get_schedule_handle(name).describe())
+        assert schedule.schedule.action.workflow in ("Forget", "Learning")
     # The second time it is off as well.
     for _ in range(2):
         assert starter("forget", "--schedule", "off").out == "longhaul-forgetting: off\n"

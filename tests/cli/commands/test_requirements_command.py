@@ -39,8 +39,8 @@ def root(workspaces: Path) -> Root:
     return made
 
 
-def placed(made: Requirement, citations: list[Citation]) -> Requirement:
-    return made.model_copy(update={"citations": citations, "force": "must not"})
+def placed(original: Requirement, citations: list[Citation]) -> Requirement:
+    return original.model_copy(update={"citations": citations, "force": "must not"})
 
 
 LINE = (
@@ -55,14 +55,14 @@ def test_they_are_listed_searched_and_shown(root: Root, offline: Starter) -> Non
     assert [line.partition(" ")[0] for line in lines[1:]] == ["policy/REQ-002", "zoo/REQ-001"]
     assert offline("requirements", "list", "--status", "accepted").out == LINE + "\n"
     assert offline("requirements", "--job", "zoo", "--document", "b.md").out == ""
-    found = offline("requirements", "search", "kept", "invoices").out.splitlines()
-    assert found[0] == LINE
-    assert all("SUM" not in line for line in found)
+    hits = offline("requirements", "search", "kept", "invoices").out.splitlines()
+    assert hits[0] == LINE
+    assert all("SUM" not in line for line in hits)
     shown = offline("requirements", "show", "policy/REQ-001").out
     assert "> Invoices must be kept | for ten years.\n  documents/a.md, page 1 (iv), 2.1" in shown
     assert "Accepted by judge: Because." in shown
-    [said] = json.loads(offline("requirements", "show", "policy/REQ-001", "--json").out)
-    assert (said["ref"], said["force"], said["decided_by"]) == (
+    [record] = json.loads(offline("requirements", "show", "policy/REQ-001", "--json").out)
+    assert (record["ref"], record["force"], record["decided_by"]) == (
         "policy/REQ-001", "must not", "judge",
     )  # fmt: skip
 
@@ -81,12 +81,12 @@ def test_they_are_exported(root: Root, offline: Starter, tmp_path: Path) -> None
         "| policy/REQ-001 | must not | 2.1 Keeping | 1 | Invoices must be kept \\| for ten years. "
         "| accepted |"
     )
-    said = json.loads(offline("requirements", "export", "--format", "json").out)
-    assert said[0]["citations"][0]["quote"] == "Invoices must be kept | for ten years."
+    exported = json.loads(offline("requirements", "export", "--format", "json").out)
+    assert exported[0]["citations"][0]["quote"] == "Invoices must be kept | for ten years."
     reqif = offline("requirements", "export", "--format", "reqif").out
     assert reqif.count("<SPEC-OBJECT ") == 3
-    told = offline("requirements", "export", "--to", str(tmp_path / "none" / "x.csv"))
-    assert (told.code, "No such file" in told.error) == (2, True)
+    outcome = offline("requirements", "export", "--to", str(tmp_path / "none" / "x.csv"))
+    assert (outcome.code, "No such file" in outcome.error) == (2, True)
 
 
 def test_what_is_withdrawn_is_gone_from_lists_and_graph(root: Root, offline: Starter) -> None:
@@ -103,8 +103,8 @@ def test_what_is_withdrawn_is_gone_from_lists_and_graph(root: Root, offline: Sta
     assert shown.endswith(f"Withdrawn by {signal_sender_name()}: It is repealed.\n")
     with open_graph(root, schema) as graph:
         assert graph.read(GraphQuery("MATCH (r:Requirement) RETURN r.id"))[0].rows == []
-    told = offline(*command)
-    assert (told.code, "is withdrawn already" in told.error) == (2, True)
+    outcome = offline(*command)
+    assert (outcome.code, "is withdrawn already" in outcome.error) == (2, True)
 
 
 def test_what_was_withdrawn_by_mistake_is_restored_to_be_judged_anew(
@@ -123,14 +123,14 @@ def test_what_was_withdrawn_by_mistake_is_restored_to_be_judged_anew(
         f"Withdrawn by {signal_sender_name()}: It is repealed.\n"
         f"Restored by {signal_sender_name()}: The wrong law.\n"
     )
-    [said] = json.loads(offline("requirements", "show", "policy/REQ-002", "--json").out)
-    assert (said["withdrawn"], said["restored_why"]) == (False, "The wrong law.")
+    [record] = json.loads(offline("requirements", "show", "policy/REQ-002", "--json").out)
+    assert (record["withdrawn"], record["restored_why"]) == (False, "The wrong law.")
     again = offline(*command)
     assert (again.code, "policy/REQ-001 is not withdrawn" in again.error) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ("show", "name one or more, such as job-1/REQ-001"),
         ("show policy/REQ-009", "there is no requirement policy/REQ-009"),
@@ -144,10 +144,10 @@ def test_what_was_withdrawn_by_mistake_is_restored_to_be_judged_anew(
         ("export --format xml", "xml"),
     ],
 )
-def test_mistakes_are_told(root: Root, offline: Starter, arguments: str, told: str) -> None:
+def test_mistakes_are_told(root: Root, offline: Starter, arguments: str, expected: str) -> None:
     ran = offline("requirements", *arguments.split())
     assert ran.code == 2
-    assert told in ran.error
+    assert expected in ran.error
 
 
 def test_the_commands_of_the_documentation_run(

@@ -42,8 +42,8 @@ def test_it_is_listed_paused_resumed_and_removed(starter: Starter, scheduled: st
         assert starter("schedules", command, scheduled).out == f"{scheduled}: {state}\n"
         assert any(listed(starter, scheduled)["state"] == state for _ in tries())
     assert starter("schedules", "remove", scheduled).code == 0
-    gone = starter("schedules", "pause", scheduled)
-    assert (gone.code, "there is no schedule" in gone.err) == (2, True)
+    outcome = starter("schedules", "pause", scheduled)
+    assert (outcome.code, "there is no schedule" in outcome.err) == (2, True)
 
 
 def test_each_run_is_a_job_of_its_own_and_none_overtakes_another(

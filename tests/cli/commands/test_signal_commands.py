@@ -35,8 +35,8 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
 
     def until(**wanted: Any) -> dict[str, Any]:
         watching = jobs.until(handle, **wanted)
-        found = asyncio.run_coroutine_threadsafe(watching, engine.loop).result(SECONDS)
-        return dict(found)
+        latest = asyncio.run_coroutine_threadsafe(watching, engine.loop).result(SECONDS)
+        return dict(latest)
 
     context = serving(engine.client, root, model)
     jobs = engine.do(context.__aenter__())

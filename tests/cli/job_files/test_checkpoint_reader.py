@@ -37,10 +37,10 @@ def test_list_shows_each_job_and_needs_no_worker(engine, starter):
     engine.job("listed-here", "Read this")
     engine.status("listed-here")  # its memo is written
     for _ in tries():  # visibility follows with a short delay
-        found = {job["job_id"]: job for job in json.loads(starter("list", "--json").out)}
-        if "listed-here" in found and found["listed-here"]["title"]:
+        jobs = {job["job_id"]: job for job in json.loads(starter("list", "--json").out)}
+        if "listed-here" in jobs and jobs["listed-here"]["title"]:
             break
-    job = found["listed-here"]
+    job = jobs["listed-here"]
     assert (job["agent"], job["status"], job["title"]) == ("generalist", "running", "Read this")
     assert "listed-here" in starter("list").out
 
@@ -57,9 +57,9 @@ def test_show_tells_phase_todos_and_usage(engine, starter):
         "12 model calls · 30 tool calls · 45,678 tokens · cost 0.5000",
     ):
         assert part in ran.out
-    told = json.loads(starter("show", "shown", "--json").out)
-    assert told["live"] is True
-    assert told["phase"]["number"] == 2
+    details = json.loads(starter("show", "shown", "--json").out)
+    assert details["live"] is True
+    assert details["phase"]["number"] == 2
 
 
 def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
@@ -94,9 +94,9 @@ def test_show_of_a_failed_job_says_why(engine, starter):
     handle = engine.client.get_workflow_handle(engine.job("failed", "bad start"))
     with pytest.raises(WorkflowFailureError):
         engine.do(handle.result())
-    told = json.loads(starter("show", "failed", "--json").out)
-    assert told["status"] == "failed"
-    assert told["error"] == "agent 'x' is not known"
+    details = json.loads(starter("show", "failed", "--json").out)
+    assert details["status"] == "failed"
+    assert details["error"] == "agent 'x' is not known"
 
 
 def test_show_knows_how_temporal_ended_a_job(engine, starter):
@@ -104,10 +104,10 @@ def test_show_knows_how_temporal_ended_a_job(engine, starter):
         handle = engine.client.get_workflow_handle(engine.job(f"ended-by-{how}"))
         engine.do(getattr(handle, how)())
         for _ in tries():
-            told = json.loads(starter("show", handle.id, "--json").out)
-            if told["status"] != "running":
+            details = json.loads(starter("show", handle.id, "--json").out)
+            if details["status"] != "running":
                 break
-        assert told["status"] == {"cancel": "cancelled", "terminate": "terminated"}[how]
+        assert details["status"] == {"cancel": "cancelled", "terminate": "terminated"}[how]
 
 
 def test_watch_prints_a_line_per_change_and_the_result(engine, starter, between_looks):
@@ -137,14 +137,14 @@ def test_on_a_terminal_watch_paints_steps_and_todos(engine, workspaces, between_
     between_looks("finish")
     out = StringIO()
     console = Console(file=out, force_terminal=True, width=100, color_system=None)
-    seen = engine.do(follow_on_console(console, engine.client, "painted"))
-    assert seen.status_word == "completed"
+    view = engine.do(follow_on_console(console, engine.client, "painted"))
+    assert view.status_word == "completed"
     for part in ("▶ 1. Step 1", "☑ 5. Step 5", "5/5", "phase 2 · todo 1 · read_file a.md"):
         assert part in out.getvalue()
 
 
 @pytest.fixture
-def kept(engine, workspaces):
+def stored_job(engine, workspaces):
     """Return a job with two checkpoints, the first of which starts phase 1."""
     root = Root.open(workspaces, create=True)
     job = f"kept-{workspaces.parent.name}"
@@ -160,86 +160,89 @@ def kept(engine, workspaces):
     return engine.job(job, set=known)
 
 
-def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
-    store = checkpoint_reader.open_checkpoints_for_reading(kept)
-    told = json.loads(starter("show", kept, "--json").out)
-    assert told["checkpoint"] == engine.status(kept)["checkpoint"]
-    assert told["tree"] == store.tree_id(told["checkpoint"])
-    snapshot = Snapshot.load(store, told["checkpoint"])
+def test_show_has_the_tree_of_the_checkpoint(engine, stored_job, starter):
+    store = checkpoint_reader.open_checkpoints_for_reading(stored_job)
+    details = json.loads(starter("show", stored_job, "--json").out)
+    assert details["checkpoint"] == engine.status(stored_job)["checkpoint"]
+    assert details["tree"] == store.tree_id(details["checkpoint"])
+    snapshot = Snapshot.load(store, details["checkpoint"])
     snapshot.files = snapshot.files.write("notes/run.log", b"at 12:01\n")
     later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
-    assert store.tree_id(later) != told["tree"]
+    assert store.tree_id(later) != details["tree"]
     # Files that differ from run to run are not part of it.
-    again = checkpoint_reader.read_checkpoint_fields(kept, {"checkpoint": later})
-    assert again == {"checkpoint": later, "tree": told["tree"]}
+    again = checkpoint_reader.read_checkpoint_fields(stored_job, {"checkpoint": later})
+    assert again == {"checkpoint": later, "tree": details["tree"]}
 
 
-def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, kept):
+def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, stored_job):
     closed = {"status": "completed", "result": {"checkpoint": "c", "tree": "t"}}
-    assert checkpoint_reader.read_checkpoint_fields(kept, closed) == {
+    assert checkpoint_reader.read_checkpoint_fields(stored_job, closed) == {
         "checkpoint": "c",
         "tree": "t",
     }
     store, newest = (
-        checkpoint_reader.open_checkpoints_for_reading(kept),
-        engine.status(kept)["checkpoint"],
+        checkpoint_reader.open_checkpoints_for_reading(stored_job),
+        engine.status(stored_job)["checkpoint"],
     )
     store.tag("cancelled", newest)
-    found = checkpoint_reader.read_checkpoint_fields(kept, {"status": "cancelled"})
-    assert found == {"checkpoint": newest, "tree": store.tree_id(newest)}
+    fields = checkpoint_reader.read_checkpoint_fields(stored_job, {"status": "cancelled"})
+    assert fields == {"checkpoint": newest, "tree": store.tree_id(newest)}
 
 
-def test_a_tree_that_is_not_here_is_told_as_none(engine, kept, starter):
+def test_a_tree_that_is_not_here_is_told_as_none(engine, stored_job, starter):
     engine.job("far-away", set={"checkpoint": "0" * 40})
-    told = json.loads(starter("show", "far-away", "--json").out)
-    assert (told["checkpoint"], told["tree"]) == ("0" * 40, None)
-    assert checkpoint_reader.read_checkpoint_fields(kept, {"checkpoint": "0" * 40})["tree"] is None
+    details = json.loads(starter("show", "far-away", "--json").out)
+    assert (details["checkpoint"], details["tree"]) == ("0" * 40, None)
+    assert (
+        checkpoint_reader.read_checkpoint_fields(stored_job, {"checkpoint": "0" * 40})["tree"]
+        is None
+    )
 
 
-def test_files_lists_and_prints_any_checkpoint(kept, starter):
-    listed = starter("files", kept).out.split()
+def test_files_lists_and_prints_any_checkpoint(stored_job, starter):
+    listed = starter("files", stored_job).out.split()
     assert listed == ["6", "notes/a.md", "7", "plan.md"]
-    assert starter("files", kept, "--at", "1").out.split() == ["7", "notes/a.md"]
-    assert "notes/a.md" in starter("files", kept, "notes").out
-    told = json.loads(starter("files", kept, "notes/a.md", "--json").out)
-    assert told["content"] == "after\n"
-    told = json.loads(starter("files", kept, "notes/a.md", "--at", "1", "--json").out)
-    assert told["content"] == "before\n"
-    assert "no file 'nothing'" in starter("files", kept, "nothing").error
-    assert starter("files", kept, "--at", "now").out.split() == listed
-    assert "phases: 1" in starter("files", kept, "--at", "7").error
-    assert "or now" in starter("files", kept, "--at", "then").error
-    assert ".." in starter("files", kept, "../x").error
+    assert starter("files", stored_job, "--at", "1").out.split() == ["7", "notes/a.md"]
+    assert "notes/a.md" in starter("files", stored_job, "notes").out
+    file_data = json.loads(starter("files", stored_job, "notes/a.md", "--json").out)
+    assert file_data["content"] == "after\n"
+    file_data = json.loads(starter("files", stored_job, "notes/a.md", "--at", "1", "--json").out)
+    assert file_data["content"] == "before\n"
+    assert "no file 'nothing'" in starter("files", stored_job, "nothing").error
+    assert starter("files", stored_job, "--at", "now").out.split() == listed
+    assert "phases: 1" in starter("files", stored_job, "--at", "7").error
+    assert "or now" in starter("files", stored_job, "--at", "then").error
+    assert ".." in starter("files", stored_job, "../x").error
 
 
-def test_a_file_is_printed_byte_for_byte(engine, kept, monkeypatch, capsysbinary):
+def test_a_file_is_printed_byte_for_byte(engine, stored_job, monkeypatch, capsysbinary):
     monkeypatch.setenv("TEMPORAL_ADDRESS", engine.address)
-    assert main(["files", kept, "notes/a.md"]) == 0
+    assert main(["files", stored_job, "notes/a.md"]) == 0
     assert capsysbinary.readouterr().out == b"after\n"
 
 
-def test_log_tells_the_steps(kept, starter):
-    lines = starter("log", kept).out.splitlines()
+def test_log_tells_the_steps(stored_job, starter):
+    lines = starter("log", stored_job).out.splitlines()
     assert [line.split("  ")[2] for line in lines] == [
         "phase 1 · start",
         "phase 1 · todo 1 · write_file notes/a.md",
     ]
-    assert len(json.loads(starter("log", kept, "--json").out)) == 2
+    assert len(json.loads(starter("log", stored_job, "--json").out)) == 2
 
 
-def test_log_and_report_say_where_steps_before_are_damaged(kept, starter):
-    store = checkpoint_reader.open_checkpoints_for_reading(kept)
-    assert "damaged" not in starter("log", kept).err
+def test_log_and_report_say_where_steps_before_are_damaged(stored_job, starter):
+    store = checkpoint_reader.open_checkpoints_for_reading(stored_job)
+    assert "damaged" not in starter("log", stored_job).err
     [journal] = (store.path / "journal").iterdir()
     journal.write_bytes(
         journal.read_bytes().replace(b"phase 1 \xc2\xb7 start", b"Phase 1 garbled!")
     )
     store.store.reload()
-    ran = starter("log", kept)
+    ran = starter("log", stored_job)
     assert "write_file notes/a.md" in ran.out
     assert "the steps before these are damaged or not in this store" in ran.err
-    told = json.loads(starter("report", kept, "--json").out)
-    assert BROKEN in told["remarks"]
+    report = json.loads(starter("report", stored_job, "--json").out)
+    assert BROKEN in report["remarks"]
 
 
 def test_a_job_without_checkpoints_here_says_so(engine, starter, workspaces):
@@ -255,11 +258,11 @@ def test_a_job_that_failed_at_its_start_says_why_it_has_no_checkpoints(
     job = engine.job(f"unmade-{command.split()[0]}", "bad start")
     with pytest.raises(WorkflowFailureError):
         engine.do(engine.client.get_workflow_handle(job).result())
-    told = f"job {job} failed before its first checkpoint: agent 'x' is not known"
-    assert starter(*command.format(job).split()).error == told
+    message = f"job {job} failed before its first checkpoint: agent 'x' is not known"
+    assert starter(*command.format(job).split()).error == message
     # A start that gets this far leaves a repository behind.
     Checkpoints.create(Root.open(workspaces, create=True), job)
-    assert starter(*command.format(job).split()).error == told
+    assert starter(*command.format(job).split()).error == message
 
 
 def test_a_job_that_no_worker_has_taken_has_not_begun(engine, starter, workspaces):
@@ -268,9 +271,9 @@ def test_a_job_that_no_worker_has_taken_has_not_begun(engine, starter, workspace
     assert "job untaken has not begun yet" in starter("files", "untaken").error
 
 
-def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
-    store = checkpoint_reader.open_checkpoints_for_reading(kept)
-    newest = engine.status(kept)["checkpoint"]
+def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, stored_job):
+    store = checkpoint_reader.open_checkpoints_for_reading(stored_job)
+    newest = engine.status(stored_job)["checkpoint"]
     first = checkpoint_reader.read_checkpoint_log(store, newest)[0].id
     store.tag("phase/0001", first)
     store.tag("phase/0002", newest)
@@ -293,15 +296,15 @@ def test_a_project_that_failed_is_listed_as_failed() -> None:
                 )
 
     client: Any = Visibility()
-    told = {job["job_id"]: job["status"] for job in asyncio.run(list_jobs(client, 2))}
-    assert told == {"failed": "failed", "completed": "completed"}
+    statuses = {job["job_id"]: job["status"] for job in asyncio.run(list_jobs(client, 2))}
+    assert statuses == {"failed": "failed", "completed": "completed"}
 
 
 @pytest.mark.parametrize(
-    ("said", "answer", "times"), [(TOO_EARLY, {"phase": 1}, 2), ("it does not replay", None, 1)]
+    ("reason", "answer", "times"), [(TOO_EARLY, {"phase": 1}, 2), ("it does not replay", None, 1)]
 )
-async def test_only_a_query_that_came_too_early_is_asked_again(said, answer, times):
-    query = AsyncMock(side_effect=[WorkflowQueryFailedError(said), {"phase": 1}])
+async def test_only_a_query_that_came_too_early_is_asked_again(reason, answer, times):
+    query = AsyncMock(side_effect=[WorkflowQueryFailedError(reason), {"phase": 1}])
     client = Mock(get_workflow_handle=lambda _: Mock(query=query))
     assert await query_job_status(client, "some-job", 5) == answer
     assert query.await_count == times

@@ -96,13 +96,13 @@ def test_now_is_the_newest_checkpoint(grown, starter):
 
 
 def test_differences_for_programs(grown, starter):
-    told = json.loads(starter("diff", grown, "1", "2", "--json").out)
-    assert len(told["commits"]) == 2
-    found = {change["path"]: change for change in told["changes"]}
-    assert found["notes/a.md"]["old_bytes"] == 8
-    assert "+three" in found["notes/a.md"]["diff"]
-    assert found["archive/phase_001.md"]["system"] is True
-    assert found["archive/phase_001.md"]["diff"] is None
+    difference = json.loads(starter("diff", grown, "1", "2", "--json").out)
+    assert len(difference["commits"]) == 2
+    changes = {change["path"]: change for change in difference["changes"]}
+    assert changes["notes/a.md"]["old_bytes"] == 8
+    assert "+three" in changes["notes/a.md"]["diff"]
+    assert changes["archive/phase_001.md"]["system"] is True
+    assert changes["archive/phase_001.md"]["diff"] is None
 
 
 def test_a_text_too_long_to_compare_is_not_compared(grown, workspaces):
@@ -116,8 +116,8 @@ def test_a_text_too_long_to_compare_is_not_compared(grown, workspaces):
 
 
 def test_a_binary_file_for_programs_is_base64(grown, starter):
-    told = json.loads(starter("files", grown, "picture.png", "--json").out)
-    assert base64.b64decode(told["base64"]) == b"\x89PNG\0\2"
+    file_data = json.loads(starter("files", grown, "picture.png", "--json").out)
+    assert base64.b64decode(file_data["base64"]) == b"\x89PNG\0\2"
 
 
 def test_a_job_that_temporal_has_forgotten_is_read_from_the_store(starter, workspaces):
@@ -134,12 +134,12 @@ def test_a_job_that_temporal_has_forgotten_is_read_from_the_store(starter, works
 
 
 def test_fork_starts_a_job_with_the_plain_object_of_the_contract(engine, grown, starter, tmp_path):
-    told = tmp_path / "told.md"
-    told.write_text("Shorter, please")
+    instructions_file = tmp_path / "told.md"
+    instructions_file.write_text("Shorter, please")
     new = f"{grown}-fork"
     ran = starter(
-        "fork", grown, "--phase", "2", "--instructions", f"@{told}", "--id", new, "--json",
-        "--set", "model.name=large",
+        "fork", grown, "--phase", "2", "--instructions", f"@{instructions_file}",
+        "--id", new, "--json", "--set", "model.name=large",
     )  # fmt: skip
     assert json.loads(ran.out)["job_id"] == new
     assert engine.status(new)["input"] == {
@@ -158,8 +158,10 @@ def test_fork_starts_a_job_with_the_plain_object_of_the_contract(engine, grown, 
 
 def test_a_project_is_not_forked_but_its_jobs(engine, starter):
     engine.job("tea", project=True, jobs=[{"job": "tea.brew-coder-1", "status": "accepted"}])
-    told = "tea is a project and cannot be forked; fork one of its jobs, such as tea.brew-coder-1"
-    assert starter("fork", "tea", "--phase", "1").error == told
+    message = (
+        "tea is a project and cannot be forked; fork one of its jobs, such as tea.brew-coder-1"
+    )
+    assert starter("fork", "tea", "--phase", "1").error == message
     assert "`starter.py diff tea` shows what was made" in starter("diff", "tea", "1", "now").error
     engine.job("tea-bare", project=True)
     assert "`starter.py show` names them" in starter("fork", "tea-bare", "--phase", "1").error

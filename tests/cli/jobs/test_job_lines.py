@@ -74,10 +74,10 @@ def test_cost_shows_when_there_is_some_and_limits_when_there_are():
     assert (
         job_lines.job_usage_line({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
     )
-    told = job_lines.job_usage_line(
+    line = job_lines.job_usage_line(
         {"usage": {**usage, "cached_tokens": 1000, "written_tokens": 50}}
     )
-    assert told.endswith("1,200 tokens (cache: 1,000 read, 50 written)")
+    assert line.endswith("1,200 tokens (cache: 1,000 read, 50 written)")
     assert job_lines.job_usage_line({"usage": usage | {"cost": 0.01234}}).endswith(
         "tokens · cost 0.0123"
     )
@@ -85,9 +85,9 @@ def test_cost_shows_when_there_is_some_and_limits_when_there_are():
         "job": {"cost": {"limit": 2.0, "spent": 1.97}},
         "phase": {"tokens": {"limit": 1_000_000, "spent": 12_345}},
     }
-    told = "limits: job cost 1.97 of 2 · phase tokens 12,345 of 1,000,000"
-    assert job_lines.job_limits_line({"limits": limits}) == told
-    assert told in painted(STATUS | {"limits": limits})
+    line = "limits: job cost 1.97 of 2 · phase tokens 12,345 of 1,000,000"
+    assert job_lines.job_limits_line({"limits": limits}) == line
+    assert line in painted(STATUS | {"limits": limits})
     assert (
         job_lines.job_limits_line({})
         == job_lines.job_limits_line({"limits": {"job": {}, "phase": {}}})
@@ -163,9 +163,9 @@ def test_columns_are_as_wide_as_they_must_be():
 
 def test_a_wait_shows_until_when():
     waiting = {**STATUS, "waits_until": "2026-03-01T09:00:00Z"}
-    told = "the agent waits until 2026-03-01T09:00:00Z"
-    assert told in painted(waiting)
-    assert told in job_sheet.render_job_sheet(waiting, None)
+    sentence = "the agent waits until 2026-03-01T09:00:00Z"
+    assert sentence in painted(waiting)
+    assert sentence in job_sheet.render_job_sheet(waiting, None)
     assert "waits until" not in painted(STATUS)
 
 

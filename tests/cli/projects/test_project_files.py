@@ -16,14 +16,14 @@ numbers = itertools.count(1)
 def tearoom(engine, workspaces):
     """Return a project with two accepted pieces of work."""
     root, name = Root.open(workspaces, create=True), f"tearoom-{next(numbers)}"
-    held = ProjectRepository.create(project_repository_path(root, name))
-    nothing = str(held.git.TreeBuilder().write())
-    first = held.commit(nothing, [], "Begin: Tea", AT)
-    menu = held.with_files(nothing, {"menu.md": b"tea\n"})
-    second = held.commit(menu, [first], "Offer tea\n\nJob: tearoom.brew-coder-1\n", AT)
-    held.set_branch("main", second)
-    state = held.with_files(nothing, {"feature-list.json": b"{}\n"})
-    held.set_branch("state", held.commit(state, [], "state", AT))
+    project = ProjectRepository.create(project_repository_path(root, name))
+    nothing = str(project.git.TreeBuilder().write())
+    first = project.commit(nothing, [], "Begin: Tea", AT)
+    menu = project.with_files(nothing, {"menu.md": b"tea\n"})
+    second = project.commit(menu, [first], "Offer tea\n\nJob: tearoom.brew-coder-1\n", AT)
+    project.set_branch("main", second)
+    state = project.with_files(nothing, {"feature-list.json": b"{}\n"})
+    project.set_branch("state", project.commit(state, [], "state", AT))
     return engine.job(name, project=True)
 
 
@@ -31,8 +31,8 @@ def test_the_product_and_the_projects_own_files_are_listed_and_printed(tearoom, 
     assert starter("files", tearoom).out.split() == ["4", "menu.md"]
     assert starter("files", tearoom, "menu.md").out == "tea\n"
     assert starter("files", tearoom, "--state").out.split() == ["3", "feature-list.json"]
-    told = json.loads(starter("files", tearoom, "feature-list.json", "--state", "--json").out)
-    assert told["content"] == "{}\n"
+    file_data = json.loads(starter("files", tearoom, "feature-list.json", "--state", "--json").out)
+    assert file_data["content"] == "{}\n"
     assert starter("files", tearoom, "none.md").error == "there is no none.md in the project"
     assert "which has no phases" in starter("files", tearoom, "--at", "2").error
 
@@ -40,8 +40,8 @@ def test_the_product_and_the_projects_own_files_are_listed_and_printed(tearoom, 
 def test_its_story_is_a_line_for_each_accepted_piece_of_work(tearoom, starter):
     lines = starter("log", tearoom).out.splitlines()
     assert [line.partition(":")[2].split("  ")[1] for line in lines] == ["Begin: Tea", "Offer tea"]
-    told = json.loads(starter("log", tearoom, "--json").out)
-    assert told[1]["message"].endswith("Job: tearoom.brew-coder-1")
+    entries = json.loads(starter("log", tearoom, "--json").out)
+    assert entries[1]["message"].endswith("Job: tearoom.brew-coder-1")
 
 
 def test_what_only_jobs_have_is_said(tearoom, engine, starter):
@@ -57,8 +57,8 @@ def test_what_only_jobs_have_is_said(tearoom, engine, starter):
 def test_the_doctor_tries_what_a_project_needs(offline, tmp_path):
     file = tmp_path / "tea.yaml"
     file.write_text("form: features\ninstructions: Tea.\nneeds: [no-such-runner --version]\n")
-    told = offline("doctor", str(file), "--json").out
-    [check] = [one for one in json.loads(told) if one["name"] == "needs of the project"]
+    output = offline("doctor", str(file), "--json").out
+    [check] = [one for one in json.loads(output) if one["name"] == "needs of the project"]
     assert not check["ok"]
     assert "The project needs `no-such-runner --version`" in check["found"]
     file.write_text("form: features\ninstructions: Tea.\nneeds: [test -d .]\n")

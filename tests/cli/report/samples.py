@@ -30,7 +30,7 @@ def at(seconds: float) -> datetime:
 
 def phase(number: int, kind: str = "tactical", **more: Any) -> PhaseLine:
     """Return a phase of ten seconds; phases follow each other from noon on."""
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "number": number,
         "kind": kind,
         "purpose": "work" if kind == "tactical" else "transition",
@@ -40,12 +40,16 @@ def phase(number: int, kind: str = "tactical", **more: Any) -> PhaseLine:
         "ended": at(10 * number),
         "model_calls": 10,
     }
-    return PhaseLine.model_validate(given | more)
+    return PhaseLine.model_validate(defaults | more)
 
 
 def bar(step: int, **more: Any) -> Bar:
-    given = {"prompt_tokens": 1000 + step, "largest_prompt": 1000 + step, "completion_tokens": 50}
-    return Bar.model_validate({"first": step, "last": step, "model_calls": 1} | given | more)
+    defaults = {
+        "prompt_tokens": 1000 + step,
+        "largest_prompt": 1000 + step,
+        "completion_tokens": 50,
+    }
+    return Bar.model_validate({"first": step, "last": step, "model_calls": 1} | defaults | more)
 
 
 def habit(*refused: int) -> Habit:
@@ -67,7 +71,7 @@ def habit(*refused: int) -> Habit:
 
 def report(**more: Any) -> Report:
     """Return a report with content in every part."""
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "job": Head(
             id="tea-1",
             title="A guide on tea",
@@ -144,4 +148,4 @@ def report(**more: Any) -> Report:
         "habits": [habit(3, 5, 0)],
         "remarks": ["Something is left out."],
     }
-    return Report.model_validate(given | more)
+    return Report.model_validate(defaults | more)

@@ -24,7 +24,7 @@ def test_axes_have_round_values_that_reach_the_highest(highest: float, ticks: li
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         (None, "–"),  # noqa: RUF001
         (4.25, "4.25 s"),
@@ -34,8 +34,8 @@ def test_axes_have_round_values_that_reach_the_highest(highest: float, ticks: li
         (76 * 3600, "3 d 4 h"),
     ],
 )
-def test_durations(seconds: float | None, told: str) -> None:
-    assert value_formats.format_duration(seconds) == told
+def test_durations(seconds: float | None, expected: str) -> None:
+    assert value_formats.format_duration(seconds) == expected
 
 
 def test_sizes_and_short_numbers() -> None:

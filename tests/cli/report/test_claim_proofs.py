@@ -56,18 +56,20 @@ def facts(tmp_path: Path) -> CheckpointFacts:
             path = f"archive/phase_{number:03d}.yaml"
             snapshot.files = snapshot.files.write(path, PAGES[number].encode())
     assert snapshot
-    found = checkpoint_facts.collect_checkpoint_facts(
+    job_facts = checkpoint_facts.collect_checkpoint_facts(
         store, snapshot.save("phase 4 · job completed", 0)
     )
-    found.verifiers = [Verifier(name="tests", command="make test")]
-    return found
+    job_facts.verifiers = [Verifier(name="tests", command="make test")]
+    return job_facts
 
 
 def tally(*ends: tuple[str, int, dict[str, object]]) -> Tally:
-    made = Tally()
+    counted = Tally()
     for seconds, (name, phase, result) in enumerate(ends):
-        made.add_event(ActivityResult(at(seconds), name, f"phase {phase} · guards", dict(result)))
-    return made
+        counted.add_event(
+            ActivityResult(at(seconds), name, f"phase {phase} · guards", dict(result))
+        )
+    return counted
 
 
 def test_done_when_of_todos_that_are_done_is_evidence_but_not_of_phases_undone(
@@ -80,7 +82,7 @@ def test_done_when_of_todos_that_are_done_is_evidence_but_not_of_phases_undone(
 def test_verifiers_judge_and_review_are_evidence_where_they_said_yes(
     facts: CheckpointFacts,
 ) -> None:
-    made = tally(
+    job_tally = tally(
         ("judge_ending", 3, {"refusal": "It failed.", "guard": "tests"}),
         ("judge_ending", 3, {"refusal": ""}),
         ("judge_phase", 3, {"refusal": ""}),
@@ -88,7 +90,9 @@ def test_verifiers_judge_and_review_are_evidence_where_they_said_yes(
         ("review_job", 4, {"verdict": "sent back"}),
         ("review_job", 4, {"verdict": "accepted"}),
     )
-    shown = [(each.phase, each.claim, each.held) for each in list_proofs(facts, made, "completed")]
+    shown = [
+        (each.phase, each.claim, each.held) for each in list_proofs(facts, job_tally, "completed")
+    ]
     assert shown[1:] == [
         (3, "phase 3 is done", "tests: `make test` ended with 0"),
         (3, "phase 3 is done", JUDGE),
@@ -98,9 +102,9 @@ def test_verifiers_judge_and_review_are_evidence_where_they_said_yes(
 
 
 def test_what_a_person_let_through_or_sent_back_proves_nothing(facts: CheckpointFacts) -> None:
-    made = tally(
+    job_tally = tally(
         ("judge_ending", 3, {"refusal": "", "bypassed_guard": "tests"}),
         ("judge_ending", 4, {"refusal": "", "asks": "May it end?"}),
         ("review_job", 4, {"verdict": "sent back"}),
     )
-    assert [each.by for each in list_proofs(facts, made, "running")] == ["done_when"]
+    assert [each.by for each in list_proofs(facts, job_tally, "running")] == ["done_when"]

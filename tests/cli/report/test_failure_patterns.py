@@ -14,9 +14,9 @@ def test_a_plan_after_each_stretch_of_work_is_as_it_should_be() -> None:
     kinds = ["strategic", "tactical", "strategic", "tactical", "strategic"]
     phases = [phase(n, kind) for n, kind in enumerate(kinds, 1)]
     final = phase(6, "strategic", purpose="final")
-    found = failure_patterns.planning_only_pattern([*phases, final])
-    assert not found.found
-    assert found.figure == "at most 1 strategic in a row; 67% of model calls plan"
+    pattern = failure_patterns.planning_only_pattern([*phases, final])
+    assert not pattern.found
+    assert pattern.figure == "at most 1 strategic in a row; 67% of model calls plan"
 
 
 def test_plans_that_replace_plans_are_named() -> None:
@@ -26,9 +26,9 @@ def test_plans_that_replace_plans_are_named() -> None:
         phase(3, "strategic", purpose="rewind"),
         phase(4),
     ]
-    found = failure_patterns.planning_only_pattern(phases)
-    assert found.found
-    assert found.details == ["phases 1 to 3: bootstrap, rewind, rewind"]
+    pattern = failure_patterns.planning_only_pattern(phases)
+    assert pattern.found
+    assert pattern.details == ["phases 1 to 3: bootstrap, rewind, rewind"]
 
 
 def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
@@ -39,10 +39,10 @@ def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
         (4, frozenset({"green", "white"})),
         (5, frozenset({"green", "black"})),
     ]
-    found = failure_patterns.swinging_plans_pattern(plans)
-    assert found.found
-    assert found.details == ["gone at phase 3, back at 5: black"]
-    assert found.figure == "1 lines came back; 1 went for good"
+    pattern = failure_patterns.swinging_plans_pattern(plans)
+    assert pattern.found
+    assert pattern.details == ["gone at phase 3, back at 5: black"]
+    assert pattern.figure == "1 lines came back; 1 went for good"
 
 
 def test_a_plan_that_grows_and_shrinks_does_not_swing() -> None:
@@ -57,8 +57,8 @@ def test_the_same_refusal_three_times_is_repeated() -> None:
         RefusalLine(kind="tool error", by="edit_file", tool="edit_file", count=4, reason="Twice."),
         RefusalLine(kind="gate", by="phase gate", tool="todo_complete", count=2, reason="Short."),
     ]
-    found = failure_patterns.repeated_refusals_pattern(rows)
-    assert found.details == [
+    pattern = failure_patterns.repeated_refusals_pattern(rows)
+    assert pattern.details == [
         "4 × error of edit_file: Twice.",  # noqa: RUF001
         "3 × phase gate (todo_complete): No list.",  # noqa: RUF001
     ]
@@ -105,8 +105,8 @@ def test_self_assessment_beside_what_was_found() -> None:
 
 def test_a_completion_with_something_open_was_let_through() -> None:
     assert failure_patterns.premature_completion_pattern([], 3).figure == "0 let through; 3 refused"
-    found = failure_patterns.premature_completion_pattern(["item S1 is open: water"], None)
-    assert (found.found, found.figure) == (True, "1 let through")
+    pattern = failure_patterns.premature_completion_pattern(["item S1 is open: water"], None)
+    assert (pattern.found, pattern.figure) == (True, "1 let through")
 
 
 def test_traces_and_reflections_that_help_nobody() -> None:

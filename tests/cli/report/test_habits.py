@@ -39,29 +39,29 @@ def learned(*numbers: int) -> LearnedRevision:
 
 def test_a_pattern_is_told_over_jobs_in_the_order_of_time() -> None:
     rows = [row(1, "b"), row(2, "b"), row(3, "a"), row(9, "c", tool="read_file", why="Else.")]
-    [found] = find_habits(rows, [], {"z": 1003, "b": 1005})
-    assert [(one.job, one.refused) for one in found.jobs] == [
+    [mistake] = find_habits(rows, [], {"z": 1003, "b": 1005})
+    assert [(one.job, one.refused) for one in mistake.jobs] == [
         *(("a", 1), ("z", 0), ("b", 2), ("c", 0))
     ]
-    assert (found.times, found.met, found.by) == (3, 2, "hook rule.sh")
-    assert found.lesson == "Write under output/."
+    assert (mistake.times, mistake.met, mistake.by) == (3, 2, "hook rule.sh")
+    assert mistake.lesson == "Write under output/."
 
 
 def test_what_the_guard_refuses_that_was_learned_from_it_is_the_same_mistake() -> None:
     tried = [row(4, "b", source="guard", guard=NAME, why="", stage="experiment")]
     blocked = [row(n, "c", source="guard", guard=NAME, why="Refused by a guard.") for n in (5, 6)]
-    [found] = find_habits([row(1, "a"), row(2, "a"), *tried, *blocked], [learned(1, 2)], {})
-    assert [(one.refused, one.tried) for one in found.jobs] == [(2, 0), (0, 1), (2, 0)]
-    assert found.guards == [f"{NAME} (active)"]
+    [mistake] = find_habits([row(1, "a"), row(2, "a"), *tried, *blocked], [learned(1, 2)], {})
+    assert [(one.refused, one.tried) for one in mistake.jobs] == [(2, 0), (0, 1), (2, 0)]
+    assert mistake.guards == [f"{NAME} (active)"]
 
 
 def test_in_a_jobs_report_are_its_own_and_those_of_several_jobs() -> None:
     of_other = [row(n, "b", why="Something else.", tool="edit_file") for n in (1, 2)]
     of_many = [row(3, "b"), row(4, "c")]
     own = [row(n, "a", why="Own.", tool="move_file") for n in (5, 6)]
-    found = find_habits([*of_other, *of_many, *own], [], {}, job="a")
-    assert {one.tool for one in found} == {"write_file", "move_file"}
-    assert [[job.job for job in one.jobs if job.here] for one in found] == [["a"], ["a"]]
+    habits = find_habits([*of_other, *of_many, *own], [], {}, job="a")
+    assert {one.tool for one in habits} == {"write_file", "move_file"}
+    assert [[job.job for job in one.jobs if job.here] for one in habits] == [["a"], ["a"]]
     assert find_habits([row(1, "a")], [], {}) == []
 
 
@@ -88,8 +88,8 @@ def test_what_was_seen_on_trial_stands_on_what_was_refused() -> None:
     ],
 )
 def test_what_is_no_tool_is_headed_by_what_it_is(by: str, headed: str) -> None:
-    told = render_html_page(report(habits=[habit(2).model_copy(update={"tool": "", "by": by})]))
-    assert f"{headed}</strong> of generalist" in told
+    page = render_html_page(report(habits=[habit(2).model_copy(update={"tool": "", "by": by})]))
+    assert f"{headed}</strong> of generalist" in page
 
 
 def test_of_a_project_they_are_told_once() -> None:
@@ -97,7 +97,7 @@ def test_of_a_project_they_are_told_once() -> None:
     assert render_html_page(alone).count("Mistakes that come again") == 1
     bare = report(habits=[])
     whole = ProjectReport(id="p", status="running", jobs=[bare, bare], habits=[habit(2, 1)])
-    told = render_html_page(whole)
-    assert told.count("Mistakes that come again") == 1
-    assert told.index("Mistakes that come again") < told.index("<article")
-    assert "job tea-1: 2 refused, 1 seen by a guard on trial" in told
+    page = render_html_page(whole)
+    assert page.count("Mistakes that come again") == 1
+    assert page.index("Mistakes that come again") < page.index("<article")
+    assert "job tea-1: 2 refused, 1 seen by a guard on trial" in page

@@ -51,7 +51,7 @@ class Seen(HTMLParser):
         self.texts.append(data)
 
     def attributes(self, name: str) -> list[str | None]:
-        return [held[name] for _, held in self.tags if name in held]
+        return [tag_attributes[name] for _, tag_attributes in self.tags if name in tag_attributes]
 
 
 def poisoned(value: Any) -> Any:
@@ -78,38 +78,42 @@ def test_a_project_tells_what_came_of_each_feature_and_how_it_was_proved() -> No
     whole = ProjectReport(
         id="all", status="completed", units=[brewed], waits=["waited 2:00:00"], jobs=[report()]
     )
-    told = " ".join(Seen(render_html_page(whole)).texts)
+    text = " ".join(Seen(render_html_page(whole)).texts)
     for part in (*brewed.story, brewed.runs[0].line, "3 passed", "Its output", "waited 2:00:00"):
-        assert part in told
+        assert part in text
 
 
 def test_hostile_texts_stay_texts_wherever_they_are() -> None:
-    found = Report.model_validate(poisoned(report().model_dump(mode="json")))
+    poisoned_report = Report.model_validate(poisoned(report().model_dump(mode="json")))
     # This includes the drawing of rewinds and both kinds of headings.
-    found.phases[0].purpose = "rewind"
+    poisoned_report.phases[0].purpose = "rewind"
     whole = ProjectReport(
         id=HOSTILE,
         title=HOSTILE,
         status=HOSTILE,
         units=[unit(HOSTILE)],
         waits=[HOSTILE],
-        jobs=[found, found],
+        jobs=[poisoned_report, poisoned_report],
         remarks=[HOSTILE],
     )
-    for made, jobs in ((found, 1), (whole, 2)):
-        seen = Seen(render_html_page(made))
-        assert {tag for tag, _ in seen.tags} <= set(TAGS.split())
-        names = {name for _, held in seen.tags for name in held}
+    for each_report, jobs in ((poisoned_report, 1), (whole, 2)):
+        page = Seen(render_html_page(each_report))
+        assert {tag for tag, _ in page.tags} <= set(TAGS.split())
+        names = {name for _, tag_attributes in page.tags for name in tag_attributes}
         assert not {name for name in names if name.startswith("on")}
         assert not names & {"src", "srcset", "style", "xlink:href", "data", "action"}
-        links = {link for link in seen.attributes("href") if link and not link.startswith("#")}
+        links = {link for link in page.attributes("href") if link and not link.startswith("#")}
         assert links == {"https://temporal.example/tea-1"}
-        assert sum(text.count(HOSTILE) for text in seen.texts) >= 20 * jobs
+        assert sum(text.count(HOSTILE) for text in page.texts) >= 20 * jobs
 
 
 def test_the_page_forbids_itself_to_run_or_load_anything() -> None:
-    seen = Seen(render_html_page(report()))
-    [policy] = [held["content"] for _, held in seen.tags if "http-equiv" in held]
+    page = Seen(render_html_page(report()))
+    [policy] = [
+        tag_attributes["content"]
+        for _, tag_attributes in page.tags
+        if "http-equiv" in tag_attributes
+    ]
     assert policy is not None
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "url(" not in render_html_page(report())
@@ -117,27 +121,29 @@ def test_the_page_forbids_itself_to_run_or_load_anything() -> None:
 
 
 def test_landmarks_language_and_title() -> None:
-    seen = Seen(render_html_page(report()))
-    tags = [tag for tag, _ in seen.tags]
-    assert seen.attributes("lang") == ["en"]
+    page = Seen(render_html_page(report()))
+    tags = [tag for tag, _ in page.tags]
+    assert page.attributes("lang") == ["en"]
     assert tags.count("h1") == 1
     assert {"header", "main", "footer"} <= set(tags)
-    labelled = set(seen.attributes("aria-labelledby"))
-    assert labelled <= set(seen.attributes("id"))
-    assert all(held.get("aria-label") for tag, held in seen.tags if tag == "svg")
-    assert "A guide on tea · tea-1" in seen.texts
+    labelled = set(page.attributes("aria-labelledby"))
+    assert labelled <= set(page.attributes("id"))
+    assert all(
+        tag_attributes.get("aria-label") for tag, tag_attributes in page.tags if tag == "svg"
+    )
+    assert "A guide on tea · tea-1" in page.texts
 
 
 def test_several_jobs_are_listed_and_keep_their_ids_apart() -> None:
     whole = ProjectReport(id="all", title="Tea", status="running", jobs=[report(), report()])
-    seen = Seen(render_html_page(whole))
-    ids = seen.attributes("id")
+    page = Seen(render_html_page(whole))
+    ids = page.attributes("id")
     assert len(ids) == len(set(ids))
-    assert {"#job-1", "#job-2"} <= set(seen.attributes("href"))
-    assert [tag for tag, _ in seen.tags].count("h1") == 1
-    assert "Tea · all" in seen.texts
-    place = seen.texts.index("Together")
-    assert [text for text in seen.texts[place + 1 :] if text.strip()][:5] == [
+    assert {"#job-1", "#job-2"} <= set(page.attributes("href"))
+    assert [tag for tag, _ in page.tags].count("h1") == 1
+    assert "Tea · all" in page.texts
+    place = page.texts.index("Together")
+    assert [text for text in page.texts[place + 1 :] if text.strip()][:5] == [
         *("4", "6", "4,206", "1.00", "2")
     ]
 
@@ -150,17 +156,17 @@ def test_a_job_that_has_done_nothing_yet_has_a_page() -> None:
         "refusals": [],
         "deliverables": [],
     }
-    seen = Seen(
+    page = Seen(
         render_html_page(report(**bare, scope=Scope(), traces=[], unresolved=[], notices=[]))
     )
-    assert "None known." in seen.texts
+    assert "None known." in page.texts
     assert Seen(render_html_page(ProjectReport(id="p", status="running", jobs=[]))).texts
 
 
 def test_what_is_not_known_shows_as_a_dash() -> None:
-    seen = Seen(render_html_page(report()))
-    place = seen.texts.index("Nudges")
-    assert seen.texts[place + 1] == "–"  # noqa: RUF001
+    page = Seen(render_html_page(report()))
+    place = page.texts.index("Nudges")
+    assert page.texts[place + 1] == "–"  # noqa: RUF001
 
 
 @pytest.mark.parametrize("steps", [1, 10_000])
@@ -175,7 +181,7 @@ def test_a_page_is_small_and_quick_at_any_length(steps: int) -> None:
         unresolved=[texts] * MOST_LISTED,
     )
     began = time.process_time()
-    made = render_html_page(long)
+    page = render_html_page(long)
     assert time.process_time() - began < 2
-    assert len(made.encode()) < 1_000_000
+    assert len(page.encode()) < 1_000_000
     assert len(long.steps) <= BARS

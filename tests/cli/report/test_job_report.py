@@ -38,7 +38,7 @@ PLANS = (
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> checkpoint_facts.CheckpointFacts:
+def facts(tmp_path: Path) -> checkpoint_facts.CheckpointFacts:
     """Return a job with one strategic phase after the other, a plan that grows and shrinks, and the
     key everywhere.
     """
@@ -73,17 +73,17 @@ def held(tmp_path: Path) -> checkpoint_facts.CheckpointFacts:
 
 
 def seen(**status: Any) -> JobView:
-    given = {"title": f"Tea {KEY}", "agent": "generalist", "model": "rehearsal", "step": 40}
-    return JobView("made-up", given | status, live=True, closed=False, started=at(0), run_id="r")
+    defaults = {"title": f"Tea {KEY}", "agent": "generalist", "model": "rehearsal", "step": 40}
+    return JobView("made-up", defaults | status, live=True, closed=False, started=at(0), run_id="r")
 
 
-def composed(held: checkpoint_facts.CheckpointFacts, found: JobView | None, **more: Any) -> Report:
+def composed(facts: checkpoint_facts.CheckpointFacts, view: JobView | None, **more: Any) -> Report:
     tally = Tally()
     for seconds, status in ((5, "waiting: paused"), (10, "running"), (20, f"waiting: {KEY}")):
         tally.add_event(StatusChange(at(seconds), status))
     traces = [{"type": "decision", "event": {"what_happened": f"took {KEY}"}}]
-    given: dict[str, Any] = {"now": at(60), "complete": True} | more
-    return compose_job_report("made-up", found, tally if found else None, held, traces, **given)
+    options: dict[str, Any] = {"now": at(60), "complete": True} | more
+    return compose_job_report("made-up", view, tally if view else None, facts, traces, **options)
 
 
 def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
@@ -98,12 +98,15 @@ def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
         snapshot.state = state
         store.tag(f"phase/{number:04d}", snapshot.save(story, START + number))
         commit = snapshot.save(f"phase {number} · reply: text", START + number)
-    found = checkpoint_facts.collect_checkpoint_facts(store, commit)
-    assert ([began.phase.number for began in found.phase_starts], found.replies) == ([2], 1)
-    assert found.first_at == START + 2
+    fork_facts = checkpoint_facts.collect_checkpoint_facts(store, commit)
+    assert ([began.phase.number for began in fork_facts.phase_starts], fork_facts.replies) == (
+        [2],
+        1,
+    )
+    assert fork_facts.first_at == START + 2
 
 
-def test_no_credential_gets_into_a_report(held: checkpoint_facts.CheckpointFacts) -> None:
+def test_no_credential_gets_into_a_report(facts: checkpoint_facts.CheckpointFacts) -> None:
     waiting = {"reason": KEY, "message": f"No {KEY}", "remedy": f"Set {KEY}"}
     result = {
         "summary": f"Used {KEY}",
@@ -113,62 +116,62 @@ def test_no_credential_gets_into_a_report(held: checkpoint_facts.CheckpointFacts
         "confidence": 0.9,
     }
     status = {"waiting": waiting, "notices": [f"saw {KEY}"], "error": KEY, "result": result}
-    made = composed(held, seen(**status))
-    for shown in (made.model_dump_json(), render_html_page(made)):
+    job_report = composed(facts, seen(**status))
+    for shown in (job_report.model_dump_json(), render_html_page(job_report)):
         assert "a1b2" not in shown.lower()
         assert "q3egrt" not in shown.lower()
         assert "[redacted]" in shown
 
 
-def test_a_waiting_job_says_why_and_what_to_do(held: checkpoint_facts.CheckpointFacts) -> None:
+def test_a_waiting_job_says_why_and_what_to_do(facts: checkpoint_facts.CheckpointFacts) -> None:
     waiting = {"reason": "budget", "message": "No room.", "remedy": "Raise it."}
-    made = composed(held, seen(waiting=waiting, status="waiting", refusals=2))
-    assert (made.job.waiting, made.job.remedy) == ("budget", "Raise it.")
-    assert made.figures.waiting_seconds == 45
-    [row] = made.refusals
+    job_report = composed(facts, seen(waiting=waiting, status="waiting", refusals=2))
+    assert (job_report.job.waiting, job_report.job.remedy) == ("budget", "Raise it.")
+    assert job_report.figures.waiting_seconds == 45
+    [row] = job_report.refusals
     assert (row.kind, row.count) == ("signal", 2)
-    assert "Raise it." in render_html_page(made)
-    sizes = {one.path: (one.bytes, one.problem) for one in made.deliverables}
+    assert "Raise it." in render_html_page(job_report)
+    sizes = {one.path: (one.bytes, one.problem) for one in job_report.deliverables}
     assert sizes["output/none.md"] == (0, "is empty")
 
 
 def test_plans_and_phases_are_read_from_the_checkpoints(
-    held: checkpoint_facts.CheckpointFacts,
+    facts: checkpoint_facts.CheckpointFacts,
 ) -> None:
-    made = composed(held, seen())
-    found = {pattern.name: pattern for pattern in made.patterns}
-    assert found["planning_only"].details == ["phases 1 to 4: bootstrap, rewind, rewind, rewind"]
-    assert found["swinging_plans"].details == [
+    job_report = composed(facts, seen())
+    patterns = {pattern.name: pattern for pattern in job_report.patterns}
+    assert patterns["planning_only"].details == ["phases 1 to 4: bootstrap, rewind, rewind, rewind"]
+    assert patterns["swinging_plans"].details == [
         f"gone at phase 3, back at 4: {sanitize_line(f'boil {OTHER_KEY}')}",
     ]
-    assert [phase.started for phase in made.phases] == [at(10), at(20), at(30), at(40)]
-    assert [(phase.todos_done, phase.todos) for phase in made.phases] == [(1, 1)] * 4
+    assert [phase.started for phase in job_report.phases] == [at(10), at(20), at(30), at(40)]
+    assert [(phase.todos_done, phase.todos) for phase in job_report.phases] == [(1, 1)] * 4
 
 
 def test_what_was_accepted_with_something_open_is_told(
-    held: checkpoint_facts.CheckpointFacts,
+    facts: checkpoint_facts.CheckpointFacts,
 ) -> None:
     result = {"status": "completed", "deliverables": ["output/tea.md"], "unresolved": []}
-    made = composed(held, seen(status="completed", result=result))
-    assert made.figures.completions_let_through == 1
-    assert made.patterns[0].name == "premature_completion"
-    assert made.patterns[0].details == [
+    job_report = composed(facts, seen(status="completed", result=result))
+    assert job_report.figures.completions_let_through == 1
+    assert job_report.patterns[0].name == "premature_completion"
+    assert job_report.patterns[0].details == [
         "Phase 1: Brew is open in plan.md",
         f"item S1 is open: {sanitize_line(f'Cover {KEY}')}",
         "item S2 is open: Cover milk",
         "output/tea.md: does not exist",
     ]
-    given = ["Phase 1: no water came.", "S1: no water came.", "S2: the milk was sour."]
-    result = {"status": "completed", "unresolved": given}
-    made = composed(held, seen(status="completed", result=result))
-    assert made.patterns[0].details == ["output/none.md: is empty"]
+    unresolved = ["Phase 1: no water came.", "S1: no water came.", "S2: the milk was sour."]
+    result = {"status": "completed", "unresolved": unresolved}
+    job_report = composed(facts, seen(status="completed", result=result))
+    assert job_report.patterns[0].details == ["output/none.md: is empty"]
 
 
-def test_what_could_not_be_read_is_told(held: checkpoint_facts.CheckpointFacts) -> None:
-    assert composed(held, seen()).remarks == []
-    assert composed(held, seen(), complete=False).remarks == [CUT]
-    assert composed(held, None).remarks == [FORGOTTEN]
-    assert composed(replace(held, breaks_off=True), seen()).remarks == [BROKEN]
+def test_what_could_not_be_read_is_told(facts: checkpoint_facts.CheckpointFacts) -> None:
+    assert composed(facts, seen()).remarks == []
+    assert composed(facts, seen(), complete=False).remarks == [CUT]
+    assert composed(facts, None).remarks == [FORGOTTEN]
+    assert composed(replace(facts, breaks_off=True), seen()).remarks == [BROKEN]
     asleep = seen()
     asleep.live = False
-    assert composed(held, asleep).remarks == [NO_WORKER]
+    assert composed(facts, asleep).remarks == [NO_WORKER]

@@ -92,36 +92,36 @@ def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
 
     # Without a worker, Temporal still has the history.
     end_worker()
-    told = json.loads(starter("report", name, "--json").out)
-    assert told["job"]["status"] == "completed"
-    assert (told["figures"]["nudges"], full["figures"]["nudges"]) == (None, 0)
+    job_report = json.loads(starter("report", name, "--json").out)
+    assert job_report["job"]["status"] == "completed"
+    assert (job_report["figures"]["nudges"], full["figures"]["nudges"]) == (None, 0)
     for part in ("phases", "steps", "refusals", "deliverables", "scope"):
-        assert told[part] == full[part], part
-    assert any("No worker" in remark for remark in told["remarks"])
+        assert job_report[part] == full[part], part
+    assert any("No worker" in remark for remark in job_report["remarks"])
 
     # Temporal has no job with that id (any more), but the checkpoints remain.
     root = Root.open(workspaces_root(), create=False)
     root.repository(name).rename(root.repository("forgotten"))
-    told = json.loads(starter("report", "forgotten", "--json").out)
-    assert told["job"]["status"] == "completed"
+    job_report = json.loads(starter("report", "forgotten", "--json").out)
+    assert job_report["job"]["status"] == "completed"
     for figure in ("phases", "steps", "model_calls", "prompt_tokens", "rewinds"):
-        assert told["figures"][figure] == full["figures"][figure], figure
-    assert [phase["name"] for phase in told["phases"]] == [p["name"] for p in full["phases"]]
-    assert (told["figures"]["tool_errors"], told["steps"]) == (None, [])
-    assert any("Temporal no longer has" in remark for remark in told["remarks"])
+        assert job_report["figures"][figure] == full["figures"][figure], figure
+    assert [phase["name"] for phase in job_report["phases"]] == [p["name"] for p in full["phases"]]
+    assert (job_report["figures"]["tool_errors"], job_report["steps"]) == (None, [])
+    assert any("Temporal no longer has" in remark for remark in job_report["remarks"])
 
     # Traces that could not be read are not reported as zero.
     monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://127.0.0.1:1/db")
-    told = json.loads(starter("report", "forgotten", "--json").out)
-    assert sum("Not all traces" in remark for remark in told["remarks"]) == 1
+    job_report = json.loads(starter("report", "forgotten", "--json").out)
+    assert sum("Not all traces" in remark for remark in job_report["remarks"]) == 1
 
 
 def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     status = json.loads(starter("show", job, "--json").out)
     ran = starter("report", job, "--json")
     assert (ran.code, ran.err) == (0, "")
-    told = json.loads(ran.out)
-    figures, used = told["figures"], status["usage"]
+    job_report = json.loads(ran.out)
+    figures, used = job_report["figures"], status["usage"]
 
     # The figures equal those of the job itself, and are the sums of their parts.
     for name in (
@@ -138,35 +138,35 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
         assert figures[name] == used[name], name
     assert figures["cost"] == pytest.approx(used["cost"])
     assert (figures["steps"], figures["nudges"]) == (status["step"], status["nudges"])
-    assert len(told["steps"]) == status["step"]
-    assert sum(phase["model_calls"] for phase in told["phases"]) == used["model_calls"]
+    assert len(job_report["steps"]) == status["step"]
+    assert sum(phase["model_calls"] for phase in job_report["phases"]) == used["model_calls"]
     for name in ("sent_calls", "tool_calls", "refused_calls", "failed_calls"):
-        assert sum(phase[name] for phase in told["phases"]) == used[name], name
+        assert sum(phase[name] for phase in job_report["phases"]) == used[name], name
     # All calls sent were run or refused, except those after the end of a phase.
     assert used["tool_calls"] + used["refused_calls"] <= used["sent_calls"]
     assert (used["refused_calls"], used["failed_calls"]) == (2, 1)
-    assert sum(phase["cost"] for phase in told["phases"]) == pytest.approx(used["cost"])
+    assert sum(phase["cost"] for phase in job_report["phases"]) == pytest.approx(used["cost"])
 
     # The report shows what went wrong.
     assert (figures["rewinds"], figures["refusals"]) == (1, status["refusals"])
-    rows = {(row["kind"], row["by"]): row["count"] for row in told["refusals"]}
+    rows = {(row["kind"], row["by"]): row["count"] for row in job_report["refusals"]}
     assert rows["reply", "a reply that asks a person"] == 1
     assert rows["phase rule", "unknown tool"] == 1
     assert rows["tool error", "read_file"] == 1
     assert [by for kind, by in rows if kind == "guard"] == ["secrets"]
-    numbers = [phase["number"] for phase in told["phases"]]
+    numbers = [phase["number"] for phase in job_report["phases"]]
     assert numbers == list(range(1, status["phase"]["number"] + 1))
-    assert "rewind" in {phase["purpose"] for phase in told["phases"]}
-    [rewound] = [phase for phase in told["phases"] if phase["outcome"] == "rewound"]
+    assert "rewind" in {phase["purpose"] for phase in job_report["phases"]}
+    [rewound] = [phase for phase in job_report["phases"] if phase["outcome"] == "rewound"]
     assert rewound["issue"].startswith("wrong <i>leaves")
-    assert all(one["started"] <= one["ended"] for one in told["phases"])
+    assert all(one["started"] <= one["ended"] for one in job_report["phases"])
 
     # The report shows the deliverables, with the sizes of their files.
     folder = workspaces_root() / job
-    assert told["deliverables"]
-    for one in told["deliverables"]:
+    assert job_report["deliverables"]
+    for one in job_report["deliverables"]:
         assert one["bytes"] == (folder / one["path"]).stat().st_size
-    assert (told["job"]["status"], told["remarks"]) == ("completed", [])
+    assert (job_report["job"]["status"], job_report["remarks"]) == ("completed", [])
     assert figures["completions_let_through"] == 0
 
     ran = starter("report", job, "--output", str(file))
@@ -174,9 +174,9 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     page = file.read_text(encoding="utf-8")
     assert "alert(1)&lt;/script&gt; of the project" in page
     assert "<script" not in page
-    for shown in (page, json.dumps(told)):
+    for shown in (page, json.dumps(job_report)):
         assert "a1B2c3" not in shown
-    return dict(told)
+    return dict(job_report)
 
 
 def test_the_report_of_a_project_has_that_of_each_job(
@@ -200,23 +200,27 @@ def test_the_report_of_a_project_has_that_of_each_job(
         start = jobs.start(project("pipeline", stages=stages), job_id=name, kind="Project")
         patiently(engine, jobs.result(engine.do(start)))
         status = json.loads(starter("show", name, "--json").out)
-        told = json.loads(starter("report", name, "--json").out)
+        job_report = json.loads(starter("report", name, "--json").out)
         file = tmp_path / "project.html"
         assert starter("report", name, "--output", str(file)).code == 0
     finally:
         engine.do(context.__aexit__(None, None, None))
-    assert (told["id"], told["status"], told["remarks"]) == (name, "completed", [])
-    ids = [one["job"]["id"] for one in told["jobs"]]
+    assert (job_report["id"], job_report["status"], job_report["remarks"]) == (
+        name,
+        "completed",
+        [],
+    )
+    ids = [one["job"]["id"] for one in job_report["jobs"]]
     assert ids == [job["job"] for job in status["jobs"]]
     assert len(ids) == 2
-    calls = sum(one["figures"]["model_calls"] for one in told["jobs"])
+    calls = sum(one["figures"]["model_calls"] for one in job_report["jobs"])
     assert calls == status["usage"]["model_calls"]
     page = file.read_text(encoding="utf-8")
     assert all(job in page for job in ids)
     # Without a worker, the project's result names them.
-    told = json.loads(starter("report", name, "--json").out)
-    assert [one["job"]["id"] for one in told["jobs"]] == ids
-    assert told["remarks"][0].startswith("No worker answered")
+    job_report = json.loads(starter("report", name, "--json").out)
+    assert [one["job"]["id"] for one in job_report["jobs"]] == ids
+    assert job_report["remarks"][0].startswith("No worker answered")
     shown = starter("show", name).out
     assert "2 jobs · " in shown
     assert "phases" not in shown

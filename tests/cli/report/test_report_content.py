@@ -23,20 +23,20 @@ def form() -> dict[str, Any]:
     }
 
 
-def _type(told: dict[str, Any]) -> Any:
-    return {k: v for k, v in told.items() if k not in ("title", "description", "default")}
+def _type(schema: dict[str, Any]) -> Any:
+    return {k: v for k, v in schema.items() if k not in ("title", "description", "default")}
 
 
 def test_the_form_is_the_one_that_programs_know() -> None:
-    kept = json.loads(FORM.read_text(encoding="utf-8"))
-    assert form() == kept, (
+    stored_form = json.loads(FORM.read_text(encoding="utf-8"))
+    assert form() == stored_form, (
         "a change that breaks readers needs another `version`; then renew form.json"
     )
 
 
 def test_a_report_reads_back_as_it_was() -> None:
-    made = report()
-    assert Report.model_validate_json(made.model_dump_json()) == made
+    original = report()
+    assert Report.model_validate_json(original.model_dump_json()) == original
 
 
 def test_texts_of_others_are_made_fit() -> None:
@@ -47,6 +47,6 @@ def test_texts_of_others_are_made_fit() -> None:
     assert "\ud800" not in sanitize_line("lone \ud800 surrogate")
     assert "a1B2" not in sanitize_line(f"key {KEY}")
     assert "a1B2" not in sanitize_text(f"key\n{KEY}")
-    made = sanitize_data({"event": {"what_happened": f"wrote {KEY}", "step": 3, "why": None}})
-    assert "a1B2" not in str(made)
-    assert made["event"]["step"] == 3
+    sanitized = sanitize_data({"event": {"what_happened": f"wrote {KEY}", "step": 3, "why": None}})
+    assert "a1B2" not in str(sanitized)
+    assert sanitized["event"]["step"] == 3

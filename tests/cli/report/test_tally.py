@@ -39,14 +39,14 @@ async def recorded(name: str) -> Tally:
 
 
 def call(tool: str = "write_file", *, story: str = "", **result: Any) -> ActivityResult:
-    given = {"commit": "c", "ok": False} | result
-    return ActivityResult(at(1), tool, story or f"phase 2 · todo 1 · {tool}", given)
+    defaults = {"commit": "c", "ok": False} | result
+    return ActivityResult(at(1), tool, story or f"phase 2 · todo 1 · {tool}", defaults)
 
 
 def model_call(calls: int = 1, **result: Any) -> ActivityResult:
     used = {"model_calls": 1, "prompt_tokens": 100, "completion_tokens": 5, "cost": 0.1}
-    given = {"usage": used, "calls": [{"tool": "read_file"}] * calls} | result
-    return ActivityResult(at(1), "model_call", "phase 2 · todo 1 · model call", given)
+    defaults = {"usage": used, "calls": [{"tool": "read_file"}] * calls} | result
+    return ActivityResult(at(1), "model_call", "phase 2 · todo 1 · model call", defaults)
 
 
 async def test_a_job_over_several_runs_is_one_story() -> None:
@@ -127,8 +127,8 @@ def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
     tally.add_event(model_call())
     tally.add_event(call(error="No such file: b", error_fingerprint="m"))
     tally.add_event(call(guard="secrets", error="That is a key."))
-    told = [(row.count, row.by, row.first_step, row.last_step) for row in tally.refusals]
-    assert told == [
+    refusals = [(row.count, row.by, row.first_step, row.last_step) for row in tally.refusals]
+    assert refusals == [
         (2, "write_file", 2, 3),
         (1, "a reply that claims to be done", 1, 1),
         (1, "secrets", 3, 3),
@@ -178,8 +178,8 @@ def test_waits_are_from_one_status_to_the_next() -> None:
         ["running", "waiting: budget", "waiting: budget", "waiting: paused", "running"]
     ):
         tally.add_event(StatusChange(at(seconds), status))
-    told = [(wait.reason, wait.started, wait.ended) for wait in tally.waits]
-    assert told == [("budget", at(1), at(3)), ("paused", at(3), at(4))]
+    waits = [(wait.reason, wait.started, wait.ended) for wait in tally.waits]
+    assert waits == [("budget", at(1), at(3)), ("paused", at(3), at(4))]
 
 
 def test_many_steps_become_few_bars_and_nothing_is_lost() -> None:

@@ -24,9 +24,9 @@ def test_pause_and_resume_report_the_effect(engine, starter):
     assert ran.code == 0
     assert "paused paused: waiting (paused)" in ran.out
     ran = starter("resume", "paused", "--json")
-    told = json.loads(ran.out)
-    assert told["applied"] is True
-    assert told["status"] == "running"
+    effect = json.loads(ran.out)
+    assert effect["applied"] is True
+    assert effect["status"] == "running"
     assert engine.status("paused")["signals"] == [signal("pause", {}), signal("resume", {})]
 
 
@@ -76,8 +76,8 @@ def test_limits_of_a_project_are_its_own(engine, starter):
 def test_what_a_project_hands_on_is_reported_with_the_job(engine, starter, command):
     name, *options = command
     job = engine.job(f"tea-room-{name}", project=True)
-    told = starter(name, job, *options).out
-    assert f"{job} handed {name} on to job {job}.brew" in told
+    output = starter(name, job, *options).out
+    assert f"{job} handed {name} on to job {job}.brew" in output
     assert json.loads(starter(name, job, *options, "--json").out)["applied"] is True
 
 
@@ -102,9 +102,9 @@ def test_rewind_sends_what_was_asked(engine, starter, options, payload):
 
 def test_a_rewind_says_what_it_undid_and_what_undoes_it():
     status = {"phase": {"number": 5}}
-    told = _rewind_undo_advice("tea", {"phase": 2, "restore_files": True}, status)
-    assert told.startswith("undone: phases 2 to 4; files as at the start of phase 2, ")
-    assert "`starter.py rewind tea --phase 4 --issue" in told
+    advice = _rewind_undo_advice("tea", {"phase": 2, "restore_files": True}, status)
+    assert advice.startswith("undone: phases 2 to 4; files as at the start of phase 2, ")
+    assert "`starter.py rewind tea --phase 4 --issue" in advice
     assert "files as they were" in _rewind_undo_advice(
         "tea", {"phase": 4, "restore_files": False}, status
     )
@@ -118,8 +118,8 @@ def test_limit_sends_numbers_and_reports_the_effect(engine, starter):
     assert "limited has new limits: running" in ran.out
     sent = {"cost": 20, "phase": {"model_calls": 800, "cost": 0.5}}
     assert engine.status("limited")["signals"] == [signal("limit", sent)]
-    told = json.loads(starter("limit", "limited", "tokens=5000", "--json").out)
-    assert (told["signal"], told["applied"]) == ("limit", True)
+    effect = json.loads(starter("limit", "limited", "tokens=5000", "--json").out)
+    assert (effect["signal"], effect["applied"]) == ("limit", True)
     shown = starter("show", "limited").out
     assert "limits: job cost 0.5 of 20 · job tokens 0.5 of 5,000 · phase model calls" in shown
 
@@ -180,8 +180,8 @@ def test_an_answer_carries_the_id_of_what_is_open(engine, starter, words, payloa
 def test_an_answer_can_be_read_by_programs(engine, starter):
     engine.job("read")
     engine.signal("read", "ask")
-    told = json.loads(starter("answer", "read", "Black.", "--json").out)
-    assert (told["signal"], told["applied"], told["waiting"]) == ("answer", True, None)
+    effect = json.loads(starter("answer", "read", "Black.", "--json").out)
+    assert (effect["signal"], effect["applied"], effect["waiting"]) == ("answer", True, None)
 
 
 def test_what_the_agent_asks_is_shown_as_it_stands(engine, starter):

@@ -9,18 +9,18 @@ from tests.http_server import Handler, served
 def test_the_job_gets_the_plain_object_of_the_contract(engine, starter, tmp_path, workspaces):
     law = tmp_path / "the law.md"
     law.write_text("# Law")
-    told = tmp_path / "told.md"
-    told.write_text("Read ünicode")
+    instructions_file = tmp_path / "told.md"
+    instructions_file.write_text("Read ünicode")
     ran = starter(
-        "start", "creator", "--id", "started", "--instructions", f"@{told}",
+        "start", "creator", "--id", "started", "--instructions", f"@{instructions_file}",
         "--document", str(law), "--document", "https://example.org/law.html",
         "--item", "§ 1", "--item", "§ 2", "--set", "limits.rewinds=3", "--json",
     )  # fmt: skip
     assert ran.code == 0
     assert json.loads(ran.out)["job_id"] == "started"
-    given = engine.status("started")["input"]
-    staged = given["documents"][0]
-    assert given == {
+    job_input = engine.status("started")["input"]
+    staged = job_input["documents"][0]
+    assert job_input == {
         "agent": "creator",
         "instructions": "Read ünicode",
         "documents": [staged, "https://example.org/law.html"],

@@ -27,13 +27,15 @@ class Exported:
 
 @pytest.fixture(scope="session")
 def exported() -> Iterator[Exported]:
-    with Receiver() as receiver, pytest.MonkeyPatch.context() as given:
-        given.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.address}/v1/traces")
+    with Receiver() as receiver, pytest.MonkeyPatch.context() as environment_patch:
+        environment_patch.setenv(
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.address}/v1/traces"
+        )
         # A batch that exceeds the time-out is dropped, and a busy machine may take 10 seconds.
-        given.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
+        environment_patch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
         pipeline = export_settings.load_otlp_export()
         # OpenTelemetry allows one provider for each process; it is made here.
         assert not pipeline.span_export.cache_info().currsize, "another test has made it"
         pipeline.span_export()
-        given.undo()
+        environment_patch.undo()
         yield Exported(pipeline, receiver)

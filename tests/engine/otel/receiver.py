@@ -77,7 +77,7 @@ class Receiver:
     def spans(self) -> list[Span]:
         """Return all spans so far, by start time."""
         with self._lock:
-            found = [
+            all_spans = [
                 Span(
                     span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex(), span.name,
                     span.start_time_unix_nano, span.end_time_unix_nano, span.status.code == 2,
@@ -88,11 +88,11 @@ class Receiver:
                 for scope in resource.scope_spans
                 for span in scope.spans
             ]  # fmt: skip
-        return sorted(found, key=lambda span: span.begun)
+        return sorted(all_spans, key=lambda span: span.begun)
 
     def metrics(self) -> dict[str, list[dict[str, Any]]]:
         """Return the attributes of each received series, by name."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        points: dict[str, list[dict[str, Any]]] = {}
         with self._lock:
             for request in self._metrics:
                 for resource in request.resource_metrics:
@@ -100,9 +100,9 @@ class Receiver:
                         for metric in scope.metrics:
                             kind = metric.WhichOneof("data")
                             for point in getattr(metric, kind).data_points if kind else ():
-                                told = {each.key: _plain(each.value) for each in point.attributes}
-                                found.setdefault(metric.name, []).append(told)
-        return found
+                                entry = {each.key: _plain(each.value) for each in point.attributes}
+                                points.setdefault(metric.name, []).append(entry)
+        return points
 
 
 def _plain(value: AnyValue) -> Any:

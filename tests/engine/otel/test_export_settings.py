@@ -15,7 +15,7 @@ HERE = "http://127.0.0.1:4318"
 
 
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def environment_patch(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     for signal in ("", "TRACES_", "METRICS_"):
         for last in ("ENDPOINT", "PROTOCOL"):
             monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{signal}{last}", raising=False)
@@ -38,19 +38,19 @@ def given(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     ],
 )
 def test_an_endpoint_turns_it_on(
-    given: pytest.MonkeyPatch, variables: dict[str, str], traces: bool, metrics: bool
+    environment_patch: pytest.MonkeyPatch, variables: dict[str, str], traces: bool, metrics: bool
 ) -> None:
     for name, value in variables.items():
-        given.setenv(name, value)
+        environment_patch.setenv(name, value)
     assert (export_settings.exports_traces(), export_settings.exports_metrics()) == (
         traces,
         metrics,
     )
 
 
-def test_another_protocol_is_refused(given: pytest.MonkeyPatch) -> None:
-    given.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", HERE)
-    given.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+def test_another_protocol_is_refused(environment_patch: pytest.MonkeyPatch) -> None:
+    environment_patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", HERE)
+    environment_patch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     with pytest.raises(SetupError, match=r"PROTOCOL=grpc: .* http/protobuf; unset it"):
         export_settings.export_client_plugins()
 

@@ -50,8 +50,8 @@ async def test_replays_after_each_eviction_send_no_span_twice(
     spans = exported.spans(handle.id)
     assert Counter(span.id for span in spans).most_common(1)[0][1] == 1
     assert [span.name for span in spans if not span.parent] == ["invoke_agent generalist"]
-    asked = [span for span in spans if span.name.startswith("chat ")]
-    assert len(asked) == result["usage"]["model_calls"]
+    chat_spans = [span for span in spans if span.name.startswith("chat ")]
+    assert len(chat_spans) == result["usage"]["model_calls"]
 
 
 async def test_a_job_that_cannot_start_fails_without_what_it_was_given(

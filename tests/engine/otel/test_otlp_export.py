@@ -16,7 +16,7 @@ def test_libraries_make_no_spans_but_hand_ours_on(exported: Exported) -> None:
         carrier: dict[str, str] = {}
         inject(carrier)
     assert f"{span.get_span_context().span_id:016x}" in carrier["traceparent"]
-    assert [found.name for found in exported.spans("handing-on")] == ["ours"]
+    assert [exported_span.name for exported_span in exported.spans("handing-on")] == ["ours"]
 
 
 def test_the_service_has_our_name_unless_it_is_given_one(exported: Exported) -> None:

@@ -104,10 +104,10 @@ async def test_a_job_is_one_trace_over_runs_retries_and_workers(
     # Steps from before and after the kill, and from several runs; none appears twice.
     assert {span.id for span in steps} & before
     assert {span.id for span in steps} - before
-    made = [
+    call_ids = [
         span.attributes["gen_ai.tool.call.id"] for span in named(steps, "execute_tool write_file")
     ]
-    assert WRITES - 5 < len(set(made)) <= len(made) <= WRITES + 5
+    assert WRITES - 5 < len(set(call_ids)) <= len(call_ids) <= WRITES + 5
     _check_model_calls(spans, steps, before)
     wrong = [span for span in steps if span.name.startswith("execute_tool ") and span.failed]
     assert [
@@ -154,15 +154,21 @@ def _check_model_calls(spans: list[Span], steps: list[Span], before: set[str]) -
     assert len(alone) <= 1
     assert before.issuperset(alone)
     for span in answered:
-        told = span.attributes
+        attributes = span.attributes
         assert not span.failed
-        assert told["gen_ai.operation.name"] == "chat"
-        assert told["gen_ai.provider.name"] == "openai"
-        assert told["gen_ai.request.model"] == told["gen_ai.response.model"] == "gpt-5-mini"
-        assert told["gen_ai.response.finish_reasons"] in (["tool_calls"], ["stop"])
-        assert told["gen_ai.usage.input_tokens"] > told["gen_ai.usage.output_tokens"] > 0
-        assert told["server.address"] == "127.0.0.1"
-        assert {"longhaul.agent", "longhaul.phase", "longhaul.step"} <= told.keys()
+        assert attributes["gen_ai.operation.name"] == "chat"
+        assert attributes["gen_ai.provider.name"] == "openai"
+        assert (
+            attributes["gen_ai.request.model"]
+            == attributes["gen_ai.response.model"]
+            == "gpt-5-mini"
+        )
+        assert attributes["gen_ai.response.finish_reasons"] in (["tool_calls"], ["stop"])
+        assert (
+            attributes["gen_ai.usage.input_tokens"] > attributes["gen_ai.usage.output_tokens"] > 0
+        )
+        assert attributes["server.address"] == "127.0.0.1"
+        assert {"longhaul.agent", "longhaul.phase", "longhaul.step"} <= attributes.keys()
 
 
 async def test_the_jobs_of_a_project_are_in_its_trace(

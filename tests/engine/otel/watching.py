@@ -34,10 +34,10 @@ class Watched:
 
     async def worker(self) -> Worker:
         """Start another worker; return when it is ready."""
-        made = self.nursery.start(self.queue, self.variables)
-        self.workers.append(made)
-        await made.until_ready()
-        return made
+        new_worker = self.nursery.start(self.queue, self.variables)
+        self.workers.append(new_worker)
+        await new_worker.until_ready()
+        return new_worker
 
     async def run(self, *command: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -61,7 +61,7 @@ async def watched(
 ) -> AsyncIterator[Watched]:
     """Export to the receiver at once, unless the variables say otherwise."""
     with Receiver() as receiver, ModelServer(model, delay=0.03) as models:
-        told = {
+        settings = {
             **environment(running.address, folder / "root", folder.name, models.base_url),
             "OPENAI_API_KEY": KEY,
             "LONGHAUL_MODEL": "gpt-5-mini",
@@ -70,7 +70,7 @@ async def watched(
             "OTEL_EXPORTER_OTLP_TIMEOUT": "120",  # see conftest.py
             **variables,
         }
-        site = Watched(running.client, folder.name, told, receiver, workers)
+        site = Watched(running.client, folder.name, settings, receiver, workers)
         try:
             yield site
         finally:

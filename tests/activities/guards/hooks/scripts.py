@@ -37,8 +37,8 @@ def call(job: Standing, name: str, **arguments: Any) -> tuple[ToolReply, str]:
     job.reply((name, json.dumps(arguments)))
     reply = job.run(name, job.request(), local=False)
     job.commit = reply.commit
-    told: str = job.open().conversation.messages()[-1].get("content") or ""
-    return reply, told
+    answer: str = job.open().conversation.messages()[-1].get("content") or ""
+    return reply, answer
 
 
 def say(answer: object) -> str:

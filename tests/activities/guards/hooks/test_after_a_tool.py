@@ -10,18 +10,20 @@ from tests.activities.guards.hooks.scripts import begin, call, say
 
 
 def test_after_a_tool_its_result_gets_what_hooks_say(tmp_path: Path) -> None:
-    seen = "open(os.path.join(event['cwd'], 'a.md')).read()"
+    expression = "open(os.path.join(event['cwd'], 'a.md')).read()"
     job = begin(
         tmp_path,
         "PostToolUse",
-        f"print({seen}, 'needs a title', file=sys.stderr); sys.exit(2)",
+        f"print({expression}, 'needs a title', file=sys.stderr); sys.exit(2)",
         say({"hookSpecificOutput": {"additionalContext": "12 files now"}}),
         "sys.exit(1)",
     )
-    reply, told = call(job, "write_file", path="a.md", content="tea")
+    reply, answer = call(job, "write_file", path="a.md", content="tea")
     assert reply.ok
-    assert told.startswith("Wrote 3 characters to a.md.\n\n[h0] tea needs a title\n\n[h1] 12 files")
-    assert "[h2] The hook failed" in told
+    assert answer.startswith(
+        "Wrote 3 characters to a.md.\n\n[h0] tea needs a title\n\n[h1] 12 files"
+    )
+    assert "[h2] The hook failed" in answer
     assert job.text("a.md") == "tea"
     assert len(reply.remarks) == 3
 
@@ -35,10 +37,13 @@ def test_what_a_hook_after_a_tool_makes_of_the_files_is_kept(tmp_path: Path) -> 
         f"open('instructions.md', 'w').write('x'); {write}('Tea.\\n'); sys.exit(2)",
         f"{write}('half'); sys.exit(1)",
     )
-    asked, told = job.text("instructions.md"), call(job, "write_file", path="a.md", content="tea")
-    assert "[h0] It changed a.md: read again before you edit." in told[1]
-    assert "[h1] no reason was given\nIt changed a.md: read again before you edit." in told[1]
-    assert (job.text("a.md"), job.text("instructions.md")) == ("Tea.\n", asked)
+    instructions, outcome = (
+        job.text("instructions.md"),
+        call(job, "write_file", path="a.md", content="tea"),
+    )
+    assert "[h0] It changed a.md: read again before you edit." in outcome[1]
+    assert "[h1] no reason was given\nIt changed a.md: read again before you edit." in outcome[1]
+    assert (job.text("a.md"), job.text("instructions.md")) == ("Tea.\n", instructions)
     assert not job.root.lost_found("job").exists()
 
 
@@ -46,10 +51,10 @@ def test_what_a_hook_says_and_writes_makes_no_call_look_like_progress(tmp_path: 
     clock = "now = time.time_ns(); open('audit.log', 'a').write(f'{now}\\n')\n"
     job = begin(tmp_path, "PostToolUse", clock + "print(now, file=sys.stderr); sys.exit(2)")
     job.write("a.md", "tea")
-    made = [call(job, "read_file", path="a.md") for _ in range(2)]
-    assert made[0][1] != made[1][1]
-    assert made[0][0].fingerprint == made[1][0].fingerprint
-    assert not made[0][0].changed
+    outcomes = [call(job, "read_file", path="a.md") for _ in range(2)]
+    assert outcomes[0][1] != outcomes[1][1]
+    assert outcomes[0][0].fingerprint == outcomes[1][0].fingerprint
+    assert not outcomes[0][0].changed
     assert len(job.text("audit.log").splitlines()) == 2
 
 
@@ -59,7 +64,7 @@ def test_what_a_hook_after_a_tool_fails_with_tells_no_credential(tmp_path: Path,
     key = "ghp_" + "a1B2" * 9
     body = f"print('no access with {key}', file=sys.stderr); sys.exit(1)"
     job = begin(tmp_path, "PostToolUse", body, fail=fail)
-    reply, told = call(job, "write_file", path="a.md", content="tea")
-    said = told if fail == "closed" else ""
-    assert "no access with [redacted]" in said + str(reply.remarks)
-    assert key not in told + reply.model_dump_json()
+    reply, answer = call(job, "write_file", path="a.md", content="tea")
+    disclosed = answer if fail == "closed" else ""
+    assert "no access with [redacted]" in disclosed + str(reply.remarks)
+    assert key not in answer + reply.model_dump_json()

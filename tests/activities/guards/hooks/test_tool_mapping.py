@@ -18,7 +18,7 @@ def test_a_server_s_tool_has_the_protocol_s_prefix_and_no_tool_of_ours_looks_lik
 
 
 def test_what_scripts_look_for_has_the_protocols_names() -> None:
-    there = {
+    hook_names = {
         "write_file": "Write",
         "append_file": "Edit",
         "edit_file": "Edit",
@@ -27,7 +27,7 @@ def test_what_scripts_look_for_has_the_protocols_names() -> None:
         "search_files": "Grep",
         "list_files": "Glob",
     }
-    assert {tool: hook_tool_name(tool) for tool in there} == there
+    assert {tool: hook_tool_name(tool) for tool in hook_names} == hook_names
     assert hook_arguments("run_command", {"command": "ls"}, "/w") == {"command": "ls"}
     edit = hook_arguments("edit_file", {"path": "a", "old": "b", "new": "c"}, "/w")
     assert edit == {"file_path": "/w/a", "old_string": "b", "new_string": "c"}
@@ -38,11 +38,11 @@ def test_what_scripts_look_for_has_the_protocols_names() -> None:
 
 
 def test_arguments_that_a_script_gives_back_as_they_were_are_not_rewritten() -> None:
-    for tool, given in (
+    for tool, arguments in (
         ("append_file", {"path": "./a", "content": "c"}),
         ("list_files", {"path": "."}),
         ("edit_file", {"path": "a", "old": "b", "new": "c"}),
     ):
-        there = hook_arguments(tool, given, "/w")
-        assert arguments_from_hook(tool, there, given, "/w") == given
+        hook_input = hook_arguments(tool, arguments, "/w")
+        assert arguments_from_hook(tool, hook_input, arguments, "/w") == arguments
     assert arguments_from_hook("list_files", {"path": "/w"}, {"path": "a"}, "/w") == {"path": "."}

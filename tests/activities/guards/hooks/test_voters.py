@@ -46,8 +46,8 @@ BLOCKING = {
 @pytest.mark.parametrize("body", BLOCKING.values(), ids=BLOCKING)
 def test_a_block_denies_with_its_reason(tmp_path: Path, body: str) -> None:
     job = begin(tmp_path, "PreToolUse", body)
-    reply, told = call(job, "write_file", path="a.md", content="x")
-    assert (reply.ok, reply.guard, told) == (False, "h0", "Error: Refused by h0: not on Sundays")
+    reply, answer = call(job, "write_file", path="a.md", content="x")
+    assert (reply.ok, reply.guard, answer) == (False, "h0", "Error: Refused by h0: not on Sundays")
     assert "a.md" not in job.paths()
 
 
@@ -99,10 +99,10 @@ FAILING = {
 def test_a_hook_that_fails_denies_and_says_so(tmp_path: Path, body: str, why: str) -> None:
     begun = time.monotonic()
     job = begin(tmp_path, "PreToolUse", body, timeout=1 if "sleep" in body else 60)
-    reply, told = call(job, "write_file", path="a.md", content="x")
+    reply, answer = call(job, "write_file", path="a.md", content="x")
     assert (reply.ok, reply.guard) == (False, "h0")
-    assert "The hook h0 failed" in told
-    assert any(part in told for part in why.split("|")), told
+    assert "The hook h0 failed" in answer
+    assert any(part in answer for part in why.split("|")), answer
     # The sleeping process was not waited for.
     assert time.monotonic() - begun < 45
     assert "a.md" not in job.paths()
@@ -111,9 +111,9 @@ def test_a_hook_that_fails_denies_and_says_so(tmp_path: Path, body: str, why: st
 def test_a_missing_hook_denies_and_says_so(tmp_path: Path) -> None:
     hooks = {"PreToolUse": [{"command": "/nowhere/check --all"}]}
     job = Standing.begin(tmp_path, set={"hooks": hooks})
-    reply, told = call(job, "write_file", path="a.md", content="x")
+    reply, answer = call(job, "write_file", path="a.md", content="x")
     assert (reply.ok, reply.guard) == (False, "check")
-    assert "could not be run (exit code 127)" in told
+    assert "could not be run (exit code 127)" in answer
 
 
 def test_one_that_fails_open_lets_pass_and_is_told_of(tmp_path: Path) -> None:
@@ -135,9 +135,11 @@ def test_nothing_of_a_hook_is_left_running(tmp_path: Path) -> None:
 
 def test_what_is_printed_to_error_without_end_is_bounded(tmp_path: Path) -> None:
     body = "[sys.stderr.write('x' * 1_000_000) for _ in range(30)]; sys.exit(2)"
-    reply, told = call(begin(tmp_path, "PreToolUse", body), "write_file", path="a.md", content="x")
+    reply, answer = call(
+        begin(tmp_path, "PreToolUse", body), "write_file", path="a.md", content="x"
+    )
     assert reply.guard == "h0"
-    assert len(told) < 5000
+    assert len(answer) < 5000
 
 
 def test_a_hook_gets_none_of_the_workers_secrets(
@@ -162,9 +164,9 @@ UPDATED = {
 @pytest.mark.parametrize("answer", UPDATED.values(), ids=UPDATED)
 def test_updated_input_is_what_the_tool_gets(tmp_path: Path, answer: dict[str, Any]) -> None:
     job = begin(tmp_path, "PreToolUse", say(answer))
-    reply, told = call(job, "write_file", path="a.md", content="x")
+    reply, tool_answer = call(job, "write_file", path="a.md", content="x")
     assert reply.ok
-    assert "h0 rewrote the call: path is 'notes/b.md'" in told
+    assert "h0 rewrote the call: path is 'notes/b.md'" in tool_answer
     assert job.text("notes/b.md") == "x"
 
 
@@ -188,7 +190,7 @@ PATHS = ("file_path", "path")
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "tool", "there"),
+    ("name", "arguments", "tool", "hook_input"),
     [
         ("write_file", {"path": "a", "content": "c"}, "Write", {"file_path": "a", "content": "c"}),
         (
@@ -210,7 +212,7 @@ PATHS = ("file_path", "path")
     ],
 )
 def test_the_event_has_the_protocols_names_beside_ours(
-    tmp_path: Path, name: str, arguments: dict[str, Any], tool: str, there: dict[str, Any]
+    tmp_path: Path, name: str, arguments: dict[str, Any], tool: str, hook_input: dict[str, Any]
 ) -> None:
     out = tmp_path / "event.json"
     job = begin(tmp_path, "PreToolUse", f"json.dump(event, open({str(out)!r}, 'w'))")
@@ -218,8 +220,8 @@ def test_the_event_has_the_protocols_names_beside_ours(
     call(job, name, **arguments)
     event = json.loads(out.read_text())
     folder = str(job.root.workspace("job"))
-    absolute = {k: f"{folder}/{v}" for k, v in there.items() if k in PATHS and tool != name}
-    assert (event["tool_name"], event["tool_input"]) == (tool, {**there, **absolute})
+    absolute = {k: f"{folder}/{v}" for k, v in hook_input.items() if k in PATHS and tool != name}
+    assert (event["tool_name"], event["tool_input"]) == (tool, {**hook_input, **absolute})
     assert (event["tool"], event["arguments"]) == (name, arguments)
     assert (event["hook_event_name"], event["session_id"]) == ("PreToolUse", "job")
     assert event["cwd"] == folder
@@ -229,7 +231,7 @@ def test_the_event_has_the_protocols_names_beside_ours(
 
 
 @pytest.mark.parametrize(
-    ("matcher", "asked"),
+    ("matcher", "matched"),
     [
         ("", True),
         ("*", True),
@@ -243,10 +245,10 @@ def test_the_event_has_the_protocols_names_beside_ours(
     ],
 )
 def test_a_matcher_is_a_pattern_of_the_whole_name(
-    tmp_path: Path, matcher: str, asked: bool
+    tmp_path: Path, matcher: str, matched: bool
 ) -> None:
     job = begin(tmp_path, "PreToolUse", "sys.exit(2)", matcher=matcher)
-    assert call(job, "write_file", path="a.md", content="x")[0].ok is not asked
+    assert call(job, "write_file", path="a.md", content="x")[0].ok is not matched
 
 
 NOTE = {"path": "a.md", "content": "x"}
@@ -301,8 +303,8 @@ def test_nobody_is_asked_about_what_is_refused_once_it_is_rewritten(tmp_path: Pa
         "if event['arguments']['path'] == 'b.md':\n    print('never', file=sys.stderr); sys.exit(2)"
     )
     moves = say({"updatedInput": {"file_path": "b.md"}})
-    reply, told = call(begin(tmp_path, "PreToolUse", ASKS, moves, deny), "write_file", **NOTE)
-    assert (reply.asks, reply.guard, told) == ("", "h2", "Error: Refused by h2: never")
+    reply, answer = call(begin(tmp_path, "PreToolUse", ASKS, moves, deny), "write_file", **NOTE)
+    assert (reply.asks, reply.guard, answer) == ("", "h2", "Error: Refused by h2: never")
 
 
 def test_a_bypass_lets_one_refusal_through_and_says_whose(tmp_path: Path) -> None:

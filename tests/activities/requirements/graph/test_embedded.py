@@ -72,12 +72,12 @@ def writer(*told: Any) -> multiprocessing.process.BaseProcess:
 def test_what_was_written_is_read(graph: EmbeddedGraph) -> None:
     for _ in range(2):
         graph.write(GraphQuery(PUT, {"id": "invoice", "name": "Invoice"}))
-    found = graph.read(GraphQuery("MATCH (n:BusinessObject) RETURN n, n.id AS id"))[0]
-    assert found.columns == ["n", "id"]
-    assert found.rows == [
+    result = graph.read(GraphQuery("MATCH (n:BusinessObject) RETURN n, n.id AS id"))[0]
+    assert result.columns == ["n", "id"]
+    assert result.rows == [
         [{"_label": "BusinessObject", "id": "invoice", "name": "Invoice"}, "invoice"]
     ]
-    assert not found.more
+    assert not result.more
 
 
 def test_a_write_is_whole_or_not_done(graph: EmbeddedGraph) -> None:
@@ -175,15 +175,15 @@ def test_a_writer_that_was_killed_in_its_checkpoint_keeps_nobody_out(
 
 def children(pid: int) -> list[int]:
     """Return the child processes of this parent, from /proc."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[1]) == pid:
-            found.append(int(path.parent.name))
-    return found
+            pids.append(int(path.parent.name))
+    return pids
 
 
 def test_a_runaway_query_ends_and_frees_the_lock(

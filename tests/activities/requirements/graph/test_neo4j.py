@@ -33,17 +33,17 @@ LONG = (
 
 
 def test_an_address_with_all_its_parts() -> None:
-    found = Neo4jAddress.parse("neo4j+s://tea:p%40ss@graph.example:7687/requirements")
-    assert found.uri == "neo4j+s://graph.example:7687"
-    assert (found.user, found.password, found.database) == ("tea", "p@ss", "requirements")
-    assert "p@ss" not in repr(found)
+    address = Neo4jAddress.parse("neo4j+s://tea:p%40ss@graph.example:7687/requirements")
+    assert address.uri == "neo4j+s://graph.example:7687"
+    assert (address.user, address.password, address.database) == ("tea", "p@ss", "requirements")
+    assert "p@ss" not in repr(address)
 
 
 @pytest.mark.parametrize("url", ["http://u:secret@host", "bolt://", "neo4j://u:secret@host:port"])
 def test_what_is_no_address_is_told_without_its_password(url: str) -> None:
-    with pytest.raises(GraphUnavailableError, match="it has the form neo4j://") as told:
+    with pytest.raises(GraphUnavailableError, match="it has the form neo4j://") as caught:
         Neo4jAddress.parse(url)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_a_missing_driver_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,10 +55,10 @@ def test_a_missing_driver_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatc
 def test_a_server_that_is_not_there() -> None:
     with (
         closing(Neo4jGraph("bolt://tea:secret@localhost:1", SCHEMA)) as graph,
-        pytest.raises(GraphUnavailableError, match="cannot be used") as told,
+        pytest.raises(GraphUnavailableError, match="cannot be used") as caught,
     ):
         graph.read(GraphQuery("RETURN 1"))
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(caught.value)
 
 
 @pytest.fixture
@@ -73,9 +73,9 @@ def connected(graph: Neo4jGraph, graph_server: Server) -> Iterator[Neo4jGraph]:
     """Return a graph with one second for statements, and a connection, which is slow to open if the
     server gets little of the machine.
     """
-    with closing(Neo4jGraph(graph_server.url, SCHEMA, GraphLimits(seconds=1))) as made:
-        made.read(COUNT)
-        yield made
+    with closing(Neo4jGraph(graph_server.url, SCHEMA, GraphLimits(seconds=1))) as neo4j_graph:
+        neo4j_graph.read(COUNT)
+        yield neo4j_graph
 
 
 @pytest.fixture
@@ -93,9 +93,9 @@ def test_values_come_as_they_were_put(graph: Neo4jGraph) -> None:
     graph.write(GraphQuery("MATCH (n:BusinessObject) CREATE (n)-[:PART_OF {w: 2}]->(:Message)"))
     [rows] = graph.read(GraphQuery("MATCH (n)-[r]->(m) RETURN n, r, m, {a: [n.id]}, null"))
     del put["none"]
-    held = {"_label": "BusinessObject", **put}
+    node = {"_label": "BusinessObject", **put}
     assert rows.rows == [
-        [held, {"_label": "PART_OF", "w": 2}, {"_label": "Message"}, {"a": ["a"]}, None]
+        [node, {"_label": "PART_OF", "w": 2}, {"_label": "Message"}, {"a": ["a"]}, None]
     ]
     relation, thing, other = sorted(graph.schema(), key=lambda table: (table.node, table.name))
     assert relation.ends == [("BusinessObject", "Message")]
@@ -164,10 +164,10 @@ def test_more_rows_than_the_limit_are_not_read(graph_server: Server) -> None:
 def test_who_is_not_let_in_waits(graph_server: Server, old: str, new: str) -> None:
     with (
         closing(Neo4jGraph(graph_server.url.replace(old, new), SCHEMA)) as graph,
-        pytest.raises(GraphUnavailableError, match="LONGHAUL_GRAPH_URL has its address") as told,
+        pytest.raises(GraphUnavailableError, match="LONGHAUL_GRAPH_URL has its address") as caught,
     ):
         graph.read(GraphQuery("RETURN 1"))
-    assert "p@ssword" not in unquote(str(told.value))
+    assert "p@ssword" not in unquote(str(caught.value))
 
 
 def test_a_query_that_takes_too_long_is_refused(

@@ -159,7 +159,7 @@ def test_marks_of_several_notes_end_a_sentence():
 
 def test_marks_of_notes_in_brackets_are_no_part_of_a_sentence():
     pages = [Page(1, "Books must be kept.[1][ii] It is so.\n\n[1] Drafts must be kept as well.")]
-    assert [found.text for found in identify_candidates(pages)] == [
+    assert [candidate.text for candidate in identify_candidates(pages)] == [
         "Books must be kept.",
         "Drafts must be kept as well.",
     ]
@@ -224,8 +224,8 @@ def test_a_bar_within_a_sentence_parts_no_cells():
     text = (
         "It is so.\n\nA package must depend on mta | agent where it sends mail.\n\nOthers need not."
     )
-    found = [candidate.text for candidate in identify_candidates([Page(1, text)])]
-    assert found[0] == "A package must depend on mta | agent where it sends mail."
+    texts = [candidate.text for candidate in identify_candidates([Page(1, text)])]
+    assert texts[0] == "A package must depend on mta | agent where it sends mail."
 
 
 @pytest.mark.parametrize(
@@ -237,16 +237,16 @@ def test_a_bar_within_a_sentence_parts_no_cells():
     ],
 )
 def test_each_cell_of_a_table_stands_for_itself(table):
-    found = [candidate.text for candidate in identify_candidates([Page(1, table)])]
-    assert found == ["It must be locked.", "It must be out."]
+    texts = [candidate.text for candidate in identify_candidates([Page(1, table)])]
+    assert texts == ["It must be locked.", "It must be out."]
 
 
 def test_entries_of_a_table_of_contents_are_no_candidates():
     contents = "\u2022 Epochs should be used sparingly\n\n\u2022 Names\n\nA name must be unique."
     body = "5.6.1. Epochs should be used sparingly\n\nThe epoch should be left out."
     pages = [Page(1, contents), Page(2, body, sections=["5.6.1. Epochs should be used sparingly"])]
-    found = [candidate.text for candidate in identify_candidates(pages)]
-    assert found == ["A name must be unique.", "The epoch should be left out."]
+    texts = [candidate.text for candidate in identify_candidates(pages)]
+    assert texts == ["A name must be unique.", "The epoch should be left out."]
 
 
 def test_sections_come_from_the_headings():
@@ -292,9 +292,9 @@ def test_a_foot_that_ends_with_the_number_of_the_page_parts_no_sentence():
         Page(91, "Other text.\n\nWhoever chooses a name\n\n9.2. Users and groups 81", label="81"),
         Page(92, "for packages must add an underscore.", label="82"),
     ]
-    [found] = identify_candidates(pages)
-    assert (found.page, found.text) == (91, "Whoever chooses a name")
-    assert found.rest == "for packages must add an underscore."
+    [candidate] = identify_candidates(pages)
+    assert (candidate.page, candidate.text) == (91, "Whoever chooses a name")
+    assert candidate.rest == "for packages must add an underscore."
 
 
 def test_a_line_that_ends_with_a_joining_word_is_no_heading():
@@ -303,8 +303,10 @@ def test_a_line_that_ends_with_a_joining_word_is_no_heading():
         "The Build-Depends, Build-Conflicts, and\n"
         "Build-Conflicts-Indep fields must be satisfied when these targets are invoked."
     )
-    [found] = identify_candidates([Page(1, text)])
-    assert found.text.startswith("The Build-Depends, Build-Conflicts, and Build-Conflicts-Indep")
+    [candidate] = identify_candidates([Page(1, text)])
+    assert candidate.text.startswith(
+        "The Build-Depends, Build-Conflicts, and Build-Conflicts-Indep"
+    )
 
 
 def test_long_sentence_is_cut_between_words():
@@ -332,42 +334,42 @@ def test_a_long_blank_line_takes_no_time():
 
 def test_pdf_manual_by_others(real):
     pages = read_document_pages("hydro.pdf", real(HYDRO))
-    found = identify_candidates(pages)
-    assert [(c.page, c.modality, c.text) for c in found[:2]] == [
+    candidates = identify_candidates(pages)
+    assert [(c.page, c.modality, c.text) for c in candidates[:2]] == [
         (6, "obligation", "The data model can (and must) extend beyond the smallest common "
          "denominator obtained with the partners."),
         (6, "obligation", "The model must therefore contain two levels of information: mandatory "
          "data (black boxes) and optional data (grey boxes)."),
     ]  # fmt: skip
-    assert all(contains_quote(find_page(pages, c.page).text, c.text) for c in found)
+    assert all(contains_quote(find_page(pages, c.page).text, c.text) for c in candidates)
 
 
 def test_html_manual_by_others_is_citable(real):
     pages = read_document_pages("caching.html", real("mako-1.4.3/doc/caching.html"))
-    found = identify_candidates(pages)
+    candidates = identify_candidates(pages)
     assert "To use dogpile.cache, the cache_impl argument must be set" in " ".join(
-        c.text for c in found
+        c.text for c in candidates
     )
-    assert all(contains_quote(find_page(pages, c.page).text, c.text) for c in found)
+    assert all(contains_quote(find_page(pages, c.page).text, c.text) for c in candidates)
 
 
 def test_policy_of_the_demo(policy):
-    pages, found = policy
+    pages, candidates = policy
     assert len(pages) == 12
-    assert all(contains_quote(find_page(pages, c.page).text, c.text) for c in found)
-    assert Counter(c.language for c in found)["de"] == 9
-    kinds = Counter(c.modality for c in found)
+    assert all(contains_quote(find_page(pages, c.page).text, c.text) for c in candidates)
+    assert Counter(c.language for c in candidates)["de"] == 9
+    kinds = Counter(c.modality for c in candidates)
     assert kinds["obligation"] >= 60
     assert kinds["prohibition"] >= 14
-    assert [c.id for c in found[:2]] == ["C-001", "C-002"]
-    assert not [c for c in found if "telephone directory" in c.text]
-    [crossing] = [c for c in found if c.text.startswith("A record whose checksum")]
+    assert [c.id for c in candidates[:2]] == ["C-001", "C-002"]
+    assert not [c for c in candidates if "telephone directory" in c.text]
+    [crossing] = [c for c in candidates if c.text.startswith("A record whose checksum")]
     assert crossing.page == 6
 
 
 def test_same_pages_give_the_same_candidates(policy):
-    pages, found = policy
-    assert identify_candidates(pages) == found
+    pages, candidates = policy
+    assert identify_candidates(pages) == candidates
 
 
 def test_three_hundred_pages_take_less_than_two_seconds(policy):

@@ -50,15 +50,15 @@ def test_mentions_have_their_pages_and_come_by_how_often_they_stand() -> None:
         Page(2, "It goes from the ERP to the Tax Office. Then the ERP waits."),
         Page(3, "Under the GDPR the file of a Person is kept."),
     ]
-    found = {mention.text: mention for mention in find_mentions(pages)}
-    assert (found["ERP"].kind, found["ERP"].count, found["ERP"].pages) == (
+    mentions = {mention.text: mention for mention in find_mentions(pages)}
+    assert (mentions["ERP"].kind, mentions["ERP"].count, mentions["ERP"].pages) == (
         "abbreviation",
         3,
         (1, 2),
     )
-    assert found["electronic invoice"].kind == "defined term"
-    assert found["Tax Office"].pages == (2,)
-    assert found["GDPR"].kind == "regulation"
-    assert "Person" not in found, "a capitalised word that stands once is no term"
+    assert mentions["electronic invoice"].kind == "defined term"
+    assert mentions["Tax Office"].pages == (2,)
+    assert mentions["GDPR"].kind == "regulation"
+    assert "Person" not in mentions, "a capitalised word that stands once is no term"
     assert find_mentions(pages)[0].text == "ERP"
     assert find_mentions([]) == []

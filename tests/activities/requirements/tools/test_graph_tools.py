@@ -68,8 +68,8 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
         ),
         ("decide_requirement", accept),
     ]
-    for name, given in put_there:
-        job.call(name, **given)
+    for name, arguments in put_there:
+        job.call(name, **arguments)
     with monkeypatch.context() as away:
         # The store may still refuse it.
         away.setenv("LONGHAUL_STORE_URL", "postgresql://localhost:1/none")
@@ -78,15 +78,15 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
     # By then the store has decided.
     again = "Not accepted and still in the graph; decide on them again: maker/REQ-001."
     assert again in job.call("collect_decisions").splitlines()
-    told = job.call("decide_requirement", **reject)
-    assert told == "maker/REQ-001 is rejected.\nIt is out of the graph."
+    answer = job.call("decide_requirement", **reject)
+    assert answer == "maker/REQ-001 is rejected.\nIt is out of the graph."
     assert "Requirement: 0" in job.call("count_graph_statistics").splitlines()
     assert "not in the graph yet" in job.call("decide_requirement", **accept)
 
     url = os.environ.get("LONGHAUL_GRAPH_URL")
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
-    for name, given in put_there:
-        job.call(name, **given)
+    for name, arguments in put_there:
+        job.call(name, **arguments)
     assert "comes out of the graph when that answers" in job.call("decide_requirement", **reject)
     # Waiting writes count, in their order.
     assert "not in the graph yet" in job.call("decide_requirement", **accept)
@@ -100,11 +100,14 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
 
 @BOTH
 def test_a_requirement_and_what_fulfils_it(job: Standing) -> None:
-    made = "Requirement REQ-1 is in the graph."
-    given = {"type": "legal", "confidence": 0.9}
+    confirmation = "Requirement REQ-1 is in the graph."
+    properties = {"type": "legal", "confidence": 0.9}
     # Twice, as a retry would.
     for _ in range(2):
-        assert job.call("create_requirement_node", id="REQ-1", text=TEXT, properties=given) == made
+        assert (
+            job.call("create_requirement_node", id="REQ-1", text=TEXT, properties=properties)
+            == confirmation
+        )
     relate = {"requirement": "REQ-1", "target_kind": "BusinessObject", "target": "invoice"}
     missing = job.call("create_fulfillment_relationship", **relate, properties=FULL)
     assert "There is no BusinessObject invoice" in missing
@@ -149,8 +152,8 @@ def test_what_does_not_fit_the_schema_is_refused(job: Standing) -> None:
 @BOTH
 def test_the_id_of_another_jobs_requirement_is_not_taken_over(job: Standing) -> None:
     put(job, "CREATE (:Requirement {id: 'REQ-1', text: 'Tea is green.', job: 'tea'})")
-    told = job.call("create_requirement_node", id="REQ-1", text=TEXT)
-    assert "made by the job tea, and says something else: 'Tea is green.'" in told
+    answer = job.call("create_requirement_node", id="REQ-1", text=TEXT)
+    assert "made by the job tea, and says something else: 'Tea is green.'" in answer
     query = "MATCH (n:Requirement) RETURN n.text"
     assert "Tea is green." in job.call("execute_cypher_query", query=query)
 
@@ -192,10 +195,10 @@ def test_queries_of_the_models_own(job: Standing, place: str) -> None:
         '2 rows; columns ["m.id"]\n["m3"]\n["m2"]'
     )
     if place == "embedded":
-        assert "Table Nope does not exist" in (told := asked("MATCH (m:Nope) RETURN m"))
+        assert "Table Nope does not exist" in (answer := asked("MATCH (m:Nope) RETURN m"))
     else:
-        assert "yntax error" in (told := asked("MATCH (m:Message RETURN m"))
-    assert "Nodes: Requirement(id, text," in told
+        assert "yntax error" in (answer := asked("MATCH (m:Message RETURN m"))
+    assert "Nodes: Requirement(id, text," in answer
     assert "this tool only reads" in asked("MATCH (m:Message) DELETE m")
     many = asked("UNWIND range(1, 5000) AS n RETURN n")
     assert many.startswith("5,000 rows")
@@ -212,13 +215,13 @@ def test_what_does_not_comply_is_listed(job: Standing) -> None:
         "CREATE (a)-[:FULFILLED_BY {degree: 'half', evidence: 'e'}]->(b) "
         "CREATE (a)-[:FULFILLED_BY {degree: 'full', evidence: 'e'}]->(b)",
     )
-    found = job.call("validate_schema_compliance").splitlines()
-    assert found[0] == "5 violations:"
-    assert any(line.startswith("Requirement.type: expected one of") for line in found)
-    assert "Requirement.confidence: expected at most 1 (1): R, 1.5" in found
-    assert "BusinessObject.name: it is required (1): b, nothing" in found
-    assert "FULFILLED_BY: more than one between the same two (1): R, b, 2" in found
-    assert any(line.startswith("FULFILLED_BY.degree: expected one of") for line in found)
+    violations = job.call("validate_schema_compliance").splitlines()
+    assert violations[0] == "5 violations:"
+    assert any(line.startswith("Requirement.type: expected one of") for line in violations)
+    assert "Requirement.confidence: expected at most 1 (1): R, 1.5" in violations
+    assert "BusinessObject.name: it is required (1): b, nothing" in violations
+    assert "FULFILLED_BY: more than one between the same two (1): R, b, 2" in violations
+    assert any(line.startswith("FULFILLED_BY.degree: expected one of") for line in violations)
 
 
 @BOTH
@@ -227,9 +230,9 @@ def test_an_agent_declares_more(tmp_path: Path, place: str) -> None:
         "id": {"type": "text", "required": True}}}},
         "relations": {"FULFILLED_BY": {"ends": [["Requirement", "Law"]]}}}  # fmt: skip
     job = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS, "graph": more})
-    told = job.call("get_database_schema")
-    assert "Law (key id)" in told
-    assert "(Requirement)->(Law)" in told
+    answer = job.call("get_database_schema")
+    assert "Law (key id)" in answer
+    assert "(Requirement)->(Law)" in answer
     put(job, "CREATE (:Law {id: 'GoBD'})")
     assert job.call("resolve_entity", text="gobd", kind="Law") == "exact: Law GoBD"
 
@@ -243,17 +246,17 @@ def test_a_graph_out_of_reach_is_waited_for(job: Standing, monkeypatch: pytest.M
 
 
 def test_an_own_requirement_is_named_as_in_the_store(job: Standing) -> None:
-    made = job.call("create_requirement_node", id="REQ-001", text=TEXT)
-    assert made == "Requirement job/REQ-001 is in the graph."
+    node_answer = job.call("create_requirement_node", id="REQ-001", text=TEXT)
+    assert node_answer == "Requirement job/REQ-001 is in the graph."
     job.call("create_requirement_node", id="maker/REQ-001", text="Tea is green.")
-    told = job.call(
+    relation_answer = job.call(
         "create_fulfillment_relationship",
         requirement="maker/REQ-001",
         target_kind="Requirement",
         target="REQ-001",
         relation="DEPENDS_ON",
     )
-    assert told == "maker/REQ-001 DEPENDS_ON Requirement job/REQ-001 is in the graph."
+    assert relation_answer == "maker/REQ-001 DEPENDS_ON Requirement job/REQ-001 is in the graph."
 
 
 def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
@@ -264,8 +267,8 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
     # A requirement that another job may hold must not be written.
     assert "not held by this job" in job.call("decide_requirement", **accept)
     job.call("take_requirement")
-    told = job.call("decide_requirement", **accept)
-    assert told == (
+    answer = job.call("decide_requirement", **accept)
+    assert answer == (
         "Error: maker/REQ-001 is not in the graph yet. Put it there with create_requirement_node, "
         "then accept it."
     )
@@ -273,20 +276,20 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
     alone = job.call("decide_requirement", **accept | {"id": "REQ-001"})
     assert "There is no requirement REQ-001" in alone
     # A validator's own citations have ids that mean others in the job that made the requirement.
-    given = {"citations": ["CIT-0007"], "status": "accepted"}
-    made = job.call(
-        "create_requirement_node", id="maker/REQ-001", text="Keep invoices.", properties=given
+    properties = {"citations": ["CIT-0007"], "status": "accepted"}
+    node_answer = job.call(
+        "create_requirement_node", id="maker/REQ-001", text="Keep invoices.", properties=properties
     )
-    assert made.endswith(f"\nIts text is that of the store: {TEXT}")
+    assert node_answer.endswith(f"\nIts text is that of the store: {TEXT}")
     shown = job.call("get_entity_relationships", kind="Requirement", key="maker/REQ-001")
-    held = json.loads(shown.splitlines()[0])
-    assert (held["text"], held["citations"], held["status"]) == (TEXT, ["CIT-0001"], "accepted")
+    node = json.loads(shown.splitlines()[0])
+    assert (node["text"], node["citations"], node["status"]) == (TEXT, ["CIT-0001"], "accepted")
     assert job.call("decide_requirement", **accept) == "maker/REQ-001 is accepted."
 
     def collected() -> dict[str, Any]:
-        [said] = json.loads(job.text("output/decisions.json"))
-        assert isinstance(said, dict)
-        return said
+        [decision] = json.loads(job.text("output/decisions.json"))
+        assert isinstance(decision, dict)
+        return decision
 
     assert job.call("collect_decisions").splitlines()[2:] == [
         "In the graph and related to nothing: maker/REQ-001.",
@@ -313,8 +316,8 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
-    told = job.call("create_requirement_node", id="REQ-001", text=TEXT)
-    assert told.startswith(
+    answer = job.call("create_requirement_node", id="REQ-001", text=TEXT)
+    assert answer.startswith(
         "Requirement job/REQ-001 comes into the graph when it answers.\nDeferred"
     )
     relate = {"requirement": "REQ-001", "target_kind": "BusinessObject", "target": "invoice"}
@@ -326,8 +329,8 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     # The store is available and does not wait for the graph.
     assert job.call("take_requirement") == "No draft requirement is left to take."
     monkeypatch.delenv("LONGHAUL_GRAPH_URL")
-    told = job.call("create_requirement_node", id="REQ-002", text="Tea is green.")
-    assert "dropped: There is no Requirement b in the graph" in told
+    answer = job.call("create_requirement_node", id="REQ-002", text="Tea is green.")
+    assert "dropped: There is no Requirement b in the graph" in answer
     assert job.open().state.deferred_writes == []
     assert job.completion().unstored == []
     counted = job.call("count_graph_statistics").splitlines()
@@ -344,11 +347,11 @@ def test_the_completion_gate_makes_what_is_deferred_with_what_the_store_says_by_
     monkeypatch.delenv("LONGHAUL_GRAPH_URL")
     with monkeypatch.context() as away:
         away.setenv("LONGHAUL_STORE_URL", "postgresql://localhost:1/none")
-        told = job.call("create_requirement_node", id="maker/REQ-001", text="Keep invoices.")
-        assert "comes into the graph when it answers.\nDeferred" in told
+        answer = job.call("create_requirement_node", id="maker/REQ-001", text="Keep invoices.")
+        assert "comes into the graph when it answers.\nDeferred" in answer
     for _ in range(2):
         assert job.completion().unstored == []
     assert "Requirement: 2" in job.call("count_graph_statistics").splitlines()
     shown = job.call("get_entity_relationships", kind="Requirement", key="maker/REQ-001")
-    held = json.loads(shown.splitlines()[0])
-    assert (held["text"], held["citations"]) == (TEXT, ["CIT-0001"])
+    node = json.loads(shown.splitlines()[0])
+    assert (node["text"], node["citations"]) == (TEXT, ["CIT-0001"])

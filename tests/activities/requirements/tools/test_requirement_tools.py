@@ -62,21 +62,21 @@ def test_candidates_of_all_documents_are_in_one_list(job: Standing) -> None:
     # Identifying candidates again replaces the earlier ones.
     for path in (*paths, "documents/laws/a.md"):
         assert "candidates/candidates.md" in job.call("identify_requirement_candidates", path=path)
-    held = json.loads(job.text(LISTED))
-    assert [each["document"] for each in held] == paths
-    assert [len(each["candidates"]) for each in held] == [2, 1, 1]
+    entries = json.loads(job.text(LISTED))
+    assert [each["document"] for each in entries] == paths
+    assert [len(each["candidates"]) for each in entries] == [2, 1, 1]
     page = job.text("candidates/candidates.md")
     assert page.startswith(
         f"# Candidates\n\n## documents/a.md\n\n- C-001 · p.1 · must · 0.94 · {QUOTE}\n"
     )
     # An agent's additions to those of another document stay.
-    held[2]["candidates"][0]["remark"] = "See annex."
-    job.write(LISTED, json.dumps(held))
+    entries[2]["candidates"][0]["remark"] = "See annex."
+    job.write(LISTED, json.dumps(entries))
     job.call("identify_requirement_candidates", path="documents/a.md")
-    assert json.loads(job.text(LISTED)) == held
-    job.write(LISTED, json.dumps(held).replace('"page": 1', '"page": "one"', 1))
-    told = job.call("identify_requirement_candidates", path="documents/a.md")
-    assert told.startswith(f"Error: {LISTED}: 0.candidates.0.page: ")
+    assert json.loads(job.text(LISTED)) == entries
+    job.write(LISTED, json.dumps(entries).replace('"page": 1', '"page": "one"', 1))
+    answer = job.call("identify_requirement_candidates", path="documents/a.md")
+    assert answer.startswith(f"Error: {LISTED}: 0.candidates.0.page: ")
 
 
 def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -> None:
@@ -87,8 +87,8 @@ def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -
     job.write("documents/b.md", OTHER)
     job.write("documents/b.md.txt", f"[page 1]\n2.1 Access\nPage one.\n[page 2]\n{OTHER}\n")
     job.call("add_requirement", **given(), candidate="C-001")
-    there = {"path": "documents/b.md", "page": 2, "quote": OTHER}
-    second = given(OTHER) | {"type": "functional", "quotes": [there]}
+    quotation = {"path": "documents/b.md", "page": 2, "quote": OTHER}
+    second = given(OTHER) | {"type": "functional", "quotes": [quotation]}
     job.call("add_requirement", **second)
     finals = [json.loads(job.text(f"requirements/req_00{n}/final.json")) for n in (1, 2)]
     assert job.call("collect_requirements").splitlines() == [
@@ -108,23 +108,23 @@ def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -
     assert f"### REQ-002 · must · functional\n\n{OTHER}\n\n> {QUOTE}\n" in page
     assert f"> {OTHER}\n>\n> (documents/b.md, page 2, 2.1)\n" in page
     job.write("requirements/req_001/final.json", json.dumps(finals[0] | {"confidence": 7}))
-    told = job.call("collect_requirements").splitlines()
-    assert told[1] == "Left out, to be mended:"
-    assert told[2].startswith("requirements/req_001/final.json: confidence: ")
+    lines = job.call("collect_requirements").splitlines()
+    assert lines[1] == "Left out, to be mended:"
+    assert lines[2].startswith("requirements/req_001/final.json: confidence: ")
     assert [each["id"] for each in json.loads(job.text(result))] == ["REQ-002"]
 
 
 def test_quotes_are_cited_in_the_same_call_all_or_none(job: Standing) -> None:
     def said(*quotes: str, page: int = 1) -> dict[str, Any]:
-        asked = [{"path": "documents/a.md", "page": page, "quote": quote} for quote in quotes]
-        return given() | {"citations": None, "quotes": asked}
+        quotations = [{"path": "documents/a.md", "page": page, "quote": quote} for quote in quotes]
+        return given() | {"citations": None, "quotes": quotations}
 
     before = len(job.open().files.children("citations"))
-    told = job.call(
+    answer = job.call(
         "add_requirement",
         **said(QUOTE, "Every invoice must be kept for eleven years.", "Nobody knows this at all."),
     )
-    assert told.splitlines() == [
+    assert answer.splitlines() == [
         "Error: Nothing was written.",
         "Quote 2: That quote is not on page 1 of documents/a.md. It stands on no page. Nearest, on "
         f"page 1: “{QUOTE}”. Quote what stands there; a sentence that goes on on the next page "
@@ -137,21 +137,23 @@ def test_quotes_are_cited_in_the_same_call_all_or_none(job: Standing) -> None:
     assert len(job.open().files.children("citations")) == before
     assert job.open().files.entry("requirements/req_001") is None
     # The quote is stored as the page has it, and is found again.
-    told = job.call("add_requirement", **said("Every invoice  must be\nkept for ten years."))
-    assert told.startswith("REQ-001 (must) written to requirements/req_001/final.json; ")
+    answer = job.call("add_requirement", **said("Every invoice  must be\nkept for ten years."))
+    assert answer.startswith("REQ-001 (must) written to requirements/req_001/final.json; ")
     [cited] = json.loads(job.text("requirements/req_001/final.json"))["citations"]
     assert cited == {"id": "CIT-0002", "document": "documents/a.md", "page": 1, "quote": QUOTE}
 
 
 def test_a_citation_is_added_by_a_tool(job: Standing) -> None:
-    there = {"path": "documents/a.md", "page": 1, "quote": OTHER}
+    quotation = {"path": "documents/a.md", "page": 1, "quote": OTHER}
     assert "no requirement REQ-001" in job.call(
-        "add_citation", requirement="REQ-001", quotes=[there]
+        "add_citation", requirement="REQ-001", quotes=[quotation]
     )
     job.call("add_requirement", **given())
-    told = job.call("add_citation", requirement="REQ-001", quotes=[there])
-    assert told == f"REQ-001 cites also citation CIT-0002: documents/a.md, page 1: “{OTHER}”"
-    assert "cites that already" in job.call("add_citation", requirement="REQ-001", quotes=[there])
+    answer = job.call("add_citation", requirement="REQ-001", quotes=[quotation])
+    assert answer == f"REQ-001 cites also citation CIT-0002: documents/a.md, page 1: “{OTHER}”"
+    assert "cites that already" in job.call(
+        "add_citation", requirement="REQ-001", quotes=[quotation]
+    )
     [row] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     assert [each.quote for each in row.citations] == [QUOTE, OTHER]
     assert job.completion().unstored == []
@@ -163,18 +165,18 @@ def test_the_force_is_that_of_the_passage_unless_it_is_given(job: Standing) -> N
     job.write("documents/b.md.txt", f"[page 1]\n{text}\n")
 
     def add(quote: str, **further: str) -> str:
-        there = {"path": "documents/b.md", "page": 1, "quote": quote}
+        quotation = {"path": "documents/b.md", "page": 1, "quote": quote}
         return job.call(
-            "add_requirement", **(given() | {"citations": None, "quotes": [there]} | further)
+            "add_requirement", **(given() | {"citations": None, "quotes": [quotation]} | further)
         )
 
     assert add("It may be cold.").startswith("REQ-001 (may)")
     assert add("It should be warm.").startswith("REQ-002 (should)")
     assert add("It must not be hot.").startswith("REQ-003 (must not)")
     assert add("The sky over it was blue.").startswith("REQ-004 (must)")
-    told = add("It should be warm.", force="must").splitlines()
-    assert told[0].startswith("REQ-005 (must)")
-    assert told[1] == "Its force is must, and its passage says should."
+    lines = add("It should be warm.", force="must").splitlines()
+    assert lines[0].startswith("REQ-005 (must)")
+    assert lines[1] == "Its force is must, and its passage says should."
     stored = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     assert [each.force for each in stored] == ["may", "should", "must not", "must", "must"]
 
@@ -188,16 +190,16 @@ def test_a_job_is_not_complete_while_a_sentence_is_neither_cited_nor_set_aside(
     job.call("add_requirement", **given())
     assert job.completion().uncovered[0].startswith("1 of 2 ")
     reason = {"path": "documents/a.md", "reason": "The board has said that it is no matter."}
-    for wrong, told in (
+    for wrong, message in (
         ({"ids": ["C-009"]}, "documents/a.md has no candidate C-009."),
         ({"containing": "nobody says this"}, "No sentence of documents/a.md"),
         ({"pages": "one"}, "pages must be like"),
         ({"below": 0.9}, "below: at most 0.5, the agent's threshold"),
         ({"covered_by": "REQ-007"}, "there is no requirement REQ-007"),
     ):
-        assert told in job.call("set_sentences_aside", **reason, **wrong)
-    told = job.call("set_sentences_aside", **reason, containing="log in", covered_by="REQ-001")
-    assert told.splitlines()[0] == (
+        assert message in job.call("set_sentences_aside", **reason, **wrong)
+    message = job.call("set_sentences_aside", **reason, containing="log in", covered_by="REQ-001")
+    assert message.splitlines()[0] == (
         "Set aside 1 sentence by the rule documents/a.md, containing 'log in': The board has said "
         "that it is no matter. (covered by REQ-001)"
     )
@@ -298,9 +300,9 @@ def test_candidates_below_the_threshold_are_listed_as_well(job: Standing) -> Non
     weak = "Readers may photograph items without flash.\n"
     job.write("documents/b.md", f"{QUOTE}\n\n{weak}")
     job.write("documents/b.md.txt", f"[page 1]\n{QUOTE}\n\n{weak}")
-    told = job.call("identify_requirement_candidates", path="documents/b.md")
-    assert told.startswith("1 candidate in documents/b.md")
-    assert "1 more below confidence 0.5 are listed there" in told.splitlines()[0]
+    answer = job.call("identify_requirement_candidates", path="documents/b.md")
+    assert answer.startswith("1 candidate in documents/b.md")
+    assert "1 more below confidence 0.5 are listed there" in answer.splitlines()[0]
     page = job.text("candidates/candidates.md")
     assert page.endswith(f"\n\n### Below confidence 0.5\n\n- C-002 · p.1 · may · 0.45 · {weak}")
 
@@ -370,7 +372,7 @@ def test_a_rewind_while_the_store_is_away_is_made_up_for(
 def test_an_edited_requirement_is_checked_before_it_is_stored(job: Standing) -> None:
     job.call("add_requirement", **given())
     final = json.loads(job.text("requirements/req_001/final.json"))
-    for field, value, told in (
+    for field, value, complaint in (
         ("confidence", 7, "confidence"),
         ("id", "REQ-009", "must be REQ-001"),
         ("citations", [final["citations"][0] | {"quote": "made up words"}], "differs from"),
@@ -379,7 +381,7 @@ def test_an_edited_requirement_is_checked_before_it_is_stored(job: Standing) -> 
         job.write("requirements/req_001/final.json", json.dumps(final | {field: value}))
         [why] = job.completion().unstored
         assert "requirements/req_001/final.json" in why
-        assert told in why
+        assert complaint in why
         assert stored(job) == {"REQ-001": QUOTE}
     job.write("requirements/req_001/final.json", json.dumps(final | {"text": "Kept, invoices."}))
     assert job.completion().unstored == []
@@ -391,9 +393,9 @@ def test_a_store_that_is_away_stops_no_job_until_its_end(
 ) -> None:
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
     for text in (QUOTE, OTHER):
-        told = job.call("add_requirement", **given(text))
-        assert "REQ-00" in told
-        assert "Deferred" in told
+        answer = job.call("add_requirement", **given(text))
+        assert "REQ-00" in answer
+        assert "Deferred" in answer
     assert [entry.kind for entry in job.open().state.deferred_writes] == ["requirements"]
     assert job.open().state.without_notes().deferred_writes == []
     [why] = job.completion().unstored
@@ -435,18 +437,18 @@ def test_similar_ones_are_found_here_and_in_the_store(
     assert "· similar · maker/REQ-007 · draft ·" in lines[2]
     assert "3 of 3" in job.call("find_similar_requirements", text=QUOTE, threshold=0)
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
-    told = job.call("find_similar_requirements", text=QUOTE)
-    assert told.startswith("1 of 1")
-    assert "Only this workspace was searched: the store" in told
+    answer = job.call("find_similar_requirements", text=QUOTE)
+    assert answer.startswith("1 of 1")
+    assert "Only this workspace was searched: the store" in answer
 
 
 def test_a_validator_takes_and_decides(judge: Standing) -> None:
     assert judge.call("take_requirement") == "No draft requirement is left to take."
     fill(RelationalStore(judge.root), [requirement(1), requirement(2), requirement(3)])
-    told = judge.call("take_requirement")
-    assert told == judge.call("take_requirement")
-    assert told.startswith("maker/REQ-001 (data, confidence 0.9")
-    assert "- CIT-0001: documents/a.md, page 1: " in told
+    answer = judge.call("take_requirement")
+    assert answer == judge.call("take_requirement")
+    assert answer.startswith("maker/REQ-001 (data, confidence 0.9")
+    assert "- CIT-0001: documents/a.md, page 1: " in answer
     decided = judge.call(
         "decide_requirement", id="maker/REQ-001", status="accepted", reasons="Fulfilled."
     )
@@ -475,12 +477,12 @@ def test_a_validator_takes_and_decides(judge: Standing) -> None:
         "Taken and not decided: maker/REQ-003.",
         "Drafts left to take: 0.",
     ]
-    said = json.loads(judge.text("output/decisions.json"))
-    assert [(each["id"], each["decision"], each["reasons"]) for each in said] == [
+    decisions = json.loads(judge.text("output/decisions.json"))
+    assert [(each["id"], each["decision"], each["reasons"]) for each in decisions] == [
         ("maker/REQ-001", "accepted", "Fulfilled."),
         ("maker/REQ-002", "duplicate", "Same."),
     ]
-    assert said[1]["duplicate_of"] == "maker/REQ-001"
+    assert decisions[1]["duplicate_of"] == "maker/REQ-001"
 
 
 def test_until_when_one_is_taken_is_by_the_servers_clock(judge: Standing) -> None:
@@ -498,8 +500,8 @@ def test_a_decision_waits_for_its_store(judge: Standing, monkeypatch: pytest.Mon
     fill(RelationalStore(judge.root), [requirement(1), requirement(2)])
     judge.call("take_requirement")
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
-    told = judge.call("decide_requirement", id="maker/REQ-001", status="accepted", reasons="Yes.")
-    assert told.startswith("maker/REQ-001 is accepted.\nDeferred, ")
+    answer = judge.call("decide_requirement", id="maker/REQ-001", status="accepted", reasons="Yes.")
+    assert answer.startswith("maker/REQ-001 is accepted.\nDeferred, ")
     assert len(judge.completion().unstored) == 1
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     assert judge.call("take_requirement").startswith("maker/REQ-002")
@@ -538,10 +540,10 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
     source = read_page_source(FetchedPage("https://law.example/a", url, "text/html", None, data))
     job.put(source.put_into)
     good = {"url": url, "quote": QUOTE, "accessed": "2023-11-14"}
-    told = job.call("cite_web", **good)
-    assert told == f"citation CIT-0002: {source.path}, page 1 ({url}): “{QUOTE}”"
-    kept = json.loads(job.text("citations/CIT-0002.json"))
-    assert (kept["url"], kept["accessed"]) == ("https://law.example/act/1", "2023-11-14")
+    answer = job.call("cite_web", **good)
+    assert answer == f"citation CIT-0002: {source.path}, page 1 ({url}): “{QUOTE}”"
+    citation = json.loads(job.text("citations/CIT-0002.json"))
+    assert (citation["url"], citation["accessed"]) == ("https://law.example/act/1", "2023-11-14")
     assert f"is not in {source.path}" in job.call(
         "cite_web", **(good | {"quote": "Nobody has ever said such a thing."})
     )
@@ -549,10 +551,10 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
         assert "Fetch it first" in job.call("cite_web", **(good | {"url": url}))
     assert "accessed" in job.call("cite_web", **(good | {"accessed": "yesterday"}))
     for day in ("1994-12-31", "2023-11-16"):
-        told = job.call("cite_web", **(good | {"accessed": day}))
-        assert told.startswith(f"Error: accessed: {day} cannot be")
-    told = job.call("add_requirement", **(given() | {"citations": ["CIT-0002"]}))
-    assert told.startswith("REQ-001")
+        answer = job.call("cite_web", **(good | {"accessed": day}))
+        assert answer.startswith(f"Error: accessed: {day} cannot be")
+    answer = job.call("add_requirement", **(given() | {"citations": ["CIT-0002"]}))
+    assert answer.startswith("REQ-001")
     [row] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
     assert row.citations[0].url == "https://law.example/act/1"
 
@@ -562,9 +564,9 @@ def test_without_its_store_a_validator_waits(
 ) -> None:
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
     judge.reply(("take_requirement", "{}"))
-    with pytest.raises(ApplicationError, match="does not answer") as told:
+    with pytest.raises(ApplicationError, match="does not answer") as caught:
         judge.run("take_requirement", judge.request(), local=False)
-    assert told.value.type == "Dependency"
+    assert caught.value.type == "Dependency"
 
 
 def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> None:
@@ -576,15 +578,15 @@ def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> Non
         first, second = requirement(1, "Invoices kept."), requirement(2, "Storing bills.")
         fill(RelationalStore(judge.root), [first, second])
         assert judge.call("take_requirement").startswith("maker/REQ-001")
-        told = judge.call("find_similar_requirements", text=first.text).splitlines()
-        assert told[0].startswith("1 of 1 ")
-        assert "· duplicate · maker/REQ-002 · draft ·" in told[1]
+        lines = judge.call("find_similar_requirements", text=first.text).splitlines()
+        assert lines[0].startswith("1 of 1 ")
+        assert "· duplicate · maker/REQ-002 · draft ·" in lines[1]
         endpoint.fails_after = 0
-        told = judge.call("find_similar_requirements", text=first.text).splitlines()
-        assert told[0].startswith("0 of 1 ")
-        assert told[1].startswith("Compared by words alone: the embeddings endpoint failed")
+        lines = judge.call("find_similar_requirements", text=first.text).splitlines()
+        assert lines[0].startswith("0 of 1 ")
+        assert lines[1].startswith("Compared by words alone: the embeddings endpoint failed")
         # An equivalent one exists: 0 would be no verdict.
-        assert told[2].startswith("One that says it in other words may not be among them")
+        assert lines[2].startswith("One that says it in other words may not be among them")
 
 
 def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place(
@@ -600,10 +602,10 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
     decide(store, "judge", "zoo/REQ-001", "duplicate", other=f"{first}/REQ-002")
 
     def begin(*before: str) -> list[str]:
-        told: list[str] = environment().run(
+        notices: list[str] = environment().run(
             store_sync.update_store_after_replacement, job.root, job.open(), before
         )
-        return told
+        return notices
 
     assert begin() == []
     assert len(statuses(store, first)) == 2
@@ -636,15 +638,15 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
     decide(RelationalStore(job.root), "judge", "parent/REQ-001")
 
     def begin() -> list[str]:
-        told: list[str] = environment().run(
+        notices: list[str] = environment().run(
             store_sync.update_store_after_fork, job.root, job.open(), "parent"
         )
-        return told
+        return notices
 
     with monkeypatch.context() as away:
         away.setenv("LONGHAUL_STORE_URL", AWAY)
-        [told] = begin()
-        assert told.startswith("Deferred, and made later by itself")
+        [notice] = begin()
+        assert notice.startswith("Deferred, and made later by itself")
     assert begin() == begin() == []
     assert statuses(RelationalStore(job.root), "parent") == {"REQ-001": "accepted"}
     assert statuses(RelationalStore(job.root), JOB) == {"REQ-001": "draft", "REQ-002": "draft"}
