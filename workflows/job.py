@@ -20,11 +20,12 @@ given up half way leaves nothing behind.
 A call passes these checks in this order; each can refuse it, and the model gets the reason:
 
     stuck rule   the phase goes in circles: in this turn only a rewind or completion is accepted
+    reply rule   a guard refused the whole reply that the call is part of
     tool rule    the tool does not exist, or not in this kind of phase
     hold-back    an earlier call of the same reply failed, which the model had not read yet
     limits       no room for the call: it is not refused, the job waits for a person
-    guards       rules and programs of the agent's configuration; people can bypass a refusal once
     gate         code that looks at the workspace, only for calls that end a phase or the job
+    guards       rules and programs of the agent's configuration; people can bypass a refusal once
     judge        a second model, if configured, only for the end of a phase
     review       a second agent, if configured, only for the end of the job
 
