@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from activities.checkpoints import Root
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.root_access import run_with_root
