@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from protocol.trial_start import TrialLimits
 from protocol.trial_status import TrialRun
-from protocol.usage import Usage
 from workflows.budget import Consumption
 from workflows.project_budget_shares import LEAST
 
@@ -124,14 +123,6 @@ def scarce_trial_limit(limits: TrialLimits, runs: list[TrialRun]) -> str:
         if needed > free:
             return key
     return next(key for key in SHARED_KEYS if getattr(limits, key) is not None)
-
-
-def total_trial_usage(runs: list[TrialRun]) -> Usage:
-    """Return what the ended runs have used, as far as the trial knows."""
-    total = Usage()
-    for run in runs:
-        total.add(run.usage or Usage())
-    return total
 
 
 def _round_share(key: str, amount: float) -> float:
