@@ -19,7 +19,7 @@ def open_workspaces_root(folder: Path) -> Root:
     Raises:
         SetupError: the folder cannot be created or written to.
     """
-    # Imported late, since it loads libgit2, which only workers need.
+    # Imported on use: it loads libgit2, which most commands do without.
     from activities.checkpoints import Root, RootError  # noqa: PLC0415
 
     check_root_writable(folder)

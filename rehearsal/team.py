@@ -150,7 +150,7 @@ def _test_feature(task: str) -> Steps:
 
 
 def choose_team_procedure(text: str) -> Steps | None:
-    """Return the procedure for a todo of a plan by `make_plan`; None for other todos."""
+    """Return the procedure for a todo of a plan by `plan_team_job`; None for other todos."""
     named = _TODO.match(text)
     if named is None:
         return None

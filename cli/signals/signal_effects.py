@@ -80,10 +80,10 @@ def tell_took_effect(before: JobView, after: JobView) -> bool:
     if after.status.get("project"):
         return any(text.startswith("told ") for text in notices_after_signal(before, after))
 
-    def remarks_of(job_view: JobView) -> list[str]:
+    def job_remarks(job_view: JobView) -> list[str]:
         return list(job_view.status.get("remarks") or [])
 
-    return after.live and remarks_of(after) != remarks_of(before)
+    return after.live and job_remarks(after) != job_remarks(before)
 
 
 def rewind_took_effect(before: JobView, after: JobView) -> bool:

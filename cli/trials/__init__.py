@@ -1,1 +1,1 @@
-"""What a trial's runs show."""
+"""A trial's figures, and how a terminal shows a trial."""
