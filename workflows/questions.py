@@ -18,7 +18,6 @@ from protocol.waiting import WaitReason, WaitState
 from workflows import trace_notes
 from workflows.approvals import SHOWN, current_approval, decide_approval, expire_approval
 
-SIGNALS = ("answer", "approve", "deny")
 ENOUGH = (
     "No more questions can be put to people in this job. Use your best judgement, and note the "
     "assumption in workspace.md."
