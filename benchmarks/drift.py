@@ -154,7 +154,7 @@ async def measure_drift(rates: list[float], seeds: int) -> Table:
                 model, queue = Drifting(even_drift_rates(rate)), f"drift-{rate}"
                 gate = asyncio.Semaphore(AT_ONCE)
 
-                async def one(
+                async def drift_in_turn(
                     seed: int, model: Drifting = model, queue: str = queue, gate: Any = gate
                 ) -> Ended:
                     async with gate:
@@ -162,7 +162,9 @@ async def measure_drift(rates: list[float], seeds: int) -> Table:
 
                 count = seeds if rate else 1
                 async with serve_drifting_model(running.client, root, model, queue):
-                    ends = await asyncio.gather(*(one(seed) for seed in range(1, count + 1)))
+                    ends = await asyncio.gather(
+                        *(drift_in_turn(seed) for seed in range(1, count + 1))
+                    )
                 drifting = Drifting(even_drift_rates(rate))
                 loops = [drift_alone(drifting, seed) for seed in range(1, count + 1)]
                 calls = mean(end.calls for end in ends)

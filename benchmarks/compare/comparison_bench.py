@@ -86,7 +86,7 @@ class ComparisonBench:
         """Do the drifting model's runs."""
         gate = asyncio.Semaphore(AT_ONCE)
 
-        async def one(seed: int) -> tuple[Outcome, int]:
+        async def run_seed(seed: int) -> tuple[Outcome, int]:
             model = f"drift-{self._plan.rate}-{name}-{seed}"
             async with gate:
                 outcome = await self._run_adapter_process(
@@ -96,7 +96,7 @@ class ComparisonBench:
 
         seeds = range(1, self._plan.seeds + 1)
         return asdict(
-            comparison_figures.drift_comparison_figures(await asyncio.gather(*map(one, seeds)))
+            comparison_figures.drift_comparison_figures(await asyncio.gather(*map(run_seed, seeds)))
         )
 
     async def _run_adapter_process(

@@ -168,7 +168,7 @@ class Endpoint(ModelServer):
             log.write(json.dumps(line) + "\n")
 
 
-def main() -> None:
+def serve_fake_endpoint() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("log", type=Path)
     server = Endpoint(Behaviours(), calls_log=parser.parse_args().log)
@@ -177,4 +177,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve_fake_endpoint()
