@@ -1,4 +1,4 @@
-"""Exit codes of a worker process."""
+"""Exit codes of a worker process. Commands share the one for Ctrl-C."""
 
 FAILED = 1
 CANNOT_START = 2
