@@ -16,21 +16,23 @@ MAX_SHEET_CHARACTERS = 1_000_000
 def omitted_css_classes(root: html.HtmlElement) -> tuple[set[str], set[str]]:
     """Return the class names that the document's style sheets strike out, and those they hide.
 
-    A class counts as hidden if nothing in the document shows it again: no script, and no rule.
+    A class counts as hidden if nothing in the document shows it again: no script, and no rule,
+    even one under a condition such as `@media (min-width: 40em)`.
     """
     sheets = " ".join(node.text or "" for node in root.iter("style"))[:MAX_SHEET_CHARACTERS]
     sheet = re.sub(r"/\*.*?\*/", "", sheets, flags=re.DOTALL)
-    struck = _classes_with_declaration(_RULE.findall(sheet), STRUCK)
+    rules = _RULE.findall(sheet)
+    struck = _classes_with_declaration(rules, STRUCK)
     if next(root.iter("script"), None) is not None:
         return struck, set()
-    rules = _RULE.findall(_drop_conditional_rules(sheet))
     shown = {
         name
         for selector, style in rules
         if _SHOWN.search(style)
         for name in _CLASS.findall(selector)
     }
-    return struck, _classes_with_declaration(rules, HIDDEN) - shown
+    always = _RULE.findall(_drop_conditional_rules(sheet))
+    return struck, _classes_with_declaration(always, HIDDEN) - shown
 
 
 def _drop_conditional_rules(sheet: str) -> str:

@@ -93,6 +93,7 @@ def test_what_a_class_hides_is_left_out_and_counted():
         "<script>let x</script>",
         "<style>.gone:target { display: block }</style>",
         "<style>.gone.open { visibility: visible; display: flex }</style>",
+        "<style>@media (min-width: 40em) { .gone { display: block } }</style>",
     ],
 )
 def test_a_hidden_class_that_may_be_shown_is_in_the_text(shows):
