@@ -204,6 +204,16 @@ def input_document_quality_name(name: str) -> str:
     return f"{name}.reading.json"
 
 
+def original_document_paths(files: Files) -> list[str]:
+    """Return the paths of all files in `documents/` but the texts and warnings beside others."""
+    if files.entry("documents") is None:
+        return []
+    paths = [entry.path for entry in files.walk("documents") if entry.kind == "file"]
+    names = (input_document_text_name, input_document_quality_name)
+    beside = {name(path) for path in paths for name in names}
+    return [path for path in paths if path not in beside]
+
+
 def input_document_warnings(files: Files) -> list[str]:
     """Return warnings about how the workspace's documents were read, one line each."""
     if files.entry("documents") is None:

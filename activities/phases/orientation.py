@@ -6,10 +6,7 @@ from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, get_args
 
-from activities.documents.input_documents import (
-    input_document_quality_name,
-    input_document_text_name,
-)
+from activities.documents.input_documents import original_document_paths
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes, plan_section
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import SUMMARY, condense_file_list
@@ -136,12 +133,9 @@ def _orientation(
 def _orientation_instructions(snapshot: Snapshot) -> str:
     """Return the instructions, in the first phase with the names of the job's documents."""
     text = _orientation_file_part(snapshot, "instructions.md")
-    if snapshot.state.phase.number > 1 or snapshot.files.entry("documents") is None:
+    if snapshot.state.phase.number > 1:
         return text
-    paths = [entry.path for entry in snapshot.files.walk("documents") if entry.kind == "file"]
-    names = (input_document_text_name, input_document_quality_name)
-    beside = {name(path) for path in paths for name in names}
-    documents = first_few([path for path in paths if path not in beside], MAX_DOCUMENTS)
+    documents = first_few(original_document_paths(snapshot.files), MAX_DOCUMENTS)
     return f"{text.rstrip()}\n\nThe job's documents: {documents}." if documents else text
 
 

@@ -18,6 +18,7 @@ from activities.documents import (
 from activities.documents.input_documents import (
     input_document_quality_name,
     input_document_text_name,
+    original_document_paths,
 )
 from activities.toolkit.path_ownership import owned_path_refusal
 from activities.toolkit.tool_context import ToolContext
@@ -65,19 +66,7 @@ def read_workspace_document(
 
 def input_document_paths(files: Files) -> list[str]:
     """Return the paths of the job's input documents, without those it fetched itself."""
-    if files.entry("documents") is None:
-        return []
-    paths = [
-        entry.path
-        for entry in files.walk("documents")
-        if entry.kind == "file" and not entry.path.startswith(f"{FETCHED}/")
-    ]
-    beside = {input_document_quality_name(path) for path in paths}
-    return [
-        path
-        for path in paths
-        if path not in beside and canonical_document_path(files, path) == path
-    ]
+    return [path for path in original_document_paths(files) if not path.startswith(f"{FETCHED}/")]
 
 
 def _stored_document_quality(files: Files, name: str) -> Quality:
