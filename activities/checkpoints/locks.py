@@ -1,5 +1,4 @@
-"""A file lock between processes and threads that ends with its holder; errors that name a file;
-writes and flushes of whole files."""
+"""A file lock between processes and threads that ends with its holder."""
 
 import fcntl
 import os

@@ -20,7 +20,7 @@ SCHEMA_FILE = "tools/result_schema.json"
 MAX_CONTENT_BYTES = 20_000
 """Largest result, as JSON, that is passed on whole."""
 MAX_PROBLEM_CHARACTERS = 2000
-TOLD = """
+RESULT_RULES = """
 
 ## Result
 
@@ -49,7 +49,7 @@ def with_typed_result_rules(instructions: str, config: AgentConfig) -> str:
         return instructions
     schema = json.dumps(config.result_schema, ensure_ascii=False)
     shown = f":\n\n```json\n{schema}\n```" if len(schema) <= MAX_SHOWN_CHARACTERS else "."
-    return instructions.rstrip() + TOLD.format(
+    return instructions.rstrip() + RESULT_RULES.format(
         path=config.result_path, schema=SCHEMA_FILE, shown=shown
     )
 

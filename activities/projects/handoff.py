@@ -46,7 +46,7 @@ NOT_PRODUCT = {"output": ("completion.json",)}
 """By product folder: files that every job writes there and that are no part of the product."""
 BRIEF_CHARACTERS = 20_000
 FINDINGS_CHARACTERS = 12_000
-FOUND = "## What was found wrong with this very work"
+FINDINGS_HEADING = "## What was found wrong with this very work"
 FINDINGS = "documents/findings.md"
 WHOLE_BRIEF = f"documents/{BRIEF}"
 MAX_REPORT_BYTES = 1_000_000
@@ -92,7 +92,10 @@ def render_handoff(root: Root, link: ProjectLink, *, earlier: str = "") -> str:
     """
     known = "" if "## Amended" in earlier else earlier
     task, *others = _handoff_parts(link)
-    parts = [task, *(each for each in others if each.startswith(FOUND) or each not in known)]
+    parts = [
+        task,
+        *(each for each in others if each.startswith(FINDINGS_HEADING) or each not in known),
+    ]
     if earlier:
         return "\n\n".join(parts)
     brief = _handoff_project_brief(open_linked_remote_project(root, link), link.handoff)
@@ -109,7 +112,7 @@ def _handoff_parts(link: ProjectLink) -> list[str]:
         text = _number_handoff_findings(handoff.inputs.findings)
         if len(text) > FINDINGS_CHARACTERS:
             text = f"{shorten_to_start(text, FINDINGS_CHARACTERS)}\nAll of it is in {FINDINGS}."
-        parts.append(f"{FOUND}\n\n{text}")
+        parts.append(f"{FINDINGS_HEADING}\n\n{text}")
     if handoff.inputs.written_tests:
         paths = [f"{link.folder}/{path}" for path in handoff.inputs.written_tests]
         parts.append(WRITTEN_TESTS.format(paths=first_few(paths, MOST_TESTS)))

@@ -52,7 +52,7 @@ def withdraw_what_parent_withdrew(
         connection: In a transaction, after the fork's rows were filled.
         call: The fork's call.
         parent: The job it was forked from.
-        present: As for `take_over`.
+        present: As for `take_over_requirements`.
     """
     if not is_newest_write(connection, call):
         return
