@@ -173,10 +173,15 @@ class Bucket:
         key = f"{PROBE}-{secrets.token_hex(4)}"
         version = self._create(key, b"") or ""
         try:
-            if self._put_if_unchanged(key, b"", '"never"') or self._create(key, b"") is not None:
+            replaced = self._put_if_unchanged(key, b"", '"never"')
+            if replaced is not None or self._create(key, b"") is not None:
                 raise RemoteUnfit(NOT_CONDITIONAL)
-            self._quotes_versions = self._put_if_unchanged(key, b"", version) is not None
-            if not self._quotes_versions and not self._put_if_unchanged(key, b"", version):
+            # An earlier probe may have been cut short at either form.
+            for quotes_versions in (True, False):
+                self._quotes_versions = quotes_versions
+                if self._put_if_unchanged(key, b"", version) is not None:
+                    break
+            else:
                 raise RemoteUnfit(REFUSES_TRUE_CONDITION)
         finally:
             with suppress(RemoteUnavailable):

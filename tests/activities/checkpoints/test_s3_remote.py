@@ -241,6 +241,25 @@ def test_a_store_that_refuses_true_conditions_is_refused(
             host_a.push(host_a.step(None, "a.md"))
 
 
+@pytest.mark.skipif(bool(OTHER_STORE), reason="the proxy imitates such a store in front of moto")
+def test_a_store_that_compares_versions_without_quotes_may_have_failed_a_probe(
+    host_a: Host, host_b: Host, endpoint: str, address: str
+) -> None:
+    with flawed_store(endpoint) as store:
+        store.compares_bare_versions = True
+        host_a.url = host_b.url = address.replace(endpoint, store.endpoint)
+        first = host_a.step(None, "a.md")
+        store.break_requests((412, "PreconditionFailed"), "/conditions-", times=100)
+        with pytest.raises(RemoteUnfit):
+            host_a.push(first)
+        store.mend()
+        host_a.push(first)
+        second = host_a.step(first, "b.md")
+        host_a.push(second)
+        host_b.fetch()
+        assert host_b.checkpoints.is_intact(second)
+
+
 def test_no_probe_is_left_in_the_bucket(host_a: Host, address: str) -> None:
     host_a.push(host_a.step(None, "a.md"))
     keys = another_process(address)._bucket.stale_keys("", -60)
