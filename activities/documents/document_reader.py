@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from activities.documents.encoding import CONTROL, decode_text, is_utf8, utf16_encoding
-from activities.documents.pages import DocumentError, Page, page_mark_text
+from activities.documents.pages import DocumentError, Page, document_error_line, page_mark_text
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
 from activities.text.safe_text import replace_surrogates
@@ -75,7 +75,7 @@ def read_document(name: str, data: bytes) -> ReadingResult:
         if _is_reader_out_of_memory(error):
             raise MemoryError from error
         raise DocumentError(
-            f"{name}: the file is broken ({_reader_error_line(error)}); get an intact copy"
+            f"{name}: the file is broken ({document_error_line(error)}); get an intact copy"
         ) from error
     pages = [replace(page, text=_clean_document_text(page.text)) for page in reading.pages]
     if not any(page.text.strip() for page in pages):
@@ -191,8 +191,3 @@ def _is_reader_out_of_memory(error: Exception) -> bool:
     from lxml import etree  # noqa: PLC0415
 
     return isinstance(error, etree.XMLSyntaxError) and error.code == etree.ErrorTypes.ERR_NO_MEMORY
-
-
-def _reader_error_line(error: object) -> str:
-    words = " ".join(str(error).split()) or type(error).__name__
-    return words if len(words) <= 160 else words[:157] + "..."

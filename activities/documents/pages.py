@@ -10,6 +10,7 @@ _NOT_READ = "(This page could not be read: "
 _PARTS = r"((?:; (?:label|section) [^;\[\]\n]*)*)"
 _MARK = re.compile(rf"\[page ([0-9]+){_PARTS}\]")
 _ESCAPED = re.compile(rf"\\*\[page [0-9]+{_PARTS}\]")
+_RANGE = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
 _NOT_IN_MARKS = str.maketrans({";": ",", "[": "(", "]": ")"})
 MAX_SECTIONS = 12
 """Most sections named in a page mark."""
@@ -59,6 +60,21 @@ class DocumentError(Invalid):
 
     The message is one line for the model or a person: which document, what is wrong, what to do.
     """
+
+
+def document_error_line(error: object) -> str:
+    """Return an error's words on one line of bounded length."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= 160 else words[:157] + "..."
+
+
+def parse_page_range(pages: str) -> tuple[int, int]:
+    """Return first and last page of "3" or "2-5". Raises ValueError."""
+    match = _RANGE.match(pages.strip())
+    if not match:
+        raise ValueError(f'pages must be like "3" or "2-5", found {pages!r}.')
+    first = int(match[1])
+    return first, int(match[2] or first)
 
 
 def render_pages(pages: Iterable[Page]) -> str:

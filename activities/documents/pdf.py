@@ -20,7 +20,13 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from activities.documents.pages import DocumentError, Page, page_mark_text, unread_page_placeholder
+from activities.documents.pages import (
+    DocumentError,
+    Page,
+    document_error_line,
+    page_mark_text,
+    unread_page_placeholder,
+)
 from activities.documents.pdf_lines import (
     Box,
     Line,
@@ -282,7 +288,7 @@ def _check_blank_pdf_pages(data: bytes, contents: list[_PageContent]) -> None:
             except MemoryError:
                 raise
             except Exception as error:  # A parser may raise anything on foreign bytes.
-                contents[number].unread = unread_page_placeholder(_pdf_error_line(error))
+                contents[number].unread = unread_page_placeholder(document_error_line(error))
     except MemoryError:
         raise
     except Exception:
@@ -300,17 +306,12 @@ class _FirstPdfWarning(logging.Handler):
         self.first = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.first = self.first or _pdf_error_line(record.getMessage())
+        self.first = self.first or document_error_line(record.getMessage())
 
 
 def _first_pdf_page_failure(contents: list[_PageContent]) -> str:
     failure = next((page.unread for page in contents if page.unread and page.blank), "")
     return failure.partition(": ")[2].rstrip(")")
-
-
-def _pdf_error_line(error: object) -> str:
-    words = " ".join(str(error).split()) or type(error).__name__
-    return words if len(words) <= 160 else words[:157] + "..."
 
 
 def _pdf_page_text(page: _PageContent, words: Counter[str]) -> str:

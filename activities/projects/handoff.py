@@ -15,6 +15,7 @@ from activities.checkpoints.entry_names import name_to_bytes
 from activities.checkpoints.git import is_git_folder
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.done_when import unmet_condition_reason
+from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
 from activities.projects.ignored_files import without_ignored
 from activities.projects.project_remote import open_linked_remote_project
@@ -90,7 +91,7 @@ def render_handoff(root: Root, link: ProjectLink, *, earlier: str = "") -> str:
             they have are left out, unless an amendment may say otherwise. The task and the
             findings never are.
     """
-    known = "" if "## Amended" in earlier else earlier
+    known = "" if AMENDED in earlier else earlier
     task, *others = _handoff_parts(link)
     parts = [
         task,

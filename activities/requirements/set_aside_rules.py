@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from pydantic import Field, TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
+from activities.documents.pages import parse_page_range
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.text.candidate_sentences import Candidate
 from activities.text.safe_text import as_readable_json
 from protocol.data_model import Data
 
 PATH = "requirements/set_aside.json"
-_PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
 
 
 class SetAsideRule(Data):
@@ -68,11 +66,7 @@ def parse_set_aside_pages(pages: str | None) -> tuple[int, int]:
     """Return first and last page of "3" or "2-5", all pages for None. Raises ValueError."""
     if pages is None:
         return 0, 10_000_000
-    match = _PAGES.match(pages.strip())
-    if not match:
-        raise ValueError(f'pages must be like "3" or "2-5", found {pages!r}.')
-    first = int(match[1])
-    return first, int(match[2] or first)
+    return parse_page_range(pages)
 
 
 def _is_in_set_aside_section(section: str, above: str) -> bool:

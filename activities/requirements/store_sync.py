@@ -22,7 +22,7 @@ from activities.job.activity_context import (
 from activities.job.snapshot import Snapshot
 from activities.requirements import requirement_files, requirement_withdrawal, validation_claims
 from activities.requirements import requirement_store as rows
-from activities.requirements.graph import graph_writes  # noqa: F401 - enters how writes to the graph are made up
+from activities.requirements.graph import graph_writes  # noqa: F401 - registers the maker of graph writes
 from activities.requirements.requirement import Requirement, requirement_fingerprint
 from activities.requirements.requirement_rows import (
     FIELDS,

@@ -29,6 +29,7 @@ from activities.checkpoints.repository_owner import read_owner
 from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
 from activities.job.plan_and_todo_files import list_under_heading, parse_plan
+from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import check_result_schema
 from activities.job.workspace_summary import with_workspace_summary
@@ -232,7 +233,7 @@ def copy_fork_origin(origin: ForkOrigin, fork: Fork, target: Checkpoints) -> Sna
 
 def amended_fork_instructions(text: str, addition: str) -> str:
     """Append an amendment, which takes precedence over the instructions before it."""
-    return f"{text.rstrip()}\n\n## Amended\n\n{addition.strip()}\n" if addition.strip() else text
+    return f"{text.rstrip()}\n\n{AMENDED}\n\n{addition.strip()}\n" if addition.strip() else text
 
 
 def begin_fork(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import Field
 
 from activities.documents import Page, name_unread_pages, render_pages
 from activities.documents.chunks import split_document_chunks
-from activities.documents.pages import page_span_text
+from activities.documents.pages import page_span_text, parse_page_range
 from activities.text import tokens
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.path_ownership import DOCUMENT_NOTICE
@@ -24,7 +23,6 @@ from activities.tools.workspace_documents import (
 )
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
-_PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
 
 
 @tool("documents", effect="reads", local=False, seconds=180)
@@ -92,8 +90,7 @@ def chunk_document(
 def _page_range(pages: str | None, available: list[Page]) -> tuple[int, int]:
     if pages is None:
         return (available[0].number, available[-1].number) if available else (1, 1)
-    match = _PAGES.match(pages.strip())
-    if not match:
-        raise ToolError(f'pages must be like "3" or "2-5", found {pages!r}.')
-    first = int(match.group(1))
-    return first, int(match.group(2) or first)
+    try:
+        return parse_page_range(pages)
+    except ValueError as problem:
+        raise ToolError(str(problem)) from None
