@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 
 FILTERS = frozenset(
-    ("cat", "column", "cut", "fold", "nl", "rev", "sed", "sort", "tac", "tail", "tee", "tr")
-) | {"uniq", "wc"}
-"""Programs that read their whole input and end with 0 whatever it says. `head` stops reading early,
-which would make the command before it fail."""
+    ("cat", "column", "cut", "fold", "nl", "rev", "sort", "tac", "tail", "tee", "tr", "uniq", "wc")
+)
+"""Programs that read their whole input and end with 0 whatever it says. `head` and `sed` may stop
+reading early, which would make the command before them fail."""
+_SUBSTITUTIONS = ("$(", "`")
 _OPERATORS = ";&|()\n"
 
 
@@ -16,8 +17,11 @@ def with_pipefail(command: str) -> str:
     """Return the shell line for a check, in which the failure of any part of a pipe counts.
 
     It is the command itself unless every pipe ends in a filter: after `… | grep -q refused` the
-    exit code is a statement about the output, and the command before it may well fail.
+    exit code is a statement about the output, and the command before it may well fail. The same
+    is true of a pipe whose output is substituted, as in `test $(grep refused log | wc -l) = 0`.
     """
+    if any(mark in command for mark in _SUBSTITUTIONS):
+        return command
     ends = _pipe_ends(command)
     if not ends or not all(end in FILTERS for end in ends):
         return command
