@@ -1,4 +1,4 @@
-"""The feature loop: initializer, then for each feature coder and tester. Pure functions.
+"""The feature loop: initializer, then for each feature coder and tester.
 
 start       no feature list                  run initializer
 loop        a feature is pending             run coder on it

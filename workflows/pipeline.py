@@ -1,4 +1,4 @@
-"""The pipeline: agents in sequence, each continuing the previous one's work. Pure functions."""
+"""The pipeline: agents in sequence, each continuing the previous one's work."""
 
 from __future__ import annotations
 

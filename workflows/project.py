@@ -1,10 +1,10 @@
-"""The project: several jobs on one piece of work; its state decides the moves, not a person.
+"""The project: several jobs on one piece of work; its state decides the moves.
 
     prepare → { moves that the form wants → child jobs → inspect their work → merge } → result
 
-It plans nothing and writes no product. The pure functions of its form (`workflows.forms`) decide
-from the record which job begins next and whether a job's work counts; the loop below carries that
-out. Between two moves it handles signals and passes some of them to its jobs.
+It plans nothing and writes no product. The functions of its form (`workflows.forms`), which reach
+nothing but the record, decide which job begins next and whether a job's work counts; the loop below
+carries that out. Between two moves it handles signals and passes some of them to its jobs.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class Project(SignalReceiver):
     # Moves
 
     async def _carry_out_moves(self, project: ProjectRecord) -> bool:
-        """Make the moves that the state calls for; return whether there was any."""
+        """Make the moves that the state calls for; return False if only news can lead to others."""
         if self._history_is_long(project):
             return not project.running
         if trace_notes.is_trace_record_full(project):
@@ -281,7 +281,7 @@ class Project(SignalReceiver):
             )
         elif (
             isinstance(only, EndProject)
-            and self._may_publish(project, only.status)
+            and self._may_close(project, only.status)
             and await self._has_stored_traces(project)
         ):
             await self._close_project(project, only.status)
@@ -355,8 +355,8 @@ class Project(SignalReceiver):
 
     # Ends
 
-    def _may_publish(self, project: ProjectRecord, status: ProjectOutcome) -> bool:
-        """Whether the branch may be pushed; asks for approval if necessary."""
+    def _may_close(self, project: ProjectRecord, status: ProjectOutcome) -> bool:
+        """Whether the project may end; asks for the approval of its branch if necessary."""
         publish = project.start.publish
         if status != "completed" or publish is None or not publish.approve:
             return True

@@ -1,4 +1,4 @@
-"""Files with the name of one that is not there, for the model that got the folder wrong."""
+"""Finds files of the same name in other folders, for a model that got the folder wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from protocol.short_text import first_few
 
 MAX_SEARCHED = 5000
-"""Files in which a name is looked for."""
+"""Most files that are searched."""
 MAX_NAMED = 3
 
 
@@ -24,4 +24,4 @@ def namesakes_note(files: Files, path: str) -> str:
     ]
     if not named:
         return ""
-    return f" By that name there is {first_few(named, MAX_NAMED)}."
+    return f" Files of that name: {first_few(named, MAX_NAMED)}."

@@ -107,7 +107,7 @@ def test_a_missing_file_is_answered_with_those_of_its_name(job: Standing) -> Non
     missing = "Error: There is no file 'policy.md'; list the folder to see what is there."
     assert job.call("read_file", path="policy.md") == missing
     job.write("documents/policy.md", "Tea.")
-    found = f"{missing} By that name there is 'documents/policy.md'."
+    found = f"{missing} Files of that name: 'documents/policy.md'."
     assert job.call("read_file", path="policy.md") == found
     assert job.call("extract_document_text", path="policy.md") == found
 
