@@ -18,6 +18,9 @@ Outcome = Literal["completed", "cancelled", "failed"]
 GuardPoint = Literal["todo_complete", "phase_end", "job_complete", "subagent_end"]
 """The endings that a call can cause and guards can check."""
 
+COMPLETION_FILE = "output/completion.json"
+"""Result of a completed job, in its workspace."""
+
 
 class TodoEntry(Data):
     """An entry of `todos.yaml` before the gate has checked it."""

@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any
 
+from protocol.endings import COMPLETION_FILE
 from protocol.short_text import count_noun
 from rehearsal import (
     extraction,
@@ -280,7 +281,7 @@ def rehearse_job_completion(view: RequestView) -> Steps:
     paths, report = yield from interleave_procedures(
         list_paths_from_tool_answer("output"), read_file_from_tool_answers(source)
     )
-    deliverables = [path for path in paths if path != "output/completion.json"][:MAX_LIST]
+    deliverables = [path for path in paths if path != COMPLETION_FILE][:MAX_LIST]
     summary = _strategic_section_lines(report, "What was done") or ["The plan was carried out."]
     unresolved = [
         line[2:] for line in _strategic_section_lines(report, "Left open") if line.startswith("- ")

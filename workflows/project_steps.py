@@ -19,7 +19,7 @@ from temporalio.workflow import (
     ParentClosePolicy,
 )
 
-from protocol.endings import JobResult
+from protocol.endings import COMPLETION_FILE, JobResult
 from protocol.handoffs import ProjectLink
 from protocol.project import (
     MOST_UNRESOLVED,
@@ -239,7 +239,7 @@ async def await_project_child(run: RunningJob, child: Child) -> EndedJob:
     ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
     ended.unresolved = [one_line(entry, 200) for entry in result.unresolved[:MOST_UNRESOLVED]]
     if (more := len(result.unresolved) - MOST_UNRESOLVED) > 0:
-        ended.unresolved.append(f"and {more} more, in its output/completion.json")
+        ended.unresolved.append(f"and {more} more, in its {COMPLETION_FILE}")
     return ended
 
 

@@ -12,9 +12,8 @@ from activities.checkpoints.workspaces_root import list_job_repositories
 from activities.job.snapshot import Snapshot
 from activities.learning.guard_precision import normalise_trace_path
 from config.schema.guards import Guard
-from protocol.endings import JobResult
+from protocol.endings import COMPLETION_FILE, JobResult
 
-RESULT = "output/completion.json"
 UNREADABLE = (CheckpointMissing, ValueError, OSError, pygit2.GitError)
 """Errors of reading a repository that is damaged or being forgotten."""
 
@@ -57,7 +56,7 @@ def read_finished_job(repository: Path) -> FinishedJob | None:
         if not commit:
             return None
         snapshot = Snapshot.load(store, commit)
-        result = JobResult.model_validate_json(snapshot.read_text(RESULT))
+        result = JobResult.model_validate_json(snapshot.read_text(COMPLETION_FILE))
         [entry] = store.log(commit, 1)
     except UNREADABLE:
         return None

@@ -9,6 +9,7 @@ from typing import Any
 
 from activities.job.snapshot import Snapshot
 from activities.text import tokens
+from protocol.endings import COMPLETION_FILE
 from protocol.short_text import first_few, shorten_to_start
 
 
@@ -42,7 +43,7 @@ class CompletionReport:
 
 def read_completion_report(snapshot: Snapshot) -> CompletionReport:
     result: dict[str, Any] = {}
-    if (raw := snapshot.read_bytes("output/completion.json")) is not None:
+    if (raw := snapshot.read_bytes(COMPLETION_FILE)) is not None:
         result = json.loads(raw)
     return CompletionReport(
         str(result.get("summary") or ""),

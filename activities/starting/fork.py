@@ -62,7 +62,7 @@ from activities.starting.repository_ownership import check_remote_ownership
 from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
-from protocol.endings import Outcome
+from protocol.endings import COMPLETION_FILE, Outcome
 from protocol.job_state import JobState
 from protocol.payloads import Fork
 from protocol.phase import Phase, Purpose
@@ -77,7 +77,6 @@ OF_ITS_OWN = (
 )
 
 MAX_NAMED = 10
-RESULT = "output/completion.json"
 QUERY_TIMEOUT = timedelta(seconds=5)
 
 
@@ -259,7 +258,7 @@ def begin_fork(
     """
     if ended:
         # The phase already has a page, and the result belongs to the first job.
-        snapshot.files = snapshot.files.delete(RESULT)
+        snapshot.files = snapshot.files.delete(COMPLETION_FILE)
     else:
         page = archive_page(snapshot, "forked", "", FORKED)
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)

@@ -36,7 +36,7 @@ from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_own_run
 from activities.tool_catalogue import REGISTRY
 from config.schema.agent import ConfigError
-from protocol.endings import CloseReply, CloseRequest, JobResult
+from protocol.endings import COMPLETION_FILE, CloseReply, CloseRequest, JobResult
 from protocol.publishing import BranchResult
 from protocol.short_text import as_sentence
 
@@ -87,7 +87,7 @@ class CloseJobActivity:
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_workspace_summary(snapshot)
         text = result.model_dump_json(indent=2, exclude=_fields_not_in_result_file(result)) + "\n"
-        snapshot.write_system_file("output/completion.json", text.encode())
+        snapshot.write_system_file(COMPLETION_FILE, text.encode())
         snapshot.record_changes(before)
         timestamp = activity_schedule_time()
         result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", timestamp)

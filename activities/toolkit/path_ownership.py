@@ -13,6 +13,7 @@ from activities.job.snapshot import Snapshot
 from activities.runtime.heartbeats import throttled_heartbeat
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.tool_errors import ToolError
+from protocol.endings import COMPLETION_FILE
 from protocol.phase import PhaseKind
 
 SYSTEM = (
@@ -26,7 +27,7 @@ SYSTEM = (
     "requirements/set_aside.json",
     "commands/",
     "workspace_summary.md",
-    "output/completion.json",
+    COMPLETION_FILE,
 )
 INPUTS = ("instructions.md", "documents/")
 DOCUMENT_NOTICE = (

@@ -17,12 +17,11 @@ from cli.report.archive_pages import ArchivePage, read_archive_pages
 from cli.report.failing_commands import failing_commands
 from cli.report.report_content import MOST_PHASES
 from config.schema.agent_sections import Verifier
-from protocol.endings import JobResult
+from protocol.endings import COMPLETION_FILE, JobResult
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.short_text import one_line
 
-COMPLETION = "output/completion.json"
 FORKED = "forked from "
 
 
@@ -135,7 +134,7 @@ def _checkpoint_plan_lines(plan: str) -> frozenset[str]:
 
 def _checkpoint_result(snapshot: Snapshot) -> JobResult | None:
     try:
-        return JobResult.model_validate_json(snapshot.read_text(COMPLETION))
+        return JobResult.model_validate_json(snapshot.read_text(COMPLETION_FILE))
     except ValueError:
         return None
 

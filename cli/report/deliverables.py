@@ -6,8 +6,9 @@ from typing import Any
 
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.unresolved import is_named_unresolved
-from cli.report.checkpoint_facts import COMPLETION, CheckpointFacts
+from cli.report.checkpoint_facts import CheckpointFacts
 from cli.report.report_content import MOST_LISTED, Deliverable
+from protocol.endings import COMPLETION_FILE
 
 
 def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> list[Deliverable]:
@@ -18,7 +19,9 @@ def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> 
         has_output = facts.files.entry("output") is not None
         entries = facts.files.walk("output") if has_output else iter(())
         paths = [
-            entry.path for entry in entries if entry.kind == "file" and entry.path != COMPLETION
+            entry.path
+            for entry in entries
+            if entry.kind == "file" and entry.path != COMPLETION_FILE
         ]
     return [_inspect_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
 
