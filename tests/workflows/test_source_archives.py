@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -38,6 +37,11 @@ NPM_NEEDED = (
 )
 
 
+def _unpack_archive(archive: Path, folder: Path) -> None:
+    """Unpack with tar: before Python 3.11.4, which Debian 12 lacks, tarfile cannot drop owners."""
+    subprocess.run(["tar", "-xzf", archive, "--no-same-owner", "-C", folder], check=True)
+
+
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
     """Return host and port of a server with the wheels that Mako's tests need."""
@@ -62,8 +66,7 @@ def mako(tmp_path: Path) -> WorkTree:
     archive = FETCHED / "mako-1.4.3.tar.gz"
     if not archive.exists():
         pytest.skip("the archive is not there; tests/sources.txt has the command that fetches it")
-    with tarfile.open(archive) as opened:
-        opened.extractall(tmp_path, filter="data")
+    _unpack_archive(archive, tmp_path)
     tree = WorkTree(tmp_path / "mako-1.4.3")
     tree.git("init", "-q", "-b", "trunk")
     tree.commit("Mako 1.4.3", {})
@@ -79,8 +82,7 @@ def qs(tmp_path: Path) -> WorkTree:
     fetched = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     if fetched.returncode:
         pytest.skip(f"npm cannot fetch here: {fetched.stderr[-200:]}")
-    with tarfile.open(tmp_path / "qs-6.14.0.tgz") as opened:
-        opened.extractall(tmp_path, filter="data")
+    _unpack_archive(tmp_path / "qs-6.14.0.tgz", tmp_path)
     tree = WorkTree(tmp_path / "package")
     tree.git("init", "-q", "-b", "trunk")
     tree.commit("qs 6.14.0", {})
