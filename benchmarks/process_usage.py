@@ -1,16 +1,19 @@
-"""Starts processes of this repository, and reads from /proc what they use."""
+"""Starts processes of this repository, reads from /proc what they use, and limits it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
+_CGROUPS = Path("/sys/fs/cgroup")
+_PERIOD = 20_000
+"""Microseconds: short, so that a limited process is slow rather than stopped for long."""
 
 
 @asynccontextmanager
@@ -56,3 +59,31 @@ def child_process_ids(parent: int) -> list[int]:
 
 def process_name(process: int) -> str:
     return Path(f"/proc/{process}/comm").read_text().strip()
+
+
+@contextmanager
+def limited_process_cpu(process: int, share: float) -> Iterator[None]:
+    """Limit a process to this share of a core, by a control group of its own.
+
+    Raises:
+        SystemExit: The machine has no such groups, or the user may not create one.
+    """
+    unified = (_CGROUPS / "cgroup.controllers").exists()
+    group = (_CGROUPS if unified else _CGROUPS / "cpu") / f"longhaul-benchmark-{process}"
+    quota = round(share * _PERIOD)
+    try:
+        group.mkdir()
+        if unified:
+            (group / "cpu.max").write_text(f"{quota} {_PERIOD}")
+        else:
+            (group / "cpu.cfs_period_us").write_text(str(_PERIOD))
+            (group / "cpu.cfs_quota_us").write_text(str(quota))
+        (group / "cgroup.procs").write_text(str(process))
+    except OSError as error:
+        raise SystemExit(
+            f"error: {group}: {error.strerror}; --share needs root and Linux control groups"
+        ) from None
+    yield
+    # A group can be removed once its process is in another one.
+    (group.parent / "cgroup.procs").write_text(str(process))
+    group.rmdir()

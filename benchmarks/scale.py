@@ -11,12 +11,10 @@ import argparse
 import asyncio
 import gc
 import json
-import math
 import sys
 import tempfile
 import time
 import uuid
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +28,11 @@ from benchmarks.bare_engine import Bare, do_nothing, do_nothing_locally
 from benchmarks.bare_runs import run_bare_waiting
 from benchmarks.benchmark_jobs import benchmark_job_start, serve_benchmark_jobs
 from benchmarks.latent_model import count_latent_model_calls
+from benchmarks.option_values import parse_positive_number, parse_whole_number
 from benchmarks.process_usage import process_cpu_seconds, process_megabytes, python_process
 from benchmarks.zero_cost import ZeroCost
 from engine.development import development_server
 
-MOST_JOBS = 100_000
 SETTLED = 10
 """Number of calls after which a job is in its tactical phase, where a file tool follows each call.
 """
@@ -45,10 +43,10 @@ def benchmark_scale() -> None:
         prog="python -m benchmarks.scale", description=__doc__, allow_abbrev=False
     )
     for name, type_, default, text in (
-        ("--jobs", _parse_scale_count, 500, "jobs in flight"),
-        ("--latency", _parse_scale_seconds, 15.0, "seconds a model call takes"),
-        ("--window", _parse_scale_seconds, 60.0, "seconds that are measured"),
-        ("--busy", _parse_scale_count, 50, "jobs side by side without latency"),
+        ("--jobs", parse_whole_number, 500, "jobs in flight"),
+        ("--latency", parse_positive_number, 15.0, "seconds a model call takes"),
+        ("--window", parse_positive_number, 60.0, "seconds that are measured"),
+        ("--busy", parse_whole_number, 50, "jobs side by side without latency"),
     ):
         options.add_argument(name, type=type_, default=default, help=text)
     options.add_argument("--json", type=Path, help="write the figures to this file")
@@ -59,32 +57,6 @@ def benchmark_scale() -> None:
     print_scale_table(figures)
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
-
-
-def _parse_scale_count(text: str) -> int:
-    """Parse a whole number above zero.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no such number.
-    """
-    if text.isascii() and text.isdigit() and 0 < int(text) <= MOST_JOBS:
-        return int(text)
-    raise argparse.ArgumentTypeError(
-        f"found {text!r}, expected a whole number from 1 to {MOST_JOBS:,}"
-    )
-
-
-def _parse_scale_seconds(text: str) -> float:
-    """Parse a finite number of seconds above zero.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no such number.
-    """
-    with suppress(ValueError):
-        seconds = float(text)
-        if seconds > 0 and math.isfinite(seconds):
-            return seconds
-    raise argparse.ArgumentTypeError(f"found {text!r}, expected seconds above 0, as 15 or 0.5")
 
 
 async def measure_scale(options: argparse.Namespace) -> dict[str, Any]:

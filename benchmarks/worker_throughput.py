@@ -1,17 +1,22 @@
-"""`python -m benchmarks.worker_throughput`: steps a second of one worker process and of two.
+"""`python -m benchmarks.worker_throughput`: steps a second of one worker process and of several.
 
 The model takes no time. Server, model and workers share the machine, so it also prints what a step
 costs each of them in processor time. Their sum limits the steps of a machine with few cores.
+
+`--share 0.2` gives each worker process a fifth of a core, as a container's limit would. So many
+processes can be compared with one on a machine that has no core for each of them: what they lose
+then, they lose to each other and not to the machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import tempfile
 import time
 import uuid
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +24,10 @@ import httpx2
 
 from benchmarks.benchmark_jobs import benchmark_job_start
 from benchmarks.latent_model import count_latent_model_calls
+from benchmarks.option_values import parse_positive_number, parse_whole_number
 from benchmarks.process_usage import (
     child_process_ids,
+    limited_process_cpu,
     process_cpu_seconds,
     process_name,
     python_process,
@@ -29,9 +36,9 @@ from benchmarks.scale import SETTLED
 from engine.development import development_server, free_port
 
 JOBS = 20
+SETTLING_SECONDS = 2
 WINDOW_SECONDS = 12
 READY_SECONDS = 120
-ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -54,8 +61,8 @@ class ProcessRate:
         )
 
 
-async def measure_process_rate(processes: int) -> ProcessRate:
-    """Measure `JOBS` jobs on this many worker processes."""
+async def measure_process_rate(processes: int, share: float | None) -> ProcessRate:
+    """Measure `JOBS` jobs on this many worker processes, each with a share of a core if given."""
     queue = f"processes-{uuid.uuid4().hex[:8]}"
     with tempfile.TemporaryDirectory() as folder:
         async with (
@@ -83,7 +90,7 @@ async def measure_process_rate(processes: int) -> ProcessRate:
                     )
                 while await count_latent_model_calls(endpoint) < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
                     await asyncio.sleep(0.5)
-                return await _measure_window(endpoint, worker, model)
+                return await _measure_window(endpoint, worker, model, share)
 
 
 async def _wait_until_ready(health: str) -> None:
@@ -96,29 +103,53 @@ async def _wait_until_ready(health: str) -> None:
             await asyncio.sleep(0.2)
 
 
-async def _measure_window(endpoint: str, worker: int, model: int) -> ProcessRate:
-    workers = [worker, *child_process_ids(worker)]
+async def _measure_window(
+    endpoint: str, worker: int, model: int, share: float | None
+) -> ProcessRate:
+    children = child_process_ids(worker)
+    workers = [worker, *children]
     [server] = [pid for pid in child_process_ids(os.getpid()) if process_name(pid) == "temporal"]
     measured = [*workers, server, model]
-    begun, calls = time.monotonic(), await count_latent_model_calls(endpoint)
-    before = [process_cpu_seconds(pid) for pid in measured]
-    await asyncio.sleep(WINDOW_SECONDS)
-    steps, seconds = await count_latent_model_calls(endpoint) - calls, time.monotonic() - begun
-    costs = [
-        1000 * (process_cpu_seconds(pid) - earlier) / steps
-        for pid, earlier in zip(measured, before, strict=True)
-    ]
+    with ExitStack() as limits:
+        if share is not None:
+            for pid in children or workers:
+                limits.enter_context(limited_process_cpu(pid, share))
+        await asyncio.sleep(SETTLING_SECONDS)
+        begun, calls = time.monotonic(), await count_latent_model_calls(endpoint)
+        before = [process_cpu_seconds(pid) for pid in measured]
+        await asyncio.sleep(WINDOW_SECONDS)
+        steps, seconds = await count_latent_model_calls(endpoint) - calls, time.monotonic() - begun
+        costs = [
+            1000 * (process_cpu_seconds(pid) - earlier) / steps
+            for pid, earlier in zip(measured, before, strict=True)
+        ]
     return ProcessRate(steps / seconds, costs[:-2], costs[-2], costs[-1])
 
 
-async def compare_worker_throughput() -> None:
-    """Print the rates and their ratio, several times."""
-    for _ in range(ROUNDS):
-        single, two = await measure_process_rate(1), await measure_process_rate(2)
-        print(f"one process: {single.line}")
-        print(f"two: {two.line}")
-        print(f"{two.steps / single.steps:.2f} times the steps")
+async def compare_worker_throughput(processes: int, share: float | None, rounds: int) -> None:
+    """Print the rates of one process and of this many, and their ratio, several times."""
+    for _ in range(rounds):
+        single = await measure_process_rate(1, share)
+        print(f"one process: {single.line}", flush=True)
+        several = await measure_process_rate(processes, share)
+        print(f"{processes} processes: {several.line}")
+        print(f"{several.steps / single.steps:.2f} times the steps", flush=True)
+
+
+def benchmark_worker_throughput() -> None:
+    options = argparse.ArgumentParser(
+        prog="python -m benchmarks.worker_throughput", description=__doc__, allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    for name, type_, default, text in (
+        ("--processes", parse_whole_number, 2, "worker processes to compare with one"),
+        ("--share", parse_positive_number, None, "share of a core for each worker process"),
+        ("--rounds", parse_whole_number, 2, "number of measurements"),
+    ):
+        options.add_argument(name, type=type_, default=default, help=text)
+    arguments = options.parse_args()
+    asyncio.run(compare_worker_throughput(arguments.processes, arguments.share, arguments.rounds))
 
 
 if __name__ == "__main__":
-    asyncio.run(compare_worker_throughput())
+    benchmark_worker_throughput()

@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parents[2]
         (["--jobs", "0"], "argument --jobs: found '0'"),
         (["--busy", "2.5"], "argument --busy: found '2.5'"),
         (["--busy", "many"], "argument --busy: found 'many'"),
-        (["--latency", "-1"], "argument --latency: found '-1', expected seconds above 0"),
+        (["--latency", "-1"], "argument --latency: found '-1', expected a number above 0"),
         (["--latency", "nan"], "argument --latency: found 'nan'"),
         (["--window", "inf"], "argument --window: found 'inf'"),
         (["--window", "0"], "argument --window: found '0'"),
