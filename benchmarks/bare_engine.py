@@ -57,6 +57,13 @@ class Waiting:
 class Bare:
     """Runs two activities per step: both regular, or the second one local."""
 
+    def __init__(self) -> None:
+        self._steps = 0
+
+    @workflow.query
+    def count_steps(self) -> int:
+        return self._steps
+
     @workflow.run
     async def run(self, steps: int, local: bool) -> int:
         for number in range(steps):
@@ -67,6 +74,7 @@ class Bare:
                 )
             else:
                 await workflow.execute_activity(do_nothing, number, start_to_close_timeout=PATIENCE)
+            self._steps += 1
         return steps
 
 

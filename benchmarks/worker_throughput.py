@@ -1,4 +1,4 @@
-"""`python -m benchmarks.worker_throughput`: steps a second of one worker process and of several.
+"""`python -m benchmarks.worker_throughput`: one worker process beside the bare engine, and several.
 
 The model takes no time. Server, model and workers share the machine, so it also prints what a step
 costs each of them in processor time. Their sum limits the steps of a machine with few cores.
@@ -16,12 +16,15 @@ import os
 import tempfile
 import time
 import uuid
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx2
 
+from benchmarks.bare_engine import Bare
 from benchmarks.benchmark_jobs import benchmark_job_start
 from benchmarks.latent_model import count_latent_model_calls
 from benchmarks.option_values import parse_positive_number, parse_whole_number
@@ -36,6 +39,8 @@ from benchmarks.scale import SETTLED
 from engine.development import development_server, free_port
 
 JOBS = 20
+BARE_STEPS = 3000
+"""More than a window has."""
 SETTLING_SECONDS = 2
 WINDOW_SECONDS = 12
 READY_SECONDS = 120
@@ -59,6 +64,29 @@ class ProcessRate:
             f"{self.steps:.1f} steps a second; a step costs {total:.1f} ms: worker {workers}, "
             f"server {self.server:.1f}, model {self.model:.1f}"
         )
+
+
+async def measure_bare_rate(share: float | None) -> ProcessRate:
+    """Measure `JOBS` bare workflows on one process, with a share of a core if given."""
+    queue = f"bare-{uuid.uuid4().hex[:8]}"
+    async with development_server(ui=False) as temporal:
+        environment = {"TEMPORAL_ADDRESS": temporal.address, "LONGHAUL_TASK_QUEUE": queue}
+        async with python_process(["-m", "benchmarks.bare_worker"], environment) as (worker, _):
+            workflows = [
+                await temporal.client.start_workflow(
+                    Bare.run, args=[BARE_STEPS, False], id=f"{queue}-{n}", task_queue=queue
+                )
+                for n in range(JOBS)
+            ]
+
+            async def count_steps() -> int:
+                return sum(
+                    await asyncio.gather(*(each.query(Bare.count_steps) for each in workflows))
+                )
+
+            while await count_steps() < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
+                await asyncio.sleep(0.5)
+            return await _measure_window(count_steps, [worker], [worker], [], share)
 
 
 async def measure_process_rate(processes: int, share: float | None) -> ProcessRate:
@@ -88,9 +116,13 @@ async def measure_process_rate(processes: int, share: float | None) -> ProcessRa
                     await temporal.client.start_workflow(
                         "Job", benchmark_job_start(), id=f"{queue}-{n}", task_queue=queue
                     )
-                while await count_latent_model_calls(endpoint) < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
+                count_steps = partial(count_latent_model_calls, endpoint)
+                while await count_steps() < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
                     await asyncio.sleep(0.5)
-                return await _measure_window(endpoint, worker, model, share)
+                children = child_process_ids(worker)
+                return await _measure_window(
+                    count_steps, [worker, *children], children or [worker], [model], share
+                )
 
 
 async def _wait_until_ready(health: str) -> None:
@@ -104,36 +136,49 @@ async def _wait_until_ready(health: str) -> None:
 
 
 async def _measure_window(
-    endpoint: str, worker: int, model: int, share: float | None
+    count_steps: Callable[[], Awaitable[int]],
+    workers: list[int],
+    limited: list[int],
+    models: list[int],
+    share: float | None,
 ) -> ProcessRate:
-    children = child_process_ids(worker)
-    workers = [worker, *children]
+    """Count steps and processor time for `WINDOW_SECONDS`.
+
+    Args:
+        workers: Ids of the worker's processes.
+        limited: Those of them that get a share of a core.
+        models: Ids of processes that answer in place of a model.
+    """
     [server] = [pid for pid in child_process_ids(os.getpid()) if process_name(pid) == "temporal"]
-    measured = [*workers, server, model]
+    measured = [*workers, server, *models]
     with ExitStack() as limits:
         if share is not None:
-            for pid in children or workers:
+            for pid in limited:
                 limits.enter_context(limited_process_cpu(pid, share))
         await asyncio.sleep(SETTLING_SECONDS)
-        begun, calls = time.monotonic(), await count_latent_model_calls(endpoint)
+        begun, counted = time.monotonic(), await count_steps()
         before = [process_cpu_seconds(pid) for pid in measured]
         await asyncio.sleep(WINDOW_SECONDS)
-        steps, seconds = await count_latent_model_calls(endpoint) - calls, time.monotonic() - begun
+        steps, seconds = await count_steps() - counted, time.monotonic() - begun
         costs = [
             1000 * (process_cpu_seconds(pid) - earlier) / steps
             for pid, earlier in zip(measured, before, strict=True)
         ]
-    return ProcessRate(steps / seconds, costs[:-2], costs[-2], costs[-1])
+    split = len(workers)
+    return ProcessRate(steps / seconds, costs[:split], costs[split], sum(costs[split + 1 :]))
 
 
 async def compare_worker_throughput(processes: int, share: float | None, rounds: int) -> None:
-    """Print the rates of one process and of this many, and their ratio, several times."""
+    """Print the rates of the bare engine, one process and this many, several times."""
     for _ in range(rounds):
+        bare = await measure_bare_rate(share)
+        print(f"bare engine: {bare.line}", flush=True)
         single = await measure_process_rate(1, share)
-        print(f"one process: {single.line}", flush=True)
+        print(f"one process: {single.line}")
+        print(f"  {single.steps / bare.steps:.2f} times the steps of the bare engine", flush=True)
         several = await measure_process_rate(processes, share)
         print(f"{processes} processes: {several.line}")
-        print(f"{several.steps / single.steps:.2f} times the steps", flush=True)
+        print(f"  {several.steps / single.steps:.2f} times the steps of one", flush=True)
 
 
 def benchmark_worker_throughput() -> None:
