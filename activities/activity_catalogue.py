@@ -30,6 +30,7 @@ from activities.steps.store_traces import traces_activity
 from activities.steps.tell import remarks_activity
 from activities.steps.tool_call import remote_tool_call_activity, tool_activities
 from activities.steps.transition import TransitionActivity
+from activities.steps.watch_retries import watch_retries
 from activities.steps.watch_trial import watch_trial
 
 
@@ -59,6 +60,7 @@ def all_activities(root: Root, connect: Connect = connect_endpoint) -> list[Call
         AskHelperActivity(root, connect).ask_helper,
         CloseJobActivity(root).close_job,
         cancel_start,
+        watch_retries,
         watch_trial,
         traces_activity(root),
         notify_activity(root),

@@ -205,11 +205,16 @@ SIGNALS = {
     "cancel": SignalSpec(
         CancelSignal, '{"reason": "…"}', "End the job as cancelled; its last checkpoint is kept."
     ),
-    "pause": SignalSpec(PauseSignal, "{}", "Pause after the step in flight."),
+    "pause": SignalSpec(
+        PauseSignal,
+        "{}",
+        "Pause after the step in flight; a call that is only retried is given up.",
+    ),
     "resume": SignalSpec(
         ResumeSignal,
         '{"set": {"model.name": "…"}}',
-        "Continue, and retry what made the job wait. `set` changes settings of its model.",
+        "Continue, and retry at once what made the job wait, or what is being retried. `set` "
+        "changes settings of its model.",
     ),
     "limit": SignalSpec(
         LimitSignal,

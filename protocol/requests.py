@@ -54,6 +54,18 @@ class EmptyReply(Reply):
     """A result without content."""
 
 
+class WatchRetriesRequest(Data):
+    """Watches the other activities of the workflow until one waits for its endpoint."""
+
+
+class RetriedCall(Reply):
+    """An activity that the endpoint of a model has failed, and that the server tries again."""
+
+    activity: str
+    message: str
+    """What the last attempt met with."""
+
+
 class FolderReply(Reply):
     """The folder was brought up to date."""
 

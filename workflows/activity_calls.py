@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -35,6 +35,21 @@ class StepInterrupted(Interruption):
     """The step in flight was given up for a signal; nothing of it counts."""
 
 
+class StepWatch(Protocol):
+    """Finds out whether a step in flight may be given up although nothing is urgent."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether somebody would have it given up."""
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether it may be given up."""
+
+    async def look(self) -> None:
+        """Find out; this may take as long as the step."""
+
+
 class ActivityCalls:
     """Calls regular and local activities."""
 
@@ -45,6 +60,8 @@ class ActivityCalls:
         Otherwise continue-as-new is unsafe: if a signal arrives meanwhile, the server discards the
         task, and its local activities would run a second time.
         """
+        self.outlasting = 0
+        """Number of activities in flight that outlast failures of their endpoint."""
         self._given_up: asyncio.Task[Any] | None = None
         """The step given up last. The call that it waits for may still succeed."""
 
@@ -68,6 +85,7 @@ class ActivityCalls:
         """
         attempts = row.attempts if attempts is None else attempts
         self._check_not_given_up()
+        self.outlasting += row.outlasts_endpoint
         try:
             reply: R = await workflow.execute_activity(
                 row.name,
@@ -93,6 +111,7 @@ class ActivityCalls:
                 raise asyncio.CancelledError from error
             raise StepFailed(row.name, error) from error
         finally:
+            self.outlasting -= row.outlasts_endpoint
             self.may_continue_as_new = True
 
     async def run_local_activity(
@@ -117,16 +136,22 @@ class ActivityCalls:
             raise StepFailed(name, error) from error
 
     async def run_interruptible(
-        self, step: Coroutine[Any, Any, Any], urgent: Callable[[], bool]
+        self,
+        step: Coroutine[Any, Any, Any],
+        urgent: Callable[[], bool],
+        watch: StepWatch | None = None,
     ) -> None:
-        """Run a step, but give it up as soon as an urgent signal comes.
+        """Run a step, but give it up as soon as an urgent signal comes, or the watch allows it.
 
         Raises:
             StepInterrupted: it was given up.
         """
         task = asyncio.create_task(step)
         try:
-            await workflow.wait_condition(lambda: task.done() or urgent())
+            if watch:
+                await self._watch_step(watch, lambda: task.done() or urgent())
+            else:
+                await workflow.wait_condition(lambda: task.done() or urgent())
         except asyncio.CancelledError:
             await self._give_up(task)
             raise
@@ -155,6 +180,17 @@ class ActivityCalls:
         """Ask the server to cancel a workflow that has not begun."""
         request = CancelStartRequest(reason=reason[:2000])
         return await self.run_activity(CANCEL_START, request, "cancelled before it began")
+
+    async def _watch_step(self, watch: StepWatch, is_over: Callable[[], bool]) -> None:
+        """Wait until the step is over or is to be given up."""
+        await workflow.wait_condition(lambda: is_over() or watch.is_due)
+        if is_over():
+            return
+        looking = asyncio.create_task(watch.look())
+        try:
+            await workflow.wait_condition(lambda: is_over() or watch.gives_up)
+        finally:
+            looking.cancel()
 
     async def _give_up(self, step: asyncio.Task[Any]) -> None:
         """Cancel a step and wait for its end."""

@@ -33,6 +33,7 @@ from protocol.requests import (
     ModelReply,
     RecoverReply,
     RemarksReply,
+    RetriedCall,
     ShowCallReply,
 )
 from protocol.trace_requests import StoreTracesReply
@@ -62,6 +63,11 @@ class Activity(Generic[R]):
     attempts: int
     seconds: int = 0
 
+    @property
+    def outlasts_endpoint(self) -> bool:
+        """Whether it is retried for minutes while the endpoint of a model fails."""
+        return self.attempts in (WITHOUT_END, UNTIL_SUMMARY)
+
 
 # Starts
 PREPARE = Activity("prepare", PrepareReply, 4, TEN_MINUTES)
@@ -73,6 +79,7 @@ COMPACT = Activity("compact", CompactReply, UNTIL_SUMMARY)
 ASK_HELPER = Activity("ask_helper", HelperReply, WITHOUT_END)
 SHOW_CALL = Activity("show_call", ShowCallReply, 4, MINUTE)
 STORE_TRACES = Activity("store_traces", StoreTracesReply, 2, MINUTE)
+WATCH_RETRIES = Activity("watch_retries", RetriedCall, 4, FETCH_SECONDS)
 WRITE_ERROR = Activity("write_error", EmptyReply, 1, 20)
 
 # Ends of phases and jobs

@@ -82,6 +82,10 @@ class Inbox:
         """Whether the job is to be cancelled, so that no other signal matters."""
         return any(received.signal == "cancel" for received in self.signals)
 
+    def has_halt(self) -> bool:
+        """Whether a person wants to pause the job, or to resume it."""
+        return any(received.signal in ("pause", "resume") for received in self.signals)
+
     def has_urgent(self, phases: Container[int]) -> bool:
         """Whether a signal must not wait for the step in flight.
 

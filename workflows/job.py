@@ -90,6 +90,7 @@ from workflows.job_signals import JobSignals
 from workflows.job_steps import JobSteps
 from workflows.learning_notes import note_failure_reflection, store_learning_traces
 from workflows.phase_judge import PhaseJudge
+from workflows.retry_watch import RetryWatch
 from workflows.run_share import covers_needs, take_share, wait_for_share
 from workflows.signal_receiver import SignalReceiver
 from workflows.start_procedure import StartProcedure
@@ -193,12 +194,17 @@ class Job(SignalReceiver):
     async def _advance(self, job: JobRecord) -> None:
         """Handle signals, take one step, publish the status."""
         await self._attend_signals(job)
+        watch = RetryWatch(job, self._steps, self.inbox)
         try:
-            await self._steps.run_interruptible(self._loop.step(), self._has_urgent_signal)
+            step = self._loop.step()
+            await self._steps.run_interruptible(step, self._has_urgent_signal, watch)
             if job.waiting and job.waiting.trying:
                 job.waiting = None  # the retry went through
         except StepInterrupted:
-            pass
+            if watch.waiting:
+                job.waiting = watch.waiting
+                job.count_time(workflow.now().timestamp())
+                return  # to the signal, without calling anybody
         except StepFailed as failed:
             with suppress(StepInterrupted):
                 await self._steps.run_interruptible(

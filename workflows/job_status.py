@@ -56,6 +56,7 @@ def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "approval": approval.model_dump() if approval else None,
         "approvals": [each.model_dump() for each in job.approvals],
         "pausing": bool(job.pausing),
+        "unread": [received.signal for received in inbox.signals],
         "people": [act.model_dump() for act in job.acts],
         "correction": job.next_correction,
         "remarks": [remark.line[:300] for remark in job.state.remarks[-20:]],

@@ -19,6 +19,7 @@ from cli.projects import project_rendering
 from cli.trials import trial_rendering
 
 PAUSING = "the job pauses once the calls of its last reply are carried out"
+UNREAD = "received, and read after the step in flight"
 _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
 
@@ -44,6 +45,7 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
         ),
         job_waiting_line(waiting),
         PAUSING if status.get("pausing") else "",
+        f"{UNREAD}: {', '.join(status['unread'])}" if status.get("unread") else "",
         job_timer_line(status),
         *(f"  {name}: {value}" for name, value in _sheet_question_fields(status).items()),
         *project_rendering.project_job_lines(status),

@@ -42,7 +42,15 @@ def resume_took_effect(before: JobView, after: JobView) -> bool:
         pause_took_effect(before, before) and not pause_took_effect(after, after)
     ) or not after.waiting
     was_waiting = after.live and bool(before.waiting)
+    if after.live and before.pending and not before.waiting:
+        # A call that was only retried has been given up, and begins anew.
+        return not refused and _resumptions(after) > _resumptions(before)
     return was_waiting and going and not refused and not rewind_took_effect(before, after)
+
+
+def _resumptions(job_view: JobView) -> int:
+    acts = job_view.status.get("people") or []
+    return sum(act["signal"] == "resume" and not act["refused"] for act in acts)
 
 
 def cancel_took_effect(before: JobView, after: JobView) -> bool:

@@ -25,7 +25,14 @@ from engine.development import development_server
 from rehearsal import Failure, Reply, rehearse
 from rehearsal.wire import Answer, Request
 from tests.activities.repository.origins import WorkTree, bare_clone
-from tests.workflows import delegating, team, test_publish, test_trial, trial_limits
+from tests.workflows import (
+    delegating,
+    team,
+    test_publish,
+    test_retried_calls,
+    test_trial,
+    trial_limits,
+)
 from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, in_turn, job, plan
@@ -80,6 +87,21 @@ async def steered(jobs: Jobs) -> Handle:
     await handle.signal("pause", {})
     await jobs.until(handle, waiting_for="paused")
     await handle.signal("rewind", {"issue": "again", "phase": 1})
+    await jobs.result(handle)
+    return handle
+
+
+async def retried(jobs: Jobs) -> Handle:
+    """A job is paused, and resumed, while its call is retried."""
+    handle = await jobs.start(job(set=test_retried_calls.PATIENT))
+    while True:
+        pending = (await handle.describe()).raw_description.pending_activities
+        if any(activity.HasField("last_failure") for activity in pending):
+            break
+        await asyncio.sleep(0.1)
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting_for="paused")
+    await handle.signal("resume", {})
     await jobs.result(handle)
     return handle
 
@@ -313,6 +335,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "completed": (completed, lambda: rehearse),
     "continued": (continued, lambda: rehearse),
     "steered": (steered, Awkward),
+    "retried": (retried, test_retried_calls.Busy),
     "edited": (edited, lambda: rehearse),
     "given_up": (given_up, lambda: rehearse),
     "bypassed": (bypassed, lambda: Short(judge=in_turn(Reply("FAIL\nNo tea."), Reply("PASS")))),

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from cli.jobs.job_sheet import render_job_sheet
 from protocol.endings import JobResult, Outcome
 from protocol.search_attribute_names import NAMES
 from protocol.waiting import WaitState, WaitTimer
@@ -34,6 +35,15 @@ def test_a_running_job() -> None:
     assert answer["checkpoints"] == [{"phase": 1, "id": "c0"}]
     assert answer["notices"] == ["refused: x"]
     assert json.loads(json.dumps(answer)) == answer
+
+
+def test_what_was_received_during_a_step_is_named() -> None:
+    inbox = Inbox()
+    inbox.put("pause", ())
+    answer = job_status_answer(record(), inbox)
+    assert answer["unread"] == ["pause"]
+    sheet = render_job_sheet(answer, None)
+    assert "received, and read after the step in flight: pause" in sheet
 
 
 def test_a_waiting_job_says_for_what_and_what_to_do() -> None:

@@ -58,6 +58,14 @@ def test_what_another_set_going_in_between_was_not_resumed(after, expected):
     assert signal_effects.resume_took_effect(before, seen(**after)) is expected
 
 
+@pytest.mark.parametrize(("refused", "expected"), [("", True), ("the model is unknown", False)])
+def test_a_call_that_was_retried_begins_anew(refused, expected):
+    before = seen(people=[])
+    before.pending = ["model_call: attempt 4, The model endpoint answered 503"]
+    after = seen(people=[{"signal": "resume", "refused": refused}])
+    assert signal_effects.resume_took_effect(before, after) is expected
+
+
 def test_limits_of_a_project_are_its_own(engine, starter):
     job = engine.job("tea-room", project=True)
     assert "tea-room has new limits: running" in starter("limit", job, "cost=20").out

@@ -1,0 +1,81 @@
+"""Gives up a call that is only retried, when a person pauses or resumes the job meanwhile.
+
+A pause lets the reply of a model come in. But a call whose endpoint fails is retried for minutes
+without a reply, and a resume with other settings may be what makes it succeed.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError, FailureError
+from temporalio.workflow import ActivityCancellationType
+
+from protocol.job_record import JobRecord
+from protocol.requests import RetriedCall, WatchRetriesRequest
+from protocol.waiting import WaitState
+from workflows import activity_failures, endpoint_remedies
+from workflows.activity_calls import HEARTBEAT, ActivityCalls
+from workflows.activity_failures import StepFailed
+from workflows.activity_table import WATCH_RETRIES
+from workflows.inbox import Inbox
+
+PATCH = "retried calls are given up"
+"""Runs that took such a signal before this was there replay as they were."""
+
+
+class RetryWatch:
+    """Watches one step of a job."""
+
+    def __init__(self, job: JobRecord, calls: ActivityCalls, inbox: Inbox) -> None:
+        self._job = job
+        self._calls = calls
+        self._inbox = inbox
+        self.waiting: WaitState | None = None
+        """How the job waits for the endpoint of the step; None if that is not known to fail."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a pause or a resume comes during a call that outlasts failures."""
+        return bool(self._calls.outlasting) and (
+            self._job.pausing is not None or self._inbox.has_halt()
+        )
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether the call is being retried."""
+        return self.waiting is not None
+
+    async def look(self) -> None:
+        """Ask the server until the call is retried."""
+        job = self._job
+        if not workflow.patched(PATCH):
+            return
+        if job.waiting and job.waiting.trying:
+            self.waiting = job.waiting
+            return
+        with suppress(FailureError):
+            retried = await _find_retried_call()
+            error = ApplicationError(retried.message, type="Endpoint")
+            failed = StepFailed(retried.activity, error)
+            self.waiting = endpoint_remedies.wait_with_remedy(
+                activity_failures.temporary_failure_wait(failed), job
+            )
+
+
+async def _find_retried_call() -> RetriedCall:
+    reply: RetriedCall = await workflow.execute_activity(
+        WATCH_RETRIES.name,
+        WatchRetriesRequest(),
+        result_type=WATCH_RETRIES.reply,
+        start_to_close_timeout=timedelta(seconds=WATCH_RETRIES.seconds),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=RetryPolicy(maximum_attempts=WATCH_RETRIES.attempts),
+        # Its end is of no interest once the step is over.
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        summary="watch the call for retries",
+    )
+    return reply
