@@ -28,6 +28,10 @@ receive further tasks before the server notices.
 """
 
 
+BY_FALLBACK = "fallback"
+"""Detail of a typed failure: a fallback refused the request, and not the model itself."""
+
+
 class JobPosition(Data):
     """The position in a job from which an activity starts."""
 
@@ -144,6 +148,8 @@ class CompactReply(CheckpointReply):
     """Number of results replaced by placeholders."""
     folded: int
     """Number of messages folded into the summary."""
+    unchanged: bool = False
+    """Whether the request stays as it was: there is nothing left to clear or to fold."""
     usage: Usage = Field(default_factory=Usage)
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
+from protocol.requests import BY_FALLBACK
 from protocol.short_text import one_line
 from protocol.waiting import WaitReason, WaitState
 
@@ -20,8 +21,9 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
     "ContextTooLong": (
         "endpoint",
-        "Not even a compacted conversation fits the model's window: pause the job, shorten "
-        "workspace.md and rewind; or resume it with a larger model, --set model.name=….",
+        "Compacting makes the request no shorter: pause the job, shorten instructions.md or "
+        "workspace.md and rewind; or resume it with a model of a larger window, "
+        "`starter.py resume JOB --set model.name=…`.",
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),
@@ -109,10 +111,13 @@ class StepFailed(Interruption):
         self.message = str(getattr(cause, "message", None) or cause)[:MOST_SAID]
         self.causes = _activity_failure_causes(cause)
         """The chain of causes, one line each."""
+        self.by_fallback = False
+        """Whether a fallback refused, and not the model itself."""
         if isinstance(cause, ApplicationError):
             self.kind = cause.type or "Unknown"
             if cause.details and isinstance(cause.details[0], (int, float)):
                 self.delay = timedelta(seconds=cause.details[0])
+            self.by_fallback = BY_FALLBACK in cause.details
         else:
             self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
         """The typed failure's word (`activities.runtime.failures`), or another word for "

@@ -353,8 +353,10 @@ class JobLoop:
             if failed.kind != "ContextTooLong" or text_replies.is_compaction_exhausted(job):
                 raise
             if not self._calls.park_without_room(budget.compaction_reservation(job)):
-                await self._compact_context(hard=True)
-                job.hard_compactions += 1
+                shortened = await self._compact_context(hard=True)
+                if not shortened and not failed.by_fallback:
+                    raise
+                job.hard_compactions = text_replies.count_compaction(job, shortened=shortened)
             return
         job.hard_compactions = 0
         job.push_failure = reply.behind
@@ -391,13 +393,18 @@ class JobLoop:
         guard_outcomes.record_guard_trials(job, reply.trials, "a reply")
         self._calls.record_course(course.course_after_reply(job.course, reply.calls))
 
-    async def _compact_context(self, *, hard: bool = False) -> None:
-        """Compact the context: the model then sees its list, a summary and the rest."""
+    async def _compact_context(self, *, hard: bool = False) -> bool:
+        """Compact the context: the model then sees its list, a summary and the rest.
+
+        Returns:
+            Whether the next request differs from the last one.
+        """
         job = self._job
         reply = await self._steps.compact_context(job, hard=hard)
         job.advance_to(reply.commit, reply.at)
         job.context = job.compacted_context = reply.context
         job.add_usage(reply.usage)
+        return not reply.unchanged
 
     # Calls
 

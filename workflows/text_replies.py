@@ -92,6 +92,11 @@ def must_reply_with_call(job: JobRecord) -> bool:
     return job.can_require_call and job.text_only_replies >= DEMAND_AFTER
 
 
+def count_compaction(job: JobRecord, *, shortened: bool) -> int:
+    """Return the consecutive compactions after one more; all are used up by one in vain."""
+    return job.hard_compactions + 1 if shortened else MAX_SQUEEZES
+
+
 def is_compaction_exhausted(job: JobRecord) -> bool:
     """Whether the job has used up its consecutive compactions for an over-long request."""
     return job.hard_compactions >= MAX_SQUEEZES

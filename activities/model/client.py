@@ -31,6 +31,7 @@ from activities.runtime import tracing
 from activities.runtime.failures import is_failure_retried, typed_failure
 from activities.runtime.heartbeats import check_attempt_by_heartbeat
 from config.schema.agent_sections import ModelConfig
+from protocol.requests import BY_FALLBACK
 
 ATTEMPTS_PER_MODEL = 3
 """Failed attempts on the way to a model before the next fallback is asked."""
@@ -131,6 +132,10 @@ class _ModelExchange:
         )
         if self._dialect:
             return
+        if request.is_fallback and error.type == "ContextTooLong":
+            error = ApplicationError(
+                error.message, BY_FALLBACK, type=error.type, non_retryable=True
+            )
         too_little = self._squeezed and request.is_fallback and error.type == "ContextTooLong"
         if not too_little:
             self._first = self._first or apply_endpoint_patience(error, request.model, self._began)

@@ -98,6 +98,9 @@ class CompactActivity:
             _mentions_to_compact(open_activity_snapshot(self._root, request)).missing_from(summary)
         )
 
+    def _count_tokens_before(self, request: CompactRequest) -> int:
+        return count_prompt_tokens(open_activity_snapshot(self._root, request))
+
     def _save_compaction(
         self, request: CompactRequest, written: Sequence[StreamedReply]
     ) -> CompactReply:
@@ -128,10 +131,13 @@ class CompactActivity:
         story = snapshot.commit_message(
             f"compacted: {planned.cleared} cleared, {planned.folded} folded"
         )
+        commit = snapshot.save(story, timestamp)
+        context = count_prompt_tokens(snapshot)
         return CompactReply(
-            commit=snapshot.save(story, timestamp),
+            commit=commit,
             at=timestamp,
-            context=count_prompt_tokens(snapshot),
+            context=context,
+            unchanged=request.hard and context == self._count_tokens_before(request),
             cleared=planned.cleared,
             folded=planned.folded,
             usage=usage,

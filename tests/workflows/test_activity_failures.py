@@ -47,7 +47,7 @@ def wrapped(
         ("Endpoint", "endpoint", "endpoint"),
         ("ModelRefused", "endpoint", "request"),
         # Edits are read only while a job is paused.
-        ("ContextTooLong", "endpoint", "pause the job, shorten workspace.md and rewind"),
+        ("ContextTooLong", "endpoint", "shorten instructions.md or workspace.md and rewind"),
         ("Storage", "storage", "space"),
         ("WrongRoot", "storage", "root"),
         ("ValueError", "tool", "errors/"),

@@ -177,8 +177,8 @@ async def test_a_fallback_that_takes_too_little_keeps_nobody_from_the_model(
     temporal: Client, root: Root
 ) -> None:
     too_long = Failure(400, "no", code="context_length_exceeded")
-    # As many as lead to a compaction, and then failures until the fallback is used.
-    troubles = [*[too_long] * 4, *[AWAY] * 3]
+    # Until the fallback is used, and once more after the compaction for it, which is in vain.
+    troubles = [AWAY] * 6
 
     def model(request: Request) -> Answer:
         if not request.get("tools"):
@@ -192,6 +192,22 @@ async def test_a_fallback_that_takes_too_little_keeps_nobody_from_the_model(
         handle = await jobs.start({**START, "set": {**named, "fallbacks": [{"name": "small"}]}})
         assert (await jobs.result(handle, 60))["status"] == "completed"
     assert not troubles
+
+
+async def test_what_is_too_long_from_the_start_is_sent_once(temporal: Client, root: Root) -> None:
+    requests: list[Request] = []
+
+    def model(request: Request) -> Answer:
+        requests.append(request)
+        return Failure(400, "no", code="context_length_exceeded")
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        status = await jobs.until(handle, waiting_for="endpoint")
+        await handle.terminate()
+    assert len(requests) == 1
+    assert "too long for" in status["waiting"]["message"]
+    assert "shorten instructions.md" in status["waiting"]["remedy"]
 
 
 def of_one_family(request: Request) -> str:
