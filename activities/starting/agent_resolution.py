@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 
 from activities.checkpoints import Root
@@ -13,7 +14,7 @@ from activities.model.prices import highest_price
 from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.starting.agent_models import KINDS
 from activities.toolkit.agent_tools import check_agent_server_names
-from activities.toolkit.registry import Tool, select_registered_tools
+from activities.toolkit.registry import REGISTRY, Tool, select_registered_tools
 from activities.toolkit.tool_offer import offerable_tools
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
@@ -21,6 +22,8 @@ from protocol.limits import JobLimits, JudgeLimits, ReviewLimits
 from protocol.tools import ToolRoute
 
 REQUIRED_TOOLS = ("todo_complete", "todo_write", "job_complete")
+MAX_NEAR = 3
+"""Most names that an unknown one is answered with."""
 
 
 def resolve_learned_guards(root: Root, config: AgentConfig, project: str) -> None:
@@ -72,8 +75,11 @@ def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
 def unresolved_tool_error(config: AgentConfig, key: str, unknown: KeyError) -> ConfigError:
     """Return the error for an unknown name under `key` of the configuration."""
     name = unknown.args[0]
+    names = [*REGISTRY, *{entry.group for entry in REGISTRY.values()}]
+    near = get_close_matches(name, sorted(names), MAX_NEAR)
+    expected = f", expected {' or '.join(near)}?" if near else "; `starter.py tools` lists them"
     return ConfigError(
-        f"agent {config.name}: {key}: {name!r} is neither a tool nor a group of tools"
+        f"agent {config.name}: {key}: {name!r} is neither a tool nor a group of tools{expected}"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.output import UserError
 from cli.start.document_staging import stage_documents
-from cli.start.job_settings import check_job_settings, parse_job_settings
+from cli.start.job_settings import check_start_config, parse_job_settings
 from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
@@ -44,8 +44,7 @@ def job_input(
     overrides = parse_job_settings(settings)
     try:
         config = load_agent(agent, overrides)
-        if overrides:
-            check_job_settings(config)
+        check_start_config(config)
         full_text = render_template(config.instructions_template, instructions=text).strip()
     except ConfigError as problem:
         raise UserError(str(problem)) from None

@@ -12,11 +12,13 @@ from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig, ConfigError
 
 
-def check_job_settings(config: AgentConfig) -> None:
-    """Refuse settings of a start that every worker would refuse.
+def check_start_config(config: AgentConfig) -> None:
+    """Refuse what every worker would refuse at a start with this configuration.
+
+    Tools of MCP servers are known to the worker alone.
 
     Raises:
-        ConfigError: A setting is unknown or invalid.
+        ConfigError: A setting is unknown or invalid, or a tool is unknown.
     """
     from cli.checks.config_checks import check_config_for_start  # noqa: PLC0415 - loads the activities, over a second
 
@@ -30,7 +32,7 @@ def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> Non
         UserError: A setting is unknown or invalid.
     """
     try:
-        check_job_settings(amend_agent_config(pinned, settings))
+        check_start_config(amend_agent_config(pinned, settings))
     except ConfigError as problem:
         raise UserError(str(problem)) from None
 

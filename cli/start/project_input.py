@@ -8,7 +8,7 @@ from typing import Any
 from cli.output import UserError
 from cli.start import document_staging
 from cli.start.job_input import check_job_input_size
-from cli.start.job_settings import check_job_settings
+from cli.start.job_settings import check_start_config
 from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
@@ -69,8 +69,7 @@ def project_input_agents(start: ProjectStart) -> list[AgentConfig]:
     agents = []
     for agent, settings in _project_agent_settings(start):
         agents.append(load_agent(agent, settings))
-        if settings:
-            check_job_settings(agents[-1])
+        check_start_config(agents[-1])
     return agents
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cli.output import UserError
 from cli.start import document_staging
+from cli.start.job_settings import check_start_config
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
@@ -24,6 +25,7 @@ def read_trial_file(file: Path) -> TrialStart:
             job = start.job_start(name)
             if job.get("agent"):
                 config = load_agent(job["agent"], job.get("set") or {})
+                check_start_config(config)
                 limits.append(config.limits.file_bytes)
                 if start.limits.cost is not None:
                     _check_trial_prices(config, name)

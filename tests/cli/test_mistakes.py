@@ -242,6 +242,31 @@ def test_a_broken_client_configuration_is_named(starter, monkeypatch, tmp_path):
     assert "configuration" in starter("list").error
 
 
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("start mine --instructions Go.", ""),
+        ("project FILE", "form: pipeline\nstages: [{agent: mine, task: Go.}]\ninstructions: Go."),
+        (
+            "trial FILE",
+            "configurations: {a: {}, b: {set: {limits.rewinds: 1}}}\nruns: 1\n"
+            "start: {agent: mine, instructions: Go.}",
+        ),
+    ],
+)
+def test_an_agent_with_an_unknown_tool_is_not_started(
+    starter, monkeypatch, tmp_path, command, text
+):
+    agent = tmp_path / "own" / "agents" / "mine" / "agent.yaml"
+    agent.parent.mkdir(parents=True)
+    agent.write_text("description: Mine.\ntools: [files, todos, job, reed_file]\n")
+    monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path / "own"))
+    file = tmp_path / "start.yaml"
+    file.write_text(text)
+    error = starter(*command.replace("FILE", str(file)).split()).error
+    assert "tools: 'reed_file' is neither a tool nor a group of tools, expected read_file" in error
+
+
 def test_a_root_that_cannot_be_written_is_named(starter, monkeypatch, tmp_path):
     # Below a file, as a mode would not stop a test that runs as root.
     (tmp_path / "file").write_text("")
