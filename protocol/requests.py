@@ -28,10 +28,6 @@ receive further tasks before the server notices.
 """
 
 
-BY_FALLBACK = "fallback"
-"""Detail of a typed failure: a fallback refused the request, and not the model itself."""
-
-
 class JobPosition(Data):
     """The position in a job from which an activity starts."""
 

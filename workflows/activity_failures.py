@@ -7,16 +7,18 @@ from datetime import timedelta
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
-from protocol.requests import BY_FALLBACK
+from protocol.failure_details import BY_FALLBACK, read_mend_detail
 from protocol.short_text import one_line
 from protocol.waiting import WaitReason, WaitState
 
+OTHER_MODEL = (
+    "then resume the job; `starter.py resume JOB --set model.name=…` gives it another model, "
+    "model.base_url another address."
+)
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (
         "credentials",
-        "Give the worker a valid key, or have the endpoint offer the model, then resume the job; "
-        "`starter.py resume JOB --set model.name=…` gives it another model, model.base_url another "
-        "address.",
+        f"Give the worker a valid key, or have the endpoint offer the model, {OTHER_MODEL}",
     ),
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
     "ContextTooLong": (
@@ -113,11 +115,14 @@ class StepFailed(Interruption):
         """The chain of causes, one line each."""
         self.by_fallback = False
         """Whether a fallback refused, and not the model itself."""
+        self.mend = ""
+        """What a person can mend, if the failure says so."""
         if isinstance(cause, ApplicationError):
             self.kind = cause.type or "Unknown"
             if cause.details and isinstance(cause.details[0], (int, float)):
                 self.delay = timedelta(seconds=cause.details[0])
             self.by_fallback = BY_FALLBACK in cause.details
+            self.mend = read_mend_detail(cause.details)
         else:
             self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
         """The typed failure's word (`activities.runtime.failures`), or another word for "
@@ -137,6 +142,8 @@ def _activity_failure_causes(error: BaseException | None) -> list[str]:
 def wait_after_failure(failed: StepFailed) -> WaitState:
     """Return how the job waits after this failure."""
     reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
+    if failed.mend:
+        remedy = f"{failed.mend}, {OTHER_MODEL}"
     return WaitState(reason=reason, message=str(failed), remedy=remedy)
 
 

@@ -31,7 +31,7 @@ from activities.runtime import tracing
 from activities.runtime.failures import is_failure_retried, typed_failure
 from activities.runtime.heartbeats import check_attempt_by_heartbeat
 from config.schema.agent_sections import ModelConfig
-from protocol.requests import BY_FALLBACK
+from protocol.failure_details import BY_FALLBACK
 
 ATTEMPTS_PER_MODEL = 3
 """Failed attempts on the way to a model before the next fallback is asked."""

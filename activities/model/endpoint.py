@@ -15,6 +15,7 @@ from openai import AsyncOpenAI
 from temporalio import activity
 
 from activities.job.activity_context import activity_job_id
+from activities.model.endpoint_errors import SET_KEY
 from activities.redaction.credentials import api_key_credential
 from activities.runtime.failures import typed_failure
 from config.schema.agent_sections import ModelConfig, check_endpoint_address
@@ -67,14 +68,14 @@ def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
     except ValueError as error:
         raise typed_failure(
             "Credentials",
-            f"The key in {model.api_key_variable} {error}. Set a valid one in the worker's "
-            "environment, restart the worker and resume the job.",
+            f"The key in {model.api_key_variable} {error}.",
+            mend=SET_KEY,
         ) from None
     if not key and base_url is None:
         raise typed_failure(
             "Credentials",
-            f"The environment variable {model.api_key_variable} is not set in the worker. Set it, "
-            "restart the worker and resume the job.",
+            f"The environment variable {model.api_key_variable} is not set in the worker.",
+            mend=SET_KEY,
         )
     return _endpoint_client(
         base_url, key or "none", float(model.timeout_seconds), _endpoint_pool_number()
@@ -88,9 +89,8 @@ def _check_endpoint_address(address: str, source: str) -> None:
     except ValueError as error:
         raise typed_failure(
             "Credentials",
-            f"The address in {source} cannot be used: {error}. Set OPENAI_BASE_URL in the worker's "
-            "environment, restart the worker and resume the job; or resume it with "
-            "--set model.base_url=….",
+            f"The address in {source} cannot be used: {error}.",
+            mend="Set OPENAI_BASE_URL in the worker's environment and restart the worker",
         ) from None
 
 

@@ -35,6 +35,7 @@ NO_MODEL = re.compile(r"not a valid model id|\binvalid model\b|model_not_found",
 """Wordings of a status 400 for an unknown key or model."""
 REFUSAL_CODES = re.compile(r"invalid_prompt|\w+_policy(_violation)?|data_residency_mismatch")
 """Codes of a reply that began and was then refused for its request."""
+SET_KEY = "Set a valid key in the worker's environment and restart the worker"
 MAX_EXAMINED = 2_000
 """Most characters of an error that are searched: some errors quote the request."""
 
@@ -110,7 +111,8 @@ def _endpoint_credit_failure(
     return typed_failure(
         "Credentials",
         f"The account of the key in {model.api_key_variable} has nothing left to spend "
-        f"({status}: {_endpoint_error_text(error)}). Add credit, then resume the job.",
+        f"({status}: {_endpoint_error_text(error)}).",
+        mend="Add credit",
     )
 
 
@@ -123,8 +125,8 @@ def _endpoint_status_failure(error: openai.APIStatusError, model: ModelConfig) -
     if status in (401, 403) or (status == 400 and NO_KEY.search(text)):
         return typed_failure(
             "Credentials",
-            f"The model endpoint refused the key in {model.api_key_variable} ({status}: {text}). "
-            "Set a valid one in the worker's environment, restart the worker and resume the job.",
+            f"The model endpoint refused the key in {model.api_key_variable} ({status}: {text}).",
+            mend=SET_KEY,
         )
     # One router answers this if none of its servers can be made to call a tool; OpenAI, if the
     # model is served by the other API.
@@ -133,7 +135,8 @@ def _endpoint_status_failure(error: openai.APIStatusError, model: ModelConfig) -
         return typed_failure(
             "Credentials",
             f"The model endpoint does not offer {model.name} at {_request_url(error)} "
-            f"({status}: {text}). Check the name and the address.",
+            f"({status}: {text}).",
+            mend="Check the model's name and the address",
         )
     if status in (408, 409, 429) or status >= 500:
         return typed_failure(

@@ -31,6 +31,7 @@ from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUna
 from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
 from config.schema.agent import ConfigError
+from protocol.failure_details import mend_detail
 from protocol.requests import LOST_WORKERS
 from protocol.short_text import as_sentence
 
@@ -48,6 +49,7 @@ def typed_failure(
     retry: bool = False,
     delay: float | None = None,
     longest: float = MAX_DELAY,
+    mend: str = "",
 ) -> ApplicationError:
     """Return a typed failure with a message for people.
 
@@ -57,6 +59,8 @@ def typed_failure(
         retry: Whether Temporal should retry.
         delay: Seconds until the retry, if the other side named them; else exponential.
         longest: Upper bound of the exponential delay, in seconds.
+        mend: What to do, as the beginning of a sentence, if the job is to say it apart from the
+            message.
     """
     if retry and delay is None:
         # Not set in the retry policy: work lost with a killed worker is retried immediately.
@@ -64,6 +68,7 @@ def typed_failure(
         delay = min(2.0 ** min(attempt - 1, 20), longest)
     return ApplicationError(
         redact(message),
+        *([mend_detail(mend)] if mend else []),
         type=kind,
         non_retryable=not retry,
         next_retry_delay=timedelta(seconds=delay) if delay is not None else None,

@@ -28,6 +28,7 @@ from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from engine.connection import describe_model_connection
+from protocol.failure_details import read_mend_detail
 from protocol.short_text import one_line
 
 if TYPE_CHECKING:
@@ -124,8 +125,9 @@ async def check_model(model: ModelConfig) -> AsyncIterator[CheckResult]:
             first = await exchange.request_reply()
         except ApplicationError as error:
             yield CheckResult(
-                "first turn", False, error.message, "see docs/operations.md, Model endpoints"
-            )
+                "first turn", False, error.message,
+                _endpoint_failure_remedy(error) or "see docs/operations.md, Model endpoints",
+            )  # fmt: skip
             return
         yield _check_model_request(exchange)
         for check in _check_model_calls(first):
@@ -237,6 +239,11 @@ async def check_models() -> AsyncIterator[CheckResult]:
             yield replace(check, name=f"{model.name}: {check.name}") if several else check
 
 
+def _endpoint_failure_remedy(error: ApplicationError) -> str:
+    mend = read_mend_detail(error.details)
+    return f"{mend[:1].lower()}{mend[1:]}"
+
+
 async def list_endpoint_models(client: AsyncOpenAI) -> list[str]:
     """Return the models that an endpoint lists; empty if it has no such list."""
     import openai  # noqa: PLC0415 - takes a moment to load
@@ -274,7 +281,7 @@ async def check_model_endpoint() -> CheckResult:
         client = connect_endpoint(model).with_options(timeout=CHECK_TIMEOUT.total_seconds())
         offered = await list_endpoint_models(client)
     except ApplicationError as error:
-        return CheckResult("model endpoint", False, error.message)
+        return CheckResult("model endpoint", False, error.message, _endpoint_failure_remedy(error))
     except ConfigError as error:
         return CheckResult("model endpoint", False, str(error))
     # The client's errors and those of its transport have no common base.

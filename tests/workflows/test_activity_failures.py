@@ -17,6 +17,7 @@ from temporalio.exceptions import (
 )
 
 from protocol.data_model import Data
+from protocol.failure_details import mend_detail
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed, wait_after_failure
 from workflows.activity_table import SHOW_FOLDER
@@ -64,6 +65,13 @@ def test_typed_failures(kind: str, reason: str, remedy: str, local: bool) -> Non
     assert waiting.message == "write_file: it broke"
     assert remedy in waiting.remedy
     assert "resume" in waiting.remedy or kind == "ContextTooLong"
+
+
+def test_what_a_failure_says_to_mend_is_the_remedy() -> None:
+    cause = ApplicationError("No key.", mend_detail("Set a key"), type="Credentials")
+    waiting = wait_after_failure(StepFailed("model_call", cause))
+    assert waiting.message == "model_call: No key."
+    assert waiting.remedy.startswith("Set a key, then resume the job; `starter.py resume JOB --set")
 
 
 @pytest.mark.parametrize(

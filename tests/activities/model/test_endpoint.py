@@ -24,6 +24,7 @@ from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
 from activities.redaction.credentials import encode_without_credentials
 from config.schema.agent_sections import ModelConfig
+from protocol.failure_details import read_mend_detail
 from protocol.requests import MAX_CALLS
 from rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
 
@@ -66,12 +67,12 @@ async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
     [
         (Failure(401, "bad key"), "Credentials", False, "refused the key in OPENAI_API_KEY"),
         (Failure(403, "no"), "Credentials", False, "refused the key"),
-        (Failure(402, "no"), "Credentials", False, "Add credit"),
+        (Failure(402, "no"), "Credentials", False, "nothing left to spend"),
         (Failure(404, "no model"), "Credentials", False, "not offer m at http://model/v1/chat"),
         (Failure(400, "API key not valid. Pass one."), "Credentials", False, "refused the key"),
         (Failure(400, "m is not a valid model ID"), "Credentials", False, "does not offer m"),
         (Failure(400, "Invalid model: m"), "Credentials", False, "does not offer m"),
-        (Failure(429, code="insufficient_quota"), "Credentials", False, "Add credit"),
+        (Failure(429, code="insufficient_quota"), "Credentials", False, "nothing left"),
         (Failure(400, "too long"), "ModelRefused", False, "too long"),
         (Failure(422, "odd"), "ModelRefused", False, "odd"),
         (Failure(408), "Endpoint", True, "408"),
@@ -89,6 +90,9 @@ async def test_failures(answer: Any, kind: str, retried: bool, words: str) -> No
     assert error.non_retryable is not retried
     assert words in error.message
     assert "\n" not in error.message
+    # The job says what to do apart from what is wrong.
+    assert bool(read_mend_detail(error.details)) is (kind == "Credentials")
+    assert "resume" not in error.message
 
 
 @pytest.mark.parametrize(

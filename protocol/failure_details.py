@@ -1,0 +1,21 @@
+"""What typed failures of activities carry beside their message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+BY_FALLBACK = "fallback"
+"""A fallback refused the request, and not the model itself."""
+_MEND = "mend"
+
+
+def mend_detail(mend: str) -> dict[str, str]:
+    """Return the detail that says what a person can mend, as the beginning of a sentence."""
+    return {_MEND: mend}
+
+
+def read_mend_detail(details: Sequence[Any]) -> str:
+    """Return what a person can mend; empty if the failure does not say."""
+    found = (detail[_MEND] for detail in details if isinstance(detail, dict) and _MEND in detail)
+    return str(next(found, ""))
