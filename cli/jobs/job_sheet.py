@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from cli.jobs.current_notices import render_current_notices
 from cli.jobs.job_lines import (
     Status,
     job_limits_line,
@@ -20,7 +19,6 @@ from cli.trials import trial_rendering
 
 PAUSING = "the job pauses once the calls of its last reply are carried out"
 UNREAD = "received, and read after the step in flight"
-_REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
 
 def _sheet_question_fields(status: Status) -> dict[str, str]:
@@ -70,16 +68,5 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
         lines.append(f"checkpoint {status['checkpoint']}")
     if (status.get("remote") or {}).get("behind"):
         lines.append("the remote {url} lacks checkpoints: {behind}".format(**status["remote"]))
-    lines += [
-        f"notice: {text}"
-        for text in status.get("notices") or []
-        if not _is_notice_resolved(text, status)
-    ]
+    lines += render_current_notices(status)
     return [text for text in [*lines, details] if text]
-
-
-def _is_notice_resolved(notice: str, status: Status) -> bool:
-    """Return whether a notice reports a refusal since which the agent has continued."""
-    refusal = _REFUSAL.match(notice)
-    goes_on = int(status.get("step") or 0) > int(refusal[1]) if refusal else False
-    return goes_on and not status.get("waiting_for")
