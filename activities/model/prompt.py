@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from activities.job.conversation import Conversation, token_cache
@@ -16,6 +17,7 @@ from activities.job.snapshot import Snapshot
 from activities.model import responses
 from activities.model.message_forms import message_form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
+from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
 from activities.toolkit.registry import Tool
@@ -26,6 +28,7 @@ from protocol import scope_ledger
 from protocol.job_state import JobState
 from protocol.phase import Phase, PhaseKind
 from protocol.short_text import first_few, one_line
+from protocol.todo_list import Todo
 
 RULE = "═" * 8
 MAX_REMARKS = 5
@@ -151,10 +154,7 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
         ledger_line = scope_ledger.scope_ledger_line(items)
         lines.append(f"Scope: {ledger_line}{_open_prompt_items(snapshot.state)}")
     if todo := phase.current:
-        # The gate accepts nothing else for the last todo of a job.
-        is_last = phase.purpose == "final" and phase.open_count == 1
-        then = "which `job_complete` completes" if is_last else "then call `todo_complete`"
-        lines.append(f"Do todo {todo.id}, {then}.")
+        lines.append(_prompt_instruction(snapshot, todo))
         if todo.done_when:
             lines.append(f"It is done when {todo.done_when.line}.")
     if remarks := snapshot.state.remarks[-MAX_REMARKS:]:
@@ -164,6 +164,25 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
     if correction:
         lines.append(correction)
     return "\n".join(lines)
+
+
+def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
+    """Return what to do now about the current todo."""
+    phase = snapshot.state.phase
+    # The gate accepts nothing else for the last todo of a job.
+    if phase.purpose == "final" and phase.open_count == 1:
+        return f"Do todo {todo.id}, which `job_complete` completes."
+    updated = predefined_todo_file_updates(snapshot)
+    seen = list(takewhile(lambda each: each.updates in updated, phase.open_todos))
+    if not seen:
+        return f"Do todo {todo.id}, then call `todo_complete`."
+    ids = ", ".join(str(each.id) for each in seen)
+    files = ", ".join(dict.fromkeys(each.updates for each in seen))
+    if len(seen) == 1:
+        done, each, them = f"Todo {ids} is seen to be done", "", "it"
+    else:
+        done, each, them = f"Todos {ids} are seen to be done", " for each", "them"
+    return f"{done}, by a change of {files}: call `todo_complete`{each}, or go on with {them}."
 
 
 def _open_prompt_items(state: JobState) -> str:

@@ -70,6 +70,27 @@ def test_the_last_todo_of_a_job_is_completed_by_what_its_gate_takes(tmp_path: Pa
     assert "Do todo 3, which `job_complete` completes." in last(job)
 
 
+def test_a_todo_that_a_change_shows_as_done_is_not_asked_for_again(tmp_path: Path) -> None:
+    job = standing(tmp_path, "strategic")
+    snapshot = job.open()
+    first, second = snapshot.state.phase.todos[1:]
+    first.updates, second.updates, first.done_when = "workspace.md", "plan.md", None
+    job.commit = snapshot.save("what they update", 1)
+    assert "Do todo 2, then call `todo_complete`." in last(job)
+    job.call("write_file", path="workspace.md", content="The kettle is blue.")
+    assert (
+        "Todo 2 is seen to be done, by a change of workspace.md: call `todo_complete`, or go on "
+        "with it."
+    ) in last(job)
+    job.call("write_file", path="plan.md", content="# Plan\n\n## Phase 1: Tea\n- [ ] x\n")
+    assert (
+        "Todos 2, 3 are seen to be done, by a change of workspace.md, plan.md: call "
+        "`todo_complete` for each, or go on with them."
+    ) in last(job)
+    job.call("todo_complete")
+    assert any(line.startswith("Todo 3 is seen to be done") for line in last(job))
+
+
 def test_a_strategic_phase_is_told_which_items_are_open(tmp_path: Path) -> None:
     assert "Scope: 1 of 3 items completed; open: S2, S3" in last(standing(tmp_path, "strategic"))
 
