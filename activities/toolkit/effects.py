@@ -18,6 +18,7 @@ from activities.runtime.heartbeats import check_thread_by_heartbeat
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
+from protocol.job_state import JobState
 from protocol.requests import Pending
 
 MAY_HAVE_HAPPENED = (
@@ -48,8 +49,13 @@ def run_tool_once(
             raise ToolError(MAY_HAVE_HAPPENED)
         context.held = state or {}
 
+    state_key, state_before = f"{key}.state", context.state.model_dump_json(exclude_defaults=True)
+
     def run_entry() -> tuple[str, Files]:
         text = hide_credentials(entry.run(context, arguments))
+        state_after = context.state.model_dump_json(exclude_defaults=True)
+        if state_after != state_before:
+            results.put(state_key, state_after.encode())
         return text, context.files
 
     text, context.files = run_effect_once(
@@ -62,6 +68,9 @@ def run_tool_once(
         activity_id=context.activity_id,
         attempt=context.attempt,
     )
+    # Of an earlier attempt as well: a deferred write would be lost without it.
+    if stored := results.find(state_key):
+        context.state = JobState.model_validate_json(stored)
     return text
 
 
