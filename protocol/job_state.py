@@ -101,6 +101,9 @@ class JobState(Data):
     """Remarks of people, oldest first. A rewind does not remove them."""
     deferred_writes: list[DeferredWrite] = Field(default_factory=list)
     """Pending writes to shared stores. Stored in checkpoints, not in workflow memory."""
+    last_requirement: int = 0
+    """Highest number of a requirement so far. It never goes down, so that no id is given twice.
+    Stored in checkpoints, not in workflow memory."""
 
     def complete_todo(self, todo_id: int, notes: str = "") -> None:
         """Complete a todo, and the scope items that no open todo covers any more."""
@@ -198,4 +201,5 @@ class JobState(Data):
         slim.unused_tools = []
         slim.issue = ""
         slim.deferred_writes = []
+        slim.last_requirement = 0
         return slim

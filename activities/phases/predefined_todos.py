@@ -83,6 +83,7 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     snapshot.files = snapshot.files.write("plan.md", plan.encode())
     snapshot.state = JobState(
         step=before.step,
+        last_requirement=before.last_requirement,
         scope=[*before.scope, *items],
         phase=Phase(
             number=number,

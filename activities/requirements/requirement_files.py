@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from activities.checkpoints import Files
 from activities.requirements.requirement import Requirement
 from protocol.errors import Invalid
+from protocol.job_state import JobState
 
 FOLDER = "requirements"
 CITATIONS = "citations"
@@ -87,6 +88,14 @@ def readable_requirement_files(files: Files) -> Iterator[tuple[str, str, str]]:
             continue
 
 
-def requirement_folder_number(path: str) -> int:
-    digits = path.rpartition("_")[2]
-    return int(digits) if digits.isdecimal() else 0
+def note_requirement_numbers(state: JobState, files: Files) -> None:
+    """Raise the state's highest number to that of the workspace's requirement folders.
+
+    Reports and traces name requirements by their ids, so a deleted one leaves its id unused.
+    """
+    top = files.entry(FOLDER)
+    if top is None or top.kind != "folder":
+        return
+    for entry in files.children(FOLDER):
+        if match := _NAME.match(entry.path):
+            state.last_requirement = max(state.last_requirement, int(match[1]))

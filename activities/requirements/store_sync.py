@@ -134,6 +134,7 @@ def sync_store_or_defer(writer: OutboxWriter) -> list[str]:
     """Like `sync_requirement_store`, but deferred if the store does not answer."""
     # Keep at most one such entry: filling covers all earlier changes.
     state = writer.state
+    requirement_files.note_requirement_numbers(state, writer.files)
     state.deferred_writes = [entry for entry in state.deferred_writes if entry.kind != FILLED]
     try:
         return [*flush_outbox(writer, "relational"), *sync_requirement_store(writer)]

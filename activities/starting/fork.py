@@ -277,7 +277,10 @@ def begin_fork(
     if why := scope_size_fault(scope):
         raise ConfigError(f"fork: with those of the first job {why}")
     snapshot.state = JobState(
-        step=snapshot.state.step, scope=scope, phase=_first_fork_phase(snapshot, config, text)
+        step=snapshot.state.step,
+        last_requirement=snapshot.state.last_requirement,
+        scope=scope,
+        phase=_first_fork_phase(snapshot, config, text),
     )
     # Otherwise the list is in the plan and in the scope, and the strategic phase reconsiders it.
     if config.todos.work and (repeats_list or config.todos.work != earlier_list):

@@ -9,7 +9,6 @@ from pydantic import Field
 from activities.documents import name_unread_pages
 from activities.requirements import candidate_list, requirement_files
 from activities.requirements.requirement import MAX_CITATIONS, Requirement, RequirementKind
-from activities.requirements.requirement_files import requirement_folder_number
 from activities.requirements.set_aside_rules import (
     PATH,
     SetAsideRule,
@@ -118,15 +117,10 @@ def add_requirement(
     the job completes.
     """
     cited = record_all_citations(context, quotes, citations)
-    present = (
-        context.files.children(requirement_files.FOLDER)
-        if context.files.entry(requirement_files.FOLDER)
-        else []
-    )
-    number = 1 + max((requirement_folder_number(entry.path) for entry in present), default=0)
+    requirement_files.note_requirement_numbers(context.state, context.files)
     quote_force = candidate_binding_force(cited[0].quote)
     requirement = Requirement(
-        id=f"REQ-{number:03d}",
+        id=f"REQ-{context.state.last_requirement + 1:03d}",
         text=text,
         force=force or quote_force or "must",
         type=type,

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from activities.phases.phase_change import restore_phase_start
 from activities.requirements import requirement_rows, store_sync
 from activities.requirements import requirement_store as rows
+from activities.starting.fork import begin_fork
 from activities.steps.close_job import CloseJobActivity
 from activities.stores.relational_store import RelationalStore
 from activities.web import FetchedPage, read_page_source
+from config.agent_files import amend_agent_config
 from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
@@ -336,6 +339,17 @@ def test_a_retry_doubles_nothing_and_gives_the_same_commit(job: Standing) -> Non
     assert stored(job) == {"REQ-001": QUOTE}
 
 
+def test_a_retry_knows_what_the_first_attempt_deferred(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    job.reply(("add_requirement", json.dumps(given())))
+    request = job.request()
+    replies = [job.run("add_requirement", request, local=False) for _ in range(2)]
+    assert replies[0].commit == replies[1].commit
+    assert len(job.open(replies[1].commit).state.deferred_writes) == 1
+
+
 def test_what_was_undone_leaves_the_store_with_the_next_call(job: Standing) -> None:
     before = job.commit
     job.call("add_requirement", **given())
@@ -344,6 +358,29 @@ def test_what_was_undone_leaves_the_store_with_the_next_call(job: Standing) -> N
     job.commit = before
     job.call("add_requirement", **given("Invoices are kept."))
     assert stored(job) == {"REQ-001": "Invoices are kept."}
+
+
+def test_the_id_of_a_deleted_requirement_is_never_given_again(job: Standing) -> None:
+    start = job.commit
+    for text in (QUOTE, OTHER):
+        job.call("add_requirement", **given(text))
+    job.call("delete_file", path="requirements/req_002/final.json")
+    assert job.call("add_requirement", **given(OTHER)).startswith("REQ-003 ")
+    assert stored(job) == {"REQ-001": QUOTE, "REQ-003": OTHER}
+    snapshot = job.open()
+    restore_phase_start(snapshot, start, with_files=True)
+    job.commit = snapshot.save("rewound", AT)
+    assert job.call("add_requirement", **given(OTHER)).startswith("REQ-004 ")
+    assert job.open().state.without_notes().last_requirement == 0
+
+
+@pytest.mark.parametrize("work", [[], ["Look again."]])
+def test_a_fork_and_its_list_count_requirements_on(job: Standing, work: list[str]) -> None:
+    job.call("add_requirement", **given())
+    snapshot = job.open()
+    begin_fork(snapshot, amend_agent_config(snapshot.config, {"todos.work": work}), "", [], [])
+    assert snapshot.state.phase.number == 3
+    assert snapshot.state.last_requirement == 1
 
 
 def test_a_rewind_withdraws_what_it_undid(job: Standing) -> None:
