@@ -8,6 +8,7 @@ from pydantic import Field
 
 from activities.documents import name_unread_pages
 from activities.requirements import candidate_list, requirement_files
+from activities.requirements.open_candidates import open_candidate_fault
 from activities.requirements.requirement import MAX_CITATIONS, Requirement, RequirementKind
 from activities.requirements.set_aside_rules import (
     PATH,
@@ -106,7 +107,11 @@ def add_requirement(
         Force | None, Field(description="By the words of the first passage, unless given.")
     ] = None,
     candidate: Annotated[
-        str | None, Field(max_length=1000, description="Id of the candidate it is from.")
+        str | None,
+        Field(
+            max_length=1000,
+            description="Id of the open candidate it is from, of a document that it cites.",
+        ),
     ] = None,
 ) -> str:
     """Write a requirement down under requirements/ and in the store, with its citations.
@@ -117,6 +122,8 @@ def add_requirement(
     the job completes.
     """
     cited = record_all_citations(context, quotes, citations)
+    if candidate:
+        _check_open_candidate(context, candidate, [each.document for each in cited])
     requirement_files.note_requirement_numbers(context.state, context.files)
     quote_force = candidate_binding_force(cited[0].quote)
     requirement = Requirement(
@@ -128,7 +135,7 @@ def add_requirement(
         citations=cited,
         reasoning=reasoning,
         confidence=confidence,
-        candidate=candidate,
+        candidate=candidate or None,
     )
     path = requirement_files.final_requirement_path(requirement.id)
     context.files = context.files.write(path, requirement.final_json.encode())
@@ -242,6 +249,19 @@ def set_sentences_aside(
     more = [f"and {len(matching) - 10:,} more"] if len(matching) > 10 else []
     count = f"{len(matching):,} sentence{'' if len(matching) == 1 else 's'}"
     return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
+
+
+def _check_open_candidate(context: ToolContext, candidate: str, documents: list[str]) -> None:
+    pages = {path: read_workspace_pages(context, path) for path in dict.fromkeys(documents)}
+    try:
+        fault = open_candidate_fault(context.files, candidate, pages)
+    except requirement_files.InvalidWorkspaceFile as problem:
+        raise ToolError(f"{problem}.") from None
+    if fault:
+        raise ToolError(
+            f"candidate: {fault}. Nothing was written. Leave `candidate` out for what no candidate "
+            "says, or for another statement of a settled one."
+        )
 
 
 def _check_confidence_threshold(context: ToolContext, below: float | None) -> None:

@@ -117,6 +117,47 @@ def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -
     assert [each["id"] for each in json.loads(job.text(result))] == ["REQ-002"]
 
 
+def test_a_requirement_is_from_an_open_candidate(job: Standing) -> None:
+    job.write("documents/a.md.txt", f"[page 1]\n{QUOTE}\n{OTHER}\n\nDoors must be locked.\n")
+    way_out = (
+        "Nothing was written. Leave `candidate` out for what no candidate says, or for another "
+        "statement of a settled one."
+    )
+
+    def add(candidate: str) -> str:
+        return job.call("add_requirement", **given(), candidate=candidate)
+
+    assert add("C-12") == (
+        "Error: candidate: documents/a.md has no candidate C-12. The nearest that are open: C-001, "
+        f"C-002, C-003. {way_out}"
+    )
+    assert job.open().files.entry("requirements") is None
+    assert add("C-001").startswith("REQ-001")
+    job.call("set_sentences_aside", path="documents/a.md", reason="By the board.", ids=["C-003"])
+    assert add("C-001") == (
+        "Error: candidate: C-001 of documents/a.md is settled: REQ-001 is from it. The nearest "
+        f"that are open: C-002. {way_out}"
+    )
+    assert add("C-003").startswith(
+        "Error: candidate: C-003 of documents/a.md is settled: set aside by the rule "
+        "documents/a.md, C-003: By the board. The nearest that are open: C-002."
+    )
+    job.call("delete_file", path="requirements/req_001/final.json")
+    assert add("C-001").startswith("REQ-002")
+
+
+def test_a_candidate_that_an_agent_lists_is_as_good_as_one_of_the_text(job: Standing) -> None:
+    job.call("identify_requirement_candidates", path="documents/a.md")
+    entries = json.loads(job.text(LISTED))
+    entries[0]["candidates"].append(entries[0]["candidates"][0] | {"id": "T-001"})
+    job.write(LISTED, json.dumps(entries))
+    assert job.call("add_requirement", **given(), candidate="T-001").startswith("REQ-001")
+    assert "REQ-001 is from it" in job.call("add_requirement", **given(), candidate="T-001")
+    job.write(LISTED, "[{}]")
+    answer = job.call("add_requirement", **given(), candidate="T-002")
+    assert answer.startswith(f"Error: {LISTED}: 0.document: Field required.")
+
+
 def test_quotes_are_cited_in_the_same_call_all_or_none(job: Standing) -> None:
     def said(*quotes: str, page: int = 1) -> dict[str, Any]:
         quotations = [{"path": "documents/a.md", "page": page, "quote": quote} for quote in quotes]
