@@ -61,7 +61,8 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     """Start the agent's configured todo list as a plan of one phase.
 
     Each todo is a box of the plan. The last todo also covers the items that were open before. If
-    the job continues an earlier attempt, that attempt's open plan items are dropped.
+    the job is a fork, the items of the first job's plan leave the ledger with that plan: they would
+    count as done here although all is done again.
 
     Args:
         snapshot: The job before the phase; changed in place.
@@ -71,20 +72,16 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     todos = _number_predefined_todos(config.todos.work)
     name = shorten_to_start(config.description.rstrip(".") or config.name, MAX_NAME)
     plan = OWN_PLAN.format(name=name, boxes="\n".join(f"- [ ] {todo.content}" for todo in todos))
-    for item in before.open_items:
-        if item.source == "plan":
-            before.drop_item(item.id, f"Done again in phase {number}.")
+    others = [item for item in before.scope if item.source != "plan"]
     items = scope_from_plan([(False, todo.content) for todo in todos])
-    first = 1 + sum(item.source == "plan" for item in before.scope)
-    for place, (todo, item) in enumerate(zip(todos, items, strict=True), first):
-        item.id = f"P{place}"
+    for todo, item in zip(todos, items, strict=True):
         todo.items = [item.id]
-    todos[-1].items += [item.id for item in before.open_items]
+    todos[-1].items += [item.id for item in others if item.status == "open"]
     snapshot.files = snapshot.files.write("plan.md", plan.encode())
     snapshot.state = JobState(
         step=before.step,
         last_requirement=before.last_requirement,
-        scope=[*before.scope, *items],
+        scope=[*others, *items],
         phase=Phase(
             number=number,
             kind="tactical",

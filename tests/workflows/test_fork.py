@@ -258,8 +258,4 @@ async def test_a_fork_with_another_list_begins_with_it(jobs: Jobs) -> None:
         "tactical",
         "Work on coffee.",
     )
-    assert [(item.text, item.status) for item in begun.state.scope] == [
-        ("Work on the tea.", "dropped"),
-        ("Work on the cup.", "dropped"),
-        ("Work on coffee.", "open"),
-    ]
+    assert [item.line for item in begun.state.scope] == ["P1 (open): Work on coffee."]

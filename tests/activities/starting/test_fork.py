@@ -1,0 +1,31 @@
+"""The first phase of a fork."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from activities.starting.fork import begin_fork
+from protocol.scope_ledger import scope_from_plan, scope_from_texts, scope_ledger_line
+from tests.activities.standing import Standing
+
+
+def test_a_fork_that_repeats_its_list_counts_nothing_of_it_as_done(tmp_path: Path) -> None:
+    work = ["Make it.", "Test it."]
+    job = Standing.begin(tmp_path, kind="tactical", set={"todos.work": work})
+    snapshot = job.open()
+    snapshot.state.scope = [
+        *scope_from_texts(["tea", "milk"]),
+        *scope_from_plan([(True, text) for text in work]),
+    ]
+    snapshot.state.scope[0].status = "completed"
+    snapshot.state.add_item("sugar")
+    begin_fork(snapshot, snapshot.config, "Once more.", [], [], repeats_list=True)
+    assert [item.line for item in snapshot.state.scope] == [
+        "S1 (completed): tea",
+        "S2 (open): milk",
+        "A1 (open): sugar",
+        "P1 (open): Make it.",
+        "P2 (open): Test it.",
+    ]
+    assert scope_ledger_line(snapshot.state.scope) == "1 of 4 items completed; of 1 added 0"
+    assert [todo.items for todo in snapshot.state.phase.todos] == [["P1"], ["P2", "S2", "A1"]]
