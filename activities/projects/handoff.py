@@ -83,21 +83,23 @@ STARTING_SECONDS = 600
 _MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
 
 
-def render_handoff(root: Root, link: ProjectLink, *, earlier: str = "") -> str:
+def render_handoff(root: Root, link: ProjectLink, *, first: Snapshot | None = None) -> str:
     """Render a handoff as the receiver's instructions.
 
     Args:
-        earlier: Instructions that the receiver has already, with the project's brief. Parts that
-            they have are left out, unless an amendment may say otherwise. The task and the
-            findings never are.
+        first: The job that the receiver was forked from, whose instructions it has already, with
+            the project's brief. Parts of that job's handoff are left out, unless an amendment may
+            say otherwise. The task and the findings never are.
     """
-    known = "" if AMENDED in earlier else earlier
+    known: list[str] = []
+    if first and first.link and AMENDED not in first.read_text("instructions.md"):
+        known = _handoff_parts(first.link)
     task, *others = _handoff_parts(link)
     parts = [
         task,
         *(each for each in others if each.startswith(FINDINGS_HEADING) or each not in known),
     ]
-    if earlier:
+    if first:
         return "\n\n".join(parts)
     brief = _handoff_project_brief(open_linked_remote_project(root, link), link.handoff)
     if len(brief) > BRIEF_CHARACTERS:

@@ -345,15 +345,12 @@ def prepare_fork(
         raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
     before = snapshot.files
     with report_refused_files(config):
-        first_instructions = snapshot.read_text("instructions.md")
         leaving_notice = "" if request.project else _leave_project(snapshot)
         notices += [leaving_notice] if leaving_notice else []
         page = begin_fork(
             snapshot,
             config,
-            "\n\n".join(
-                filter(None, (leaving_notice, job_instructions(root, request, first_instructions)))
-            ),
+            "\n\n".join(filter(None, (leaving_notice, job_instructions(root, request, snapshot)))),
             request.items,
             documents,
             ended=origin.ended,

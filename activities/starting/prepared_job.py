@@ -48,15 +48,15 @@ class PreparedJob:
     notifying: Notifying | None = None
 
 
-def job_instructions(root: Root, request: PrepareRequest, earlier: str = "") -> str:
+def job_instructions(root: Root, request: PrepareRequest, first: Snapshot | None = None) -> str:
     """Return the job's instructions; for a project's job, the rendered handoff.
 
     Args:
-        earlier: For a fork, the instructions of the first job.
+        first: For a fork, the first job as it was at the fork.
     """
     if request.project is None:
         return request.instructions
-    return render_handoff(root, request.project, earlier=earlier)
+    return render_handoff(root, request.project, first=first)
 
 
 def project_cache(root: Root, request: PrepareRequest) -> ResultCache | None:

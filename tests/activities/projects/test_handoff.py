@@ -74,7 +74,7 @@ def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -
     assert text.startswith("Brew.")
     assert "- It was cold." in text
     assert text.endswith("# Tea room\n")
-    assert "# Tea room" not in render_handoff(standing.root, job_link, earlier="Tea.")
+    assert "# Tea room" not in render_handoff(standing.root, job_link, first=standing.open())
 
 
 def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
@@ -82,28 +82,38 @@ def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
     handed(standing, inputs={"findings": [finding, "It is cold."]})
     job_link = standing.open().link
     assert job_link
-    for earlier in ("", "Brew green tea."):
-        text = render_handoff(standing.root, job_link, earlier=earlier)
-        assert f"### Finding 1\n\n{finding}\n\n### Finding 2\n\nIt is cold.\n" in text
-        assert text.index("### Finding 1") < text.index("- It was cold.")
+    text = render_handoff(standing.root, job_link)
+    assert f"### Finding 1\n\n{finding}\n\n### Finding 2\n\nIt is cold.\n" in text
+    assert text.index("### Finding 1") < text.index("- It was cold.")
+    # Findings are told each time.
+    again = render_handoff(standing.root, job_link, first=standing.open())
+    assert f"### Finding 1\n\n{finding}\n\n### Finding 2\n\nIt is cold." in again
     assert "documents/findings.md" not in standing.paths()
 
 
 def test_work_that_goes_back_is_told_only_what_is_new(standing: Standing) -> None:
     handed(standing)
-    first = standing.open().link
-    assert first
-    earlier = render_handoff(standing.root, first)
+    first = standing.open()
     handed(standing, inputs={"findings": ["It is cold."]})
     link = standing.open().link
     assert link
-    told = render_handoff(standing.root, link, earlier=earlier)
+    told = render_handoff(standing.root, link, first=first)
     found = "## What was found wrong with this very work\n\n### Finding 1\n\nIt is cold."
     assert told == f"Brew.\n\n{found}"
-    # An amendment may have said otherwise, and findings are told each time.
-    amended = f"{earlier}\n\n## Amended\n\nBrew less.\n\n{told}\n"
-    again = render_handoff(standing.root, link, earlier=amended)
+    # An amendment may have said otherwise.
+    first.write_system_file("instructions.md", b"Brew.\n\n## Amended\n\nBrew less.\n")
+    again = render_handoff(standing.root, link, first=first)
     assert again.startswith(f"{told}\n\n## What came before")
+
+
+def test_a_part_that_is_the_beginning_of_an_earlier_one_is_told(standing: Standing) -> None:
+    handed(standing, success=["It is hot.", "It is sweet."])
+    first = standing.open()
+    handed(standing, success=["It is hot."])
+    link = standing.open().link
+    assert link
+    told = render_handoff(standing.root, link, first=first)
+    assert told == "Brew.\n\n## When it is done\n\n- It is hot."
 
 
 def test_findings_and_a_brief_that_are_long_are_in_files_and_named(standing: Standing) -> None:
