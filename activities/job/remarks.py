@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from activities.job.snapshot import Snapshot
@@ -29,7 +30,12 @@ def add_remarks_to_instructions(snapshot: Snapshot) -> None:
 def instructions_with_remarks(instructions: str, remarks: Sequence[Remark]) -> str:
     """Append missing remarks to the instructions under the heading `Amended`."""
     lines = [f"- {remark.line}".replace("\n", "\n  ") for remark in remarks]
-    lacking = [line for line in lines if line not in instructions]
+    # A whole entry: a remark may be the beginning of another.
+    lacking = [
+        line
+        for line in lines
+        if not re.search(rf"^{re.escape(line)}$(?!\n  )", instructions, re.MULTILINE)
+    ]
     if not lacking:
         return instructions
     *before, last = instructions.split(f"\n{AMENDED}\n")

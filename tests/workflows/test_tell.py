@@ -165,5 +165,8 @@ def test_the_instructions_hold_each_remark_once() -> None:
         "- From a person: Three.\n"
     )
     assert instructions_with_remarks(once, remarks) == once
+    for text in ("One.", "On"):
+        beginning = Remark(text=text, by="Ada", phase=1)
+        assert instructions_with_remarks(once, [beginning]) == f"{once}\n- {beginning.line}\n"
     more = instructions_with_remarks(once, [*remarks, Remark(text="Four.")])
     assert more == f"{once}\n- From a person: Four.\n"
