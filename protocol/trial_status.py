@@ -36,6 +36,10 @@ class TrialRun(Data):
     """Why it waits for a person, or waited when it was ended."""
     share: dict[str, float] = Field(default_factory=dict)
     """What it may use of the trial's limits, by key; empty without limits."""
+    lowered: dict[str, float] = Field(default_factory=dict)
+    """The smaller share that it was sent because it waits, until it says that it has taken it."""
+    released: bool = False
+    """Whether it waits for a person and holds no more of its share than it has used."""
     needs: dict[str, float] = Field(default_factory=dict)
     """How large its share has to be for its next call, by key; empty unless it waits for that."""
     interrupted: bool = False
@@ -76,6 +80,9 @@ class WatchTrialReply(Data):
     """Jobs that wait for a person, with the reason."""
     needs: dict[str, dict[str, float]] = Field(default_factory=dict)
     """Jobs that wait for a larger share, with its size by key."""
+    idle: dict[str, dict[str, float]] = Field(default_factory=dict)
+    """What jobs that wait have used of each limit, by key; only once they have taken the newest
+    share that they were sent."""
     usages: dict[str, Usage] = Field(default_factory=dict)
     """What ended jobs have used whose result does not say so."""
     lost: list[str] = Field(default_factory=list)

@@ -265,7 +265,7 @@ class Trial:
             await note_trial_ending(run, child)
             del self._children[run.job]
             self._note_cause(start, run, overdue)
-            run.needs, self._has_news = {}, True
+            run.needs, run.lowered, run.released, self._has_news = {}, {}, False, True
             self._show_progress()
 
     def _first_share(self) -> dict[str, float] | None:
@@ -340,14 +340,21 @@ class Trial:
                     return  # the trial is over
                 raise
             self._lost |= set(reply.lost)
+            lowered: list[TrialRun] = []
             for run in self._runs:
                 if run.status == "running":
                     waiting = reply.waiting.get(run.job, "")
                     if run.waiting != waiting:
                         run.waiting, self._waits[run.job] = waiting, self._clock.seconds
+                        run.released = False
+                    idle = reply.idle.get(run.job)
+                    if idle is not None and trial_shares.release_unused_share(run, idle):
+                        lowered.append(run)
                     run.needs = trial_shares.unmet_run_needs(run, reply.needs.get(run.job, {}))
                 elif run.usage is None:
                     run.usage = reply.usages.get(run.job)
+            for run in lowered:
+                await signal_trial_job(run.job, "share", share_payload(run.lowered))
             self._has_news = True
             self._show_progress()
 
@@ -365,7 +372,7 @@ class Trial:
             self._end_without_room()
 
     def _end_without_room(self) -> None:
-        """End the newest run if nothing is left and every run waits for more.
+        """End the newest run if nothing is left and every run at work waits for more.
 
         What that run leaves of its share may be enough for an older one.
         """
@@ -378,18 +385,20 @@ class Trial:
         is_open = running or any(run.status == "pending" for run in self._runs)
         if self._pause or unknown or self._has_news or not is_open:
             return
-        if any(not run.needs or run.job in self._cut for run in running):
+        # One that waits for a person leaves nothing to others, as long as it waits.
+        at_work = [run for run in running if not run.released]
+        if any(not run.needs or run.job in self._cut for run in at_work):
             return
-        if not running and self._may_begin():
+        if not at_work and (running or self._may_begin()):
             return
         key = trial_shares.scarce_trial_limit(self._limits, self._runs)
         limit = getattr(self._limits, key)
         self._reached = f"the trial's limit of {limit:,.10g} {key.replace('_', ' ')} was reached"
-        if running:
-            self._cut[running[-1].job] = self._reached
+        if at_work:
+            self._cut[at_work[-1].job] = self._reached
 
     async def _send_share(self, run: TrialRun, share: dict[str, float]) -> None:
-        run.share = share
+        run.share, run.lowered, run.released = share, {}, False
         await signal_trial_job(run.job, "share", share_payload(share))
 
     async def _watch_time(self) -> None:

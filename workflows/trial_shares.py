@@ -51,6 +51,30 @@ def unmet_run_needs(run: TrialRun, needs: dict[str, float]) -> dict[str, float]:
     return {key: needed for key, needed in needs.items() if needed > run.share.get(key, needed)}
 
 
+def released_share(run: TrialRun, used: dict[str, float]) -> dict[str, float]:
+    """Return the share that a run keeps while it waits for a person: what it has used."""
+    return {
+        key: min(share, max(used.get(key, share), SMALLEST[key]))
+        for key, share in run.share.items()
+    }
+
+
+def release_unused_share(run: TrialRun, used: dict[str, float]) -> bool:
+    """Release what a waiting run has not used; return whether to send it the lowered share.
+
+    The rest stays reserved until the run has taken the lowered share: it may have gone on
+    meanwhile, and have used more.
+    """
+    if run.lowered:
+        run.share = {key: max(least, used.get(key, 0)) for key, least in run.lowered.items()}
+        run.lowered = {}
+    elif (share := released_share(run, used)) != run.share:
+        run.lowered = share
+        return True
+    run.released = bool(run.waiting)
+    return False
+
+
 def first_share(limits: TrialLimits, runs: list[TrialRun]) -> dict[str, float] | None:
     """Return the share of a run that is to start; None while too little is free for it."""
     share = {}

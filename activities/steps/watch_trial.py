@@ -68,14 +68,21 @@ class TrialWatch:
         """Number of runs at work."""
         self._waiting: dict[str, str] = {}
         self._needs: dict[str, dict[str, float]] = {}
+        self._idle: dict[str, dict[str, float]] = {}
         self._usages: dict[str, Usage] = {}
         self._lost = lost
+        self._is_paused = False
+        """Whether the trial is paused: its runs keep their shares meanwhile."""
 
     @property
     def reply(self) -> WatchTrialReply:
         """What the last look has shown."""
         return WatchTrialReply(
-            waiting=self._waiting, needs=self._needs, usages=self._usages, lost=self._lost
+            waiting=self._waiting,
+            needs=self._needs,
+            idle=self._idle,
+            usages=self._usages,
+            lost=self._lost,
         )
 
     async def look(self) -> bool:
@@ -84,7 +91,8 @@ class TrialWatch:
         runs = [TrialRun.model_validate(run) for run in status.get("runs") or []]
         begun = [run for run in runs if run.status not in ("pending", "unstarted")]
         self.running = sum(run.status == "running" for run in begun)
-        self._waiting, self._needs = {}, {}
+        self._waiting, self._needs, self._idle = {}, {}, {}
+        self._is_paused = bool(status.get("waiting"))
         news = await asyncio.gather(*(self._look_into(run) for run in begun))
         return any(news)
 
@@ -93,23 +101,36 @@ class TrialWatch:
         if run.status != "running":
             return run.usage is None and await self._look_into_ended(run.job)
         status = await self._query_status(run.job)
-        # Without an answer the trial's own knowledge stands.
-        reason, needs = run.waiting, run.needs
-        if status is not None:
-            waiting = status.get("waiting") or {}
-            for_share = waiting.get("reason") == "share"
-            for_person = bool(waiting) and not waiting.get("trying") and not for_share
-            reason = str(waiting.get("reason")) if for_person else ""
-            needs = {}
-            for key, needed in (waiting.get("needs") or {}).items():
-                # Else the trial has sent it a larger share, which it has not taken yet.
-                if for_share and needed > run.share.get(key, needed):
-                    needs[key] = float(needed)
+        if status is None:
+            # The trial's own knowledge stands.
+            self._note_run(run.job, run.waiting, run.needs)
+            return False
+        waiting = status.get("waiting") or {}
+        for_share = waiting.get("reason") == "share"
+        for_person = bool(waiting) and not waiting.get("trying") and not for_share
+        may_release = run.lowered or (for_person and not self._is_paused)
+        used, share = None, run.share
+        if may_release and (for_person or for_share):
+            used = _used_of_share(status, run.lowered or run.share)
+        if used is not None:
+            self._idle[run.job] = used
+            if run.lowered:
+                share = {key: max(least, used[key]) for key, least in run.lowered.items()}
+        reason = str(waiting.get("reason")) if for_person else ""
+        needs = {}
+        for key, needed in (waiting.get("needs") or {}).items():
+            # Else the trial has sent it a larger share, which it has not taken yet.
+            if for_share and needed > share.get(key, needed):
+                needs[key] = float(needed)
+        self._note_run(run.job, reason, needs)
+        is_idle_news = used is not None and (bool(run.lowered) or not run.released)
+        return is_idle_news or reason != run.waiting or needs != run.needs
+
+    def _note_run(self, job: str, reason: str, needs: dict[str, float]) -> None:
         if reason:
-            self._waiting[run.job] = reason
+            self._waiting[job] = reason
         if needs:
-            self._needs[run.job] = needs
-        return reason != run.waiting or needs != run.needs
+            self._needs[job] = needs
 
     async def _look_into_ended(self, job: str) -> bool:
         if job in self._usages or job in self._lost:
@@ -134,3 +155,11 @@ class TrialWatch:
                 )
                 return answer if isinstance(answer, dict) else None
         return None
+
+
+def _used_of_share(status: dict[str, Any], share: dict[str, float]) -> dict[str, float] | None:
+    """Return what a run has used of each limit; None unless this is the share that it knows."""
+    known = (status.get("limits") or {}).get("trial") or {}
+    if {key: each["limit"] for key, each in known.items()} != share or not share:
+        return None
+    return {key: float(each["spent"]) for key, each in known.items()}

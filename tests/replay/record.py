@@ -290,6 +290,11 @@ async def limited_trial(jobs: Jobs) -> Handle:
     return handle
 
 
+async def waiting_trial(jobs: Jobs) -> Handle:
+    """A trial with a run that waits for a person and leaves its share to another meanwhile."""
+    return await trial_limits.run_trial_with_waiting_run(jobs, job_id=RECORDED)
+
+
 def reading() -> Any:
     calls = [delegating.delegate(f"What is in leaf {n}?", f"notes/leaf_{n}.md") for n in range(5)]
     model = delegating.Delegating(*calls)
@@ -352,6 +357,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "skilled": (skilled, looking),
     "trial": (trial, Short),
     "limited_trial": (limited_trial, trial_limits.CountingModel),
+    "waiting_trial": (waiting_trial, trial_limits.CountingModel),
 }
 
 

@@ -11,7 +11,13 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from tests.soak import soak
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.trial_limits import CountingModel, limited_trial, used_amount
+from tests.workflows.trial_limits import (
+    RUN_CALLS,
+    CountingModel,
+    limited_trial,
+    run_trial_with_waiting_run,
+    used_amount,
+)
 
 RUNS = soak(2, 4)
 """Runs of each configuration of a trial that has room for all."""
@@ -102,6 +108,15 @@ async def test_raised_limit_lets_runs_go_on_that_wait_for_a_share(
     assert [run["status"] for run in result["runs"]] == ["completed", "completed"]
     assert result["start"]["limits"]["model_calls"] == 2 * each
     assert result["notices"] == [f"ada@host set limits of the trial: model calls {2 * each}"]
+
+
+async def test_run_that_waits_for_a_person_leaves_its_share_and_gets_it_again(
+    temporal: Client, root: Root
+) -> None:
+    model = CountingModel()
+    async with serving(temporal, root, model) as jobs:
+        await run_trial_with_waiting_run(jobs)
+    assert model.calls == 2 * RUN_CALLS
 
 
 async def test_signals_that_come_with_the_start_are_taken(temporal: Client, root: Root) -> None:

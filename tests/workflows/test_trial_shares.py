@@ -14,6 +14,7 @@ from workflows.trial_shares import (
     free_trial_amount,
     larger_share,
     lowered_trial_shares,
+    release_unused_share,
     scarce_trial_limit,
 )
 
@@ -83,6 +84,24 @@ def test_younger_run_gets_no_more_than_an_even_part() -> None:
     assert larger_share(CALLS, [older, waiting], waiting) is None
     older.waiting = "clarification"
     assert larger_share(CALLS, [older, waiting], waiting) == {"model_calls": 60}
+
+
+def test_waiting_run_releases_what_it_has_not_used_once_it_has_taken_the_lowered_share() -> None:
+    waiting = run("running", share={"model_calls": 50, "cost": 2.0}, waiting="clarification")
+    used = {"model_calls": 12.0, "cost": 0.0}
+    assert release_unused_share(waiting, used)
+    assert waiting.lowered == {"model_calls": 12, "cost": 1e-9}
+    assert (free_trial_amount(CALLS, [waiting], "model_calls"), waiting.released) == (50, False)
+    assert not release_unused_share(waiting, used)
+    assert (free_trial_amount(CALLS, [waiting], "model_calls"), waiting.released) == (88, True)
+    assert not release_unused_share(waiting, used)
+
+
+def test_run_that_went_on_before_its_share_was_lowered_is_charged_what_it_used() -> None:
+    gone_on = run("running", share={"model_calls": 50}, lowered={"model_calls": 12})
+    assert not release_unused_share(gone_on, {"model_calls": 14})
+    assert (gone_on.share, gone_on.lowered) == ({"model_calls": 14}, {})
+    assert not gone_on.released
 
 
 def test_run_gets_nothing_that_would_not_be_enough() -> None:
