@@ -1,4 +1,8 @@
-"""The list of all tools: importing this module fills the registry."""
+"""The list of all tools: importing this module fills the registry.
+
+The tools of one's own follow the shipped ones. If one cannot be loaded, the import raises
+ConfigError.
+"""
 
 from activities.requirements.tools import (  # noqa: F401 - each enters its tools
     citation_tools,
@@ -10,6 +14,7 @@ from activities.requirements.tools import (  # noqa: F401 - each enters its tool
     similarity_tool,
     validation_tools,
 )
+from activities.toolkit.own_tools import load_own_tools
 from activities.toolkit.registry import REGISTRY
 from activities.tools import (  # noqa: F401 - each enters its tools
     delegate_tool,
@@ -28,5 +33,8 @@ from activities.tools import (  # noqa: F401 - each enters its tools
     wait,
     web_tools,
 )
+from config.layers import configuration_layers
+
+load_own_tools(configuration_layers())
 
 __all__ = ["REGISTRY"]

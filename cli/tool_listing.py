@@ -11,6 +11,7 @@ from activities.guards.hooks.voters import matching_hooks
 from activities.guards.tool_routes import CALL_EVENTS, WORKFLOW_POINTS, tools_routed_to_approval
 from activities.starting.agent_models import KINDS
 from activities.tool_catalogue import REGISTRY
+from activities.toolkit.own_tools import own_tool_file
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
 from cli.checks.config_checks import resolve_agent_for_check
@@ -41,6 +42,8 @@ class ToolListing:
     """Whether a person approves each call."""
     deferred: bool = False
     """Whether it is offered only after `search_tools` has found it."""
+    file: str = ""
+    """The file of a tool of one's own."""
 
     def as_row(self) -> dict[str, str]:
         """Return its columns for a table."""
@@ -118,6 +121,7 @@ def _tool_listing(entry: Tool, route: ToolRoute, **of_agent: Any) -> ToolListing
         effect=entry.effect,
         local=route.local,
         parameters=entry.arguments.schema,
+        file=own_tool_file(entry),
         **of_agent,
     )
 

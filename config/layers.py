@@ -10,7 +10,8 @@ from config.schema.agent import ConfigError
 
 SHIPPED = Path(__file__).parent
 VARIABLE = "LONGHAUL_CONFIG"
-KNOWN = ("agents", "prompts", "guards", "phrases", "graph", "requirements")
+TOOLS = "tools"
+KNOWN = ("agents", "prompts", "guards", "phrases", "graph", "requirements", TOOLS)
 """Subfolders that are read."""
 DEFAULTS = "defaults.yaml"
 

@@ -161,6 +161,15 @@ class Tool:
 
 
 REGISTRY: dict[str, Tool] = {}
+STEP_ACTIVITIES = frozenset({
+    "ask_helper", "cancel_start", "close_job", "close_project", "compact", "deny_call",
+    "find_checkpoint", "forget", "gate_facts", "judge_ending", "judge_phase", "learn",
+    "merge_work", "model_call", "prepare", "prepare_project", "publish_branch", "publish_project",
+    "reflect", "review_job", "send_notification", "set_model", "show_call", "show_folder",
+    "store_traces", "take_folder", "take_work", "tell", "transition", "watch_trial",
+    "write_error", "write_project_state",
+})  # fmt: skip
+"""Names of the other activities: a tool is an activity of its name."""
 
 
 def tool(
@@ -241,6 +250,8 @@ def _tool_registration_problem(function: ToolFunction, effect: str, phases: Coll
         inspect.getfile(other.function) != inspect.getfile(function)
     ):
         return f"the name is taken ({_tool_definition_place(other.function)}); choose another one"
+    if function.__name__ in STEP_ACTIVITIES:
+        return "the name is taken by an activity of the system; choose another one"
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].name != "context":
         return "the first parameter is to be context: ToolContext"

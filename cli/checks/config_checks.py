@@ -20,6 +20,7 @@ from activities.starting.agent_resolution import (
     resolve_tool_routes,
 )
 from activities.toolkit.agent_tools import check_agent_server_names
+from activities.toolkit.own_tools import own_tools_by_file
 from activities.toolkit.registry import Tool
 from activities.tools.verdict import VERDICTS
 from cli.checks.check_result import CheckResult, ConfigFinding
@@ -207,6 +208,13 @@ def summarise_config_findings() -> CheckResult:
         more = f" (and {len(wrong) - 1} more: `starter.py config check`)" if wrong[1:] else ""
         return CheckResult("configuration", False, f"{wrong[0]}{more}", "correct it")
     return CheckResult("configuration", True, f"agents {', '.join(agent_names())}")
+
+
+def list_own_tools() -> CheckResult:
+    """Name the tools of one's own; one that cannot be loaded stops every command."""
+    files = own_tools_by_file()
+    found = "; ".join(f"{', '.join(names)} ({file})" for file, names in files.items())
+    return CheckResult("own tools", True, found or "none")
 
 
 def check_command_variables() -> CheckResult:

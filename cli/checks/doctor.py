@@ -13,6 +13,7 @@ from cli.checks.check_result import CheckResult
 from cli.checks.config_checks import (
     check_command_variables,
     check_project_needs,
+    list_own_tools,
     summarise_config_findings,
 )
 from cli.checks.installation_checks import (
@@ -40,6 +41,7 @@ async def run_checks(project: Path | None = None) -> AsyncIterator[CheckResult]:
         "workspaces": check_workspaces_root,
         "store": check_store,
         "configuration": summarise_config_findings,
+        "own tools": list_own_tools,
         "variables of commands": check_command_variables,
         "graph": check_graph,
         "token vocabulary": check_token_vocabulary,

@@ -14,7 +14,7 @@ from cli.output import OK, UserError, name_running_program, print_json, print_no
 from config.layers import VARIABLE
 
 FOLDER = Path(__file__).parents[1] / "first_folder"
-TEXTS = (".md", ".yaml")
+TEXTS = (".md", ".py", ".yaml")
 
 
 def init(
@@ -24,7 +24,7 @@ def init(
     ] = Path("longhaul"),
     json: Json = False,
 ) -> int:
-    """Write a commented folder for your own agents, guards and projects, and say what to do next.
+    """Write a commented folder for your own agents, guards, tools and projects; say what is next.
 
     LONGHAUL_CONFIG names such folders. Existing files are not overwritten.
     """

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result, render_text_table
 from config.schema.agent import ConfigError
+
+if TYPE_CHECKING:
+    from cli.tool_listing import ToolListing
 
 
 def tools(
@@ -35,6 +39,7 @@ def tools(
             return OK
         for line in render_text_table([entry.as_row() for entry in every], tool_listing.COLUMNS):
             print_result(line)
+        _print_own_files(every)
         return OK
     check_agent_exists(agent)
     try:
@@ -52,8 +57,14 @@ def tools(
     print_note(f"the agent {agent} is {equipment.file}")
     for guard, path in equipment.guard_files.items():
         print_note(f"the guard {guard} is in {path}")
+    _print_own_files(entry for offered in equipment.kinds.values() for entry in offered)
     for server in equipment.servers:
         print_note(
             f"the tools of the MCP server {server} are known when a job starts, which asks it"
         )
     return OK
+
+
+def _print_own_files(listed: Iterable[ToolListing]) -> None:
+    for tool, path in {entry.tool: entry.file for entry in listed if entry.file}.items():
+        print_note(f"the tool {tool} is in {path}")

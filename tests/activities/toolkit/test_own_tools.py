@@ -1,0 +1,126 @@
+"""Tools of one's own, from `tools/` of the folders that LONGHAUL_CONFIG names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from temporalio import activity
+
+from activities.activity_catalogue import all_activities
+from activities.checkpoints import Root
+from activities.steps.tool_call import tool_activities
+from activities.toolkit.agent_tools import agent_tools
+from activities.toolkit.own_tools import PREFIX, load_own_tools, own_tools_by_file
+from activities.toolkit.registry import REGISTRY, STEP_ACTIVITIES
+from config.layers import SHIPPED, Layers
+from config.schema.agent import ConfigError
+from tests.activities.standing import Standing
+
+ROOT = Path(__file__).parents[3]
+TOOL = '''
+from activities.toolkit import ToolContext, tool
+
+@tool("{group}", effect="reads")
+def {name}(context: ToolContext, path: str) -> str:
+    """Say {answer}."""
+    return "{answer}"
+'''
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    before = list(REGISTRY)
+    yield
+    for name in REGISTRY.keys() - set(before):
+        del REGISTRY[name]
+    for module in [name for name in sys.modules if name.startswith(PREFIX)]:
+        del sys.modules[module]
+
+
+def write(folder: Path, file: str, text: str = "", **named: str) -> Path:
+    path = folder / "tools" / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text or TOOL.format(**{"group": "tea", "answer": "yes"} | named))
+    return path
+
+
+def test_tools_follow_the_shipped_ones_by_file_and_the_strongest_file_counts(
+    tmp_path: Path,
+) -> None:
+    weak, strong = tmp_path / "weak", tmp_path / "strong"
+    write(weak, "b.py", name="brew")
+    write(weak, "c.py", name="pour", answer="weak")
+    c = write(strong, "c.py", name="pour", answer="strong")
+    a = write(strong, "a.py", name="steep")
+    write(strong, ".#a.py", "no code")
+    shipped = list(REGISTRY)
+    load_own_tools(Layers((strong, weak, SHIPPED)))
+    assert list(REGISTRY) == [*shipped, "steep", "brew", "pour"]
+    files = own_tools_by_file()
+    assert list(files.values()) == [["steep"], ["brew"], ["pour"]]
+    assert [next(iter(files)), list(files)[-1]] == [str(a), str(c)]
+    job = Standing.begin(tmp_path, set={"tools": ["files", "tea"]})
+    assert job.call("pour", path="a.md") == "strong"
+    offered = [each.name for each in agent_tools(job.open().config)]
+    assert offered[-3:] == ["steep", "brew", "pour"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("\nimport no_such_module", "cannot be imported (ModuleNotFoundError: No module named"),
+        ("\nimport no_such_module", "'no_such_module', line 2)"),
+        ("def f(:", "cannot be imported (SyntaxError: "),
+        ("raise SystemExit(3)", "cannot be imported (SystemExit: 3, line 1)"),
+        (TOOL.format(group="tea", name="read_file", answer="no"), "tool read_file: the name is"),
+        (TOOL.format(group="tea", name="read_file", answer="no"), "file_tools.py: tool read_file)"),
+        (
+            TOOL.format(group="tea", name="transition", answer="no"),
+            "tool transition: the name is taken by an activity of the system",
+        ),
+    ],
+)
+def test_file_that_cannot_be_used_is_named_with_the_error(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    path = write(tmp_path, "a.py", text)
+    with pytest.raises(ConfigError) as caught:
+        load_own_tools(Layers((tmp_path, SHIPPED)))
+    assert str(caught.value).startswith(f"{path}: ")
+    assert why in str(caught.value)
+
+
+def test_names_of_other_activities_are_taken(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "root", create=True)
+    names = {activity._Definition.must_from_callable(each).name for each in all_activities(root)}
+    assert names - REGISTRY.keys() - {None} == STEP_ACTIVITIES
+
+
+def test_commands_and_workers_load_them_from_the_folder_that_init_writes(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "LONGHAUL_CONFIG": str(folder)}
+        return subprocess.run(
+            [sys.executable, *command],
+            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    assert run("starter.py", "init", str(folder)).returncode == 0
+    file = folder / "tools" / "counting.py"
+    shown = run("starter.py", "tools")
+    assert f"the tool count_words is in {file}" in shown.stderr
+    # What a worker imports.
+    catalogue = (
+        "from activities import activity_catalogue as c; t = c.tool_activities; print(len(t(None)))"
+    )
+    assert int(run("-c", catalogue).stdout) == len(tool_activities(None)) + 1  # type: ignore[arg-type]
+    file.write_text("import no_such_module")
+    broken = run("starter.py", "tools")
+    assert broken.returncode == 2
+    assert broken.stderr.startswith(f"error: {file}: cannot be imported (ModuleNotFoundError")
