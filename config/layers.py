@@ -45,6 +45,11 @@ class Layers:
         holder = next(n for n, folder in enumerate(self.folders) if path.is_relative_to(folder))
         return Layers(self.folders[holder + 1 :])
 
+    @property
+    def own_folders(self) -> tuple[Path, ...]:
+        """The folders above the shipped one."""
+        return self.folders[:-1]
+
     def is_own(self, path: Path) -> bool:
         """Whether the file is outside the shipped folder."""
         return not path.is_relative_to(self.folders[-1])

@@ -44,7 +44,7 @@ def job_input(
     overrides = parse_job_settings(settings)
     try:
         config = load_agent(agent, overrides)
-        check_start_config(config)
+        check_start_config(config, overrides)
         full_text = render_template(config.instructions_template, instructions=text).strip()
     except ConfigError as problem:
         raise UserError(str(problem)) from None

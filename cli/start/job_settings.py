@@ -9,18 +9,22 @@ import yaml
 
 from cli.output import UserError
 from config.agent_files import amend_agent_config
+from config.layers import configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
 
 
-def check_start_config(config: AgentConfig) -> None:
+def check_start_config(config: AgentConfig, settings: dict[str, object]) -> None:
     """Refuse what every worker would refuse at a start with this configuration.
 
-    Tools of MCP servers are known to the worker alone.
+    Tools of MCP servers are known to the worker alone. A shipped agent without settings of the
+    start is not checked, since that takes over a second.
 
     Raises:
         ConfigError: A setting is unknown or invalid, or a tool is unknown.
     """
-    from cli.checks.config_checks import check_config_for_start  # noqa: PLC0415 - loads the activities, over a second
+    if not settings and not configuration_layers().own_folders:
+        return
+    from cli.checks.config_checks import check_config_for_start  # noqa: PLC0415 - loads the activities
 
     check_config_for_start(config)
 
@@ -32,7 +36,7 @@ def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> Non
         UserError: A setting is unknown or invalid.
     """
     try:
-        check_start_config(amend_agent_config(pinned, settings))
+        check_start_config(amend_agent_config(pinned, settings), settings)
     except ConfigError as problem:
         raise UserError(str(problem)) from None
 

@@ -69,7 +69,7 @@ def project_input_agents(start: ProjectStart) -> list[AgentConfig]:
     agents = []
     for agent, settings in _project_agent_settings(start):
         agents.append(load_agent(agent, settings))
-        check_start_config(agents[-1])
+        check_start_config(agents[-1], settings)
     return agents
 
 

@@ -24,8 +24,9 @@ def read_trial_file(file: Path) -> TrialStart:
         for name in start.configurations:
             job = start.job_start(name)
             if job.get("agent"):
-                config = load_agent(job["agent"], job.get("set") or {})
-                check_start_config(config)
+                settings = job.get("set") or {}
+                config = load_agent(job["agent"], settings)
+                check_start_config(config, settings)
                 limits.append(config.limits.file_bytes)
                 if start.limits.cost is not None:
                     _check_trial_prices(config, name)
