@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from activities.checkpoints import Files
+from activities.checkpoints.object_cache import Cache
 from activities.requirements.requirement import Requirement
 from protocol.errors import Invalid
 from protocol.job_state import JobState
@@ -20,6 +21,9 @@ FOLDER = "requirements"
 CITATIONS = "citations"
 MAX_BYTES = 1_000_000
 _NAME = re.compile(r"^requirements/req_([0-9]{3,9})$")
+_blobs: Cache[str, str] = Cache(50_000, lambda _: 1)
+"""Blob id of `final.json` by the id of its folder's tree; empty if there is none. All are listed
+with every new requirement."""
 
 
 class InvalidWorkspaceFile(Invalid):
@@ -36,9 +40,13 @@ def list_requirement_files(files: Files) -> dict[str, tuple[str, str]]:
         match = _NAME.match(entry.path)
         if not match or entry.kind != "folder":
             continue
-        final = files.entry(f"{entry.path}/final.json")
-        if final and final.kind == "file":
-            final_files[f"REQ-{match[1]}"] = (final.path, final.id)
+        path = f"{entry.path}/final.json"
+        blob = _blobs.get(entry.id)
+        if blob is None:
+            final = files.entry(path)
+            blob = _blobs.put(entry.id, final.id if final and final.kind == "file" else "")
+        if blob:
+            final_files[f"REQ-{match[1]}"] = (path, blob)
     return final_files
 
 
