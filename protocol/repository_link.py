@@ -30,6 +30,14 @@ class RepositoryOrigin(Data):
         return PinnedSource(source=self.source, ref=self.start.ref or "", commit=self.commit)
 
 
+class EarlierStart(Data):
+    """The start checkpoint of a phase that a fork continues from."""
+
+    job: str
+    """The job whose phase it was."""
+    commit: str
+
+
 class RepositoryLink(Data):
     """Links a job to the repository that it works on."""
 
@@ -43,6 +51,8 @@ class RepositoryLink(Data):
     """The commit with that tree."""
     origin: RepositoryOrigin
     publish: Publish | None = None
+    earlier: list[EarlierStart] = Field(default_factory=list)
+    """Of a fork: phases of the jobs before it, in order, whose work is on its branch as well."""
 
     @property
     def token_variables(self) -> set[str]:

@@ -28,7 +28,7 @@ from activities.toolkit.registry import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.commit_message import commit_message
 from protocol.publishing import BranchResult
-from protocol.repository_link import RepositoryLink
+from protocol.repository_link import EarlierStart, RepositoryLink
 from protocol.repository_start import STAGED
 from protocol.short_text import as_sentence, one_line
 
@@ -45,6 +45,7 @@ MOST_NOTES = 300
 class _Stage:
     """The repository's files at the end of a phase, and the message that describes it."""
 
+    job: str
     tree: str
     story: str
     timestamp: int
@@ -64,7 +65,8 @@ def commit_job_branch(
         root: The workspaces root that has the git repository.
         snapshot: The job's last checkpoint.
         job: Its id.
-        starts: Start checkpoints of its phases, in order.
+        starts: Start checkpoints of its phases, in order. A fork's branch begins with the phases
+            that it continues from, as commits of their own job.
         story: Message of the last commit: the job's own summary.
 
     Raises:
@@ -78,7 +80,8 @@ def commit_job_branch(
     result = BranchResult(base=link.commit, branch=branch)
     base = repository.tree_id(link.commit)
     trees, stages = [base], list[_Stage]()
-    for stage in _job_branch_stages(repository, snapshot, link, starts, story):
+    phases = [*link.earlier, *(EarlierStart(job=job, commit=commit) for commit in starts)]
+    for stage in _job_branch_stages(repository, snapshot, link, phases, story):
         if stage.tree in trees:
             # A phase that changed nothing gets no commit; one that restored an earlier state also
             # drops the commits since that state.
@@ -93,7 +96,7 @@ def commit_job_branch(
     tip = link.commit
     for number, stage in enumerate(stages, 1):
         text = story if number == len(stages) else stage.story
-        message = commit_message(text or f"Work of {job}", {"Job": job})
+        message = commit_message(text or f"Work of {stage.job}", {"Job": stage.job})
         tip = repository.commit(stage.tree, [tip], message, stage.timestamp)
     repository.set_branch(branch, tip)
     return result.model_copy(update={"commit": tip})
@@ -141,27 +144,30 @@ def _job_branch_stages(
     repository: ProjectRepository,
     snapshot: Snapshot,
     link: RepositoryLink,
-    starts: Sequence[str],
+    phases: Sequence[EarlierStart],
     story: str,
 ) -> list[_Stage]:
     stages: list[_Stage] = []
     before: Snapshot | None = None
-    timestamp = repository.get_commit(link.commit).commit_time
-    for commit in starts:
+    job, timestamp = link.owner, repository.get_commit(link.commit).commit_time
+    for phase in phases:
         try:
-            start = Snapshot.load(snapshot.checkpoints, commit)
-            [entry] = snapshot.checkpoints.log(commit, 1)
+            start = Snapshot.load(snapshot.checkpoints, phase.commit)
+            [entry] = snapshot.checkpoints.log(phase.commit, 1)
         except CheckpointMissing:
+            continue
+        if start.repository is None or start.repository.commit != link.commit:
+            # A job of a project that was forked may have begun from another commit.
             continue
         if before is not None:
             text = _branch_phase_story(before, start)
             tree = job_branch_tree(repository, start, link)
             is_planning = before.state.phase.kind == "strategic"
-            stages.append(_Stage(tree, text, entry.timestamp, is_planning))
-        before, timestamp = start, entry.timestamp
+            stages.append(_Stage(job, tree, text, entry.timestamp, is_planning))
+        before, job, timestamp = start, phase.job, entry.timestamp
     # Date the last commit by the start of its phase: otherwise a remark to a job whose branch was
     # pushed, but which has not ended yet, would give the same work another commit.
-    return [*stages, _Stage(job_branch_tree(repository, snapshot, link), story, timestamp)]
+    return [*stages, _Stage(job, job_branch_tree(repository, snapshot, link), story, timestamp)]
 
 
 def job_branch_tree(repository: ProjectRepository, snapshot: Snapshot, link: RepositoryLink) -> str:

@@ -68,7 +68,7 @@ from protocol.payloads import Fork
 from protocol.phase import Phase, Purpose
 from protocol.prepare_requests import PrepareRequest
 from protocol.publishing import Publish
-from protocol.repository_link import RepositoryLink
+from protocol.repository_link import EarlierStart, RepositoryLink
 from protocol.scope_ledger import scope_from_texts, scope_size_fault
 
 OF_ITS_OWN = (
@@ -91,6 +91,18 @@ class ForkOrigin:
     phase: int
     ended: bool = False
     """Whether the fork begins at the end of the first job."""
+
+    def earlier_starts(self, job: str) -> list[EarlierStart]:
+        """Return the phases before the fork, for its branch: those of `job` and jobs before it."""
+        assert self.snapshot.repository is not None
+        earlier = self.snapshot.repository.earlier
+        known = {start.commit for start in earlier}
+        own = [
+            EarlierStart(job=job, commit=commit)
+            for number, commit in sorted(self.starts.items())
+            if number <= self.phase and commit not in known
+        ]
+        return [*earlier, *own]
 
     @property
     def document_names(self) -> list[str]:
@@ -339,7 +351,8 @@ def prepare_fork(
     snapshot = copy_fork_origin(origin, fork, owned)
     if snapshot.repository:
         publish = _resolve_fork_publish(request, snapshot.repository)
-        update = {"owner": owner, "publish": publish}
+        earlier = origin.earlier_starts(fork.job)
+        update = {"owner": owner, "publish": publish, "earlier": earlier}
         snapshot.repository = snapshot.repository.model_copy(update=update)
     elif request.publish:
         raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")

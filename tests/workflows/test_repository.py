@@ -116,5 +116,7 @@ async def test_a_fork_has_the_repository_though_the_first_job_is_gone(
         assert snapshot.files.read("repo/tea.py").startswith(b"def brew")
         assert snapshot.repository is not None
         assert snapshot.repository.owner == second.id
+        # Its branch begins with what the first job had done by then.
+        assert [start.job for start in snapshot.repository.earlier] == [first.id, first.id]
         assert snapshot.repository.publish is not None
         assert snapshot.repository.publish.remote == tree.url

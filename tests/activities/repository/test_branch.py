@@ -21,6 +21,7 @@ from activities.repository.workspace_repository import put_repository_into_works
 from config.agent_files import load_agent
 from protocol.job_state import JobState
 from protocol.phase import Phase
+from protocol.repository_link import EarlierStart
 from protocol.repository_start import RepositoryStart
 from protocol.todo_list import Todo
 from tests.activities.repository.origins import WorkTree, git
@@ -103,6 +104,21 @@ def test_each_phase_that_changed_something_is_a_commit(line: Line) -> None:
     assert line.messages() == [
         "Boil\n\nBoil.\n\n- Made it. It was easy\n\nJob: job",
         "All is done\n\nAll is done. It holds.\n\nJob: job",
+    ]
+
+
+def test_the_branch_of_a_fork_begins_with_the_phases_that_it_continues_from(line: Line) -> None:
+    line.end_phase({"tea.py": "x = 2\n"}, "Rest")
+    line.end_phase({"new.py": "y\n"}, "Think again")
+    earlier = [EarlierStart(job="first", commit=commit) for commit in line.starts]
+    assert line.snapshot.repository
+    line.snapshot.repository = line.snapshot.repository.model_copy(update={"earlier": earlier})
+    line.starts = [line.snapshot.save("phase 4 begins", AT + 4)]
+    line.end_phase({"tea.py": "x = 3\n"})
+    assert line.messages("Three.") == [
+        "Boil\n\nBoil.\n\n- Made it. It was easy\n\nJob: first",
+        "Rest\n\nRest.\n\n- Made it. It was easy\n\nJob: first",
+        "Three\n\nJob: job",
     ]
 
 
