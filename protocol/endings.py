@@ -47,6 +47,8 @@ class GateFacts(Data):
     plan_unread: list[str] = Field(default_factory=list)
     """Headings with open boxes below them that look like phases but do not count as phases."""
     plan_open: int = 0
+    plan_ahead: bool = False
+    """Whether boxes of the plan stay open when the todos of a tactical phase are completed."""
     plan_boxes: list[str] = Field(default_factory=list)
     """Open boxes of the plan; the first few."""
     only_unticked: bool = False

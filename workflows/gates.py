@@ -75,7 +75,9 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
         return Refusal(facts.unmet)
     completes = tuple(todo.id for todo in phase.open_todos)
     if phase.kind == "tactical":
-        return NextPhase("final" if limits.single_list else "transition", completes)
+        # A person or the model may have added phases to the plan of a single list.
+        is_last = limits.single_list and not facts.plan_ahead
+        return NextPhase("final" if is_last else "transition", completes)
     if phase.purpose == "final" and facts.todos_file == "missing":
         return Refusal(
             "This todo is done by calling job_complete, which ends the job; if there is still work "

@@ -17,6 +17,7 @@ from activities.job.plan_and_todo_files import (
     parse_agent_todo_file,
     parse_plan,
     plan_boxes,
+    tick_plan_boxes,
     unread_plan_headings,
 )
 from activities.job.snapshot import Snapshot
@@ -114,6 +115,7 @@ def gather_gate_facts(
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
         plan_unread=[line[:100] for line in unread_plan_headings(written)][:10],
         plan_open=sum(phase.is_open for phase in plan),
+        plan_ahead=snapshot.state.phase.kind == "tactical" and _is_plan_ahead(snapshot, written),
         plan_boxes=[text[:80] for done, text in plan_boxes(plan) if not done][:MAX_BOXES],
         only_unticked=is_scope_only_unticked(snapshot.state.scope, plan_boxes(plan)),
         plan_steps=len(plan_boxes(plan)),
@@ -142,6 +144,14 @@ def gather_gate_facts(
         deliverables = [] if error else arguments.get("deliverables") or []
         _add_completion_facts(snapshot, deliverables, facts)
     return facts
+
+
+def _is_plan_ahead(snapshot: Snapshot, plan: str) -> bool:
+    """Return whether the plan has open boxes beyond those that the phase's todos complete."""
+    state = snapshot.state.model_copy(deep=True)
+    for todo in state.phase.open_todos:
+        state.complete_todo(todo.id, "")
+    return any(phase.is_open for phase in parse_plan(tick_plan_boxes(plan, state.scope)))
 
 
 def _add_completion_facts(snapshot: Snapshot, deliverables: list[str], facts: GateFacts) -> None:

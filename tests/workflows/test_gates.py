@@ -182,6 +182,12 @@ def without_scope() -> JobState:
     return state("bootstrap").model_copy(update={"scope": []})
 
 
+def test_a_single_list_ends_the_work_unless_its_plan_goes_on() -> None:
+    single, work = JobLimits(single_list=True), state("work")
+    assert follows(phase_gate(work, facts(), single)) == "final"
+    assert follows(phase_gate(work, facts(plan_ahead=True), single)) == "transition"
+
+
 def test_the_first_list_may_name_the_boxes_that_become_the_scope() -> None:
     gate_facts = facts(with_first(items=["P1", "P2"]), plan_steps=2)
     assert follows(phase_gate(without_scope(), gate_facts, LIMITS)) == "work"

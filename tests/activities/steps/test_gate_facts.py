@@ -9,7 +9,9 @@ import pytest
 
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.job.unresolved import is_named_unresolved
+from activities.phases.predefined_todos import begin_configured_list
 from activities.steps.gate_facts import gather_gate_facts
+from config.agent_files import load_agent
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
 from protocol.scope_ledger import scope_from_plan, scope_from_texts
@@ -44,6 +46,19 @@ def job(tmp_path: Path) -> Standing:
     snapshot.state.scope[2].status = "completed"
     job.commit = snapshot.save("scope", 1)
     return job
+
+
+def test_a_plan_is_ahead_if_boxes_stay_open_when_the_list_is_done(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    snapshot = job.open()
+    snapshot.pin_config(load_agent("coder"))
+    begin_configured_list(snapshot, 1)
+    for todo in snapshot.state.phase.todos[:-1]:
+        snapshot.state.complete_todo(todo.id)
+    assert not gather_gate_facts(snapshot, None).plan_ahead
+    plan = snapshot.read_text("plan.md") + "\n## Phase 2: Pour\n- [ ] pour\n"
+    snapshot.files = snapshot.files.write("plan.md", plan.encode())
+    assert gather_gate_facts(snapshot, None).plan_ahead
 
 
 def test_what_a_project_is_handed_counts_as_changed_whatever_the_deliverables(
