@@ -70,6 +70,7 @@ from workflows.project_steps import ProjectSteps
 from workflows.project_units import (
     keep_unresolved_unit_work,
     note_unit_attempt,
+    project_job_outcome,
     shorten_settled_units,
     unit_merge_message,
     unit_work_problems,
@@ -341,9 +342,8 @@ class Project(SignalReceiver):
         del project.running[run.job]
         project.ended_jobs = [other for other in project.ended_jobs if other.job != ended.job]
         self._children.forget(run.job)
-        status = "accepted"
+        status = project_job_outcome(ended, work, why)
         if why:
-            status = "sent back" if ended.status == "completed" else ended.status
             self.inbox.notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]

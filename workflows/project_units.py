@@ -85,6 +85,18 @@ def shorten_settled_units(units: Sequence[Unit]) -> None:
                 run.cut, run.end = run.cut or end != run.end, end
 
 
+def project_job_outcome(ended: EndedJob, work: ChildWork | None, why: Sequence[str]) -> str:
+    """Return what came of a job, for people: `accepted`, `did not pass`, `sent back`, `failed` ….
+
+    A tester's work is accepted also where its verdict is that the feature did not pass.
+    """
+    if why:
+        return "sent back" if ended.status == "completed" else ended.status
+    if work and work.verdict and not work.verdict.passed:
+        return "did not pass"
+    return "accepted"
+
+
 def note_unit_attempt(
     project: ProjectRecord,
     run: RunningJob,
@@ -96,16 +108,15 @@ def note_unit_attempt(
     unit = project.find_unit(run.unit)
     if unit is None:
         return
-    outcome = "accepted"
-    if why:
-        outcome = "sent back" if ended.status == "completed" else ended.status
-    elif work and work.verdict and not work.verdict.passed:
-        outcome, why = "did not pass", work.verdict.findings
+    if not why and work and work.verdict and not work.verdict.passed:
+        findings: Sequence[str] = work.verdict.findings
+    else:
+        findings = why
     attempt = Attempt(
         job=run.job,
         role=run.role,
-        outcome=outcome,
-        why=[shorten_to_both_ends(reason, MOST_REASON) for reason in why[:3]],
+        outcome=project_job_outcome(ended, work, why),
+        why=[shorten_to_both_ends(reason, MOST_REASON) for reason in findings[:3]],
         disproved=run.last_report.disproved,
         commit=work.commit if work else "",
         model_calls=ended.usage.model_calls,
