@@ -34,13 +34,14 @@ def record_guard_refusal(
     The caller counts it among the job's refusals when it records the call.
     """
     job.guard_refusals = {**job.guard_refusals, guard: job.guard_refusals.get(guard, 0) + 1}
+    # The model reads who refused; people read it before the finding.
+    finding = why.removeprefix(f"Refused by {guard}: ")
     if guard == PROOF_GUARD:
-        finding = one_line(why.removeprefix(f"Refused by {guard}: "), MOST_FOUND)
-        job.disproved = [*job.disproved, finding][-MOST_DISPROVED:]
+        job.disproved = [*job.disproved, one_line(finding, MOST_FOUND)][-MOST_DISPROVED:]
     source: Source = "hook" if hook else "guard"
     happened = f"{what} was refused"
     trace_notes.note_trace(job, "violation", source, guard, happened, why=why, tool=what, path=path)
-    return f"step {job.step}: guard {guard} refused {what}: {' '.join(why.split())[:200]}"
+    return f"step {job.step}: guard {guard} refused {what}: {' '.join(finding.split())[:200]}"
 
 
 def apply_guard_outcome(

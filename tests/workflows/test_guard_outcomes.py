@@ -34,7 +34,9 @@ async def test_a_refusal_shows_and_a_bypass_holds_once(temporal: Client, root: R
         assert status["guards"]["refused"] == {"secrets": 1}
         assert status["refusals"] >= 1
         assert any("has refused nothing" in line for line in status["notices"])
-        assert any("guard secrets refused write_file" in line for line in status["notices"])
+        [refusal] = [line for line in status["notices"] if "guard secrets refused" in line]
+        assert "refused write_file: " in refusal
+        assert "Refused by" not in refusal
         assert "AKIA" not in str(status)
         await handle.signal("bypass", {"guard": "secrets", "reason": "an example"})
         await jobs.until(handle, guards=lambda told: bool(told["bypasses"]))
