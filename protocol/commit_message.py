@@ -11,13 +11,17 @@ SUBJECT = 72
 
 
 def commit_message(story: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
-    """A commit message: the first sentence as subject, the full text, and trailers."""
+    """A commit message: the first sentence as subject, the text, and trailers.
+
+    The text leaves out a first line that is nothing but the subject.
+    """
     text = story.strip()
     first = text.partition("\n")[0].partition(". ")[0].strip().removesuffix(".")
     subject = first if len(first) <= SUBJECT else shorten_to_start(first, SUBJECT)
-    parts = [subject]
-    if text.removesuffix(".") != subject:
-        parts.append(text)
+    opening, _, rest = text.partition("\n")
+    if opening.strip().removesuffix(".") == subject:
+        text = rest.strip()
+    parts = [subject, *([text] if text else [])]
     lines = [
         f"{name}: {one_line(value, 300)}"
         for name, values in trailers.items()

@@ -67,7 +67,7 @@ def commit_job_branch(
         job: Its id.
         starts: Start checkpoints of its phases, in order. A fork's branch begins with the phases
             that it continues from, as commits of their own job.
-        story: Message of the last commit: the job's own summary.
+        story: The job's own summary, which is in the message of the last commit.
 
     Raises:
         CheckpointMissing: The repository is not on this root and cannot be fetched again.
@@ -95,11 +95,19 @@ def commit_job_branch(
     stages = [stage for stage in stages[:-1] if not stage.is_planning] + stages[-1:]
     tip = link.commit
     for number, stage in enumerate(stages, 1):
-        text = story if number == len(stages) else stage.story
+        text = _last_commit_story(stages, story) if number == len(stages) else stage.story
         message = commit_message(text or f"Work of {stage.job}", {"Job": stage.job})
         tip = repository.commit(stage.tree, [tip], message, stage.timestamp)
     repository.set_branch(branch, tip)
     return result.model_copy(update={"commit": tip})
+
+
+def _last_commit_story(stages: Sequence[_Stage], story: str) -> str:
+    """Return the job's summary, after what the last phase did if there are other commits."""
+    last = stages[-1]
+    if len(stages) == 1 or last.is_planning or last.story == story:
+        return story
+    return "\n\n".join(filter(None, [last.story, story]))
 
 
 def branch_changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink) -> bool:

@@ -105,7 +105,7 @@ async def test_a_correction_while_planning_is_in_the_commit_of_the_work_after_it
         await jobs.result(await jobs.start(publishing(remote)))
     shown = git(remote, "log", "--name-only", "--format=%s", "stronger~2..stronger").split("\n")
     assert [line for line in shown if line] == [
-        "The tea was too weak",
+        "Tea",
         *("cups/two.txt", "pot-4.txt"),
         "Tea",
         "pot-2.txt",

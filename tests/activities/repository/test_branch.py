@@ -102,8 +102,8 @@ def test_each_phase_that_changed_something_is_a_commit(line: Line) -> None:
     line.end_phase({}, "Brew")
     line.end_phase({"new.py": "y\n"})
     assert line.messages() == [
-        "Boil\n\nBoil.\n\n- Made it. It was easy\n\nJob: job",
-        "All is done\n\nAll is done. It holds.\n\nJob: job",
+        "Boil\n\n- Made it. It was easy\n\nJob: job",
+        "Brew\n\n- Made it. It was easy\n\nAll is done. It holds.\n\nJob: job",
     ]
 
 
@@ -116,9 +116,9 @@ def test_the_branch_of_a_fork_begins_with_the_phases_that_it_continues_from(line
     line.starts = [line.snapshot.save("phase 4 begins", AT + 4)]
     line.end_phase({"tea.py": "x = 3\n"})
     assert line.messages("Three.") == [
-        "Boil\n\nBoil.\n\n- Made it. It was easy\n\nJob: first",
-        "Rest\n\nRest.\n\n- Made it. It was easy\n\nJob: first",
-        "Three\n\nJob: job",
+        "Boil\n\n- Made it. It was easy\n\nJob: first",
+        "Rest\n\n- Made it. It was easy\n\nJob: first",
+        "Think again\n\n- Made it. It was easy\n\nThree.\n\nJob: job",
     ]
 
 
