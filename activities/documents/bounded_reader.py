@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.documents.document_reader import detect_document_kind, read_document
-from activities.documents.pages import DocumentError, Page, Picture
+from activities.documents.pages import DocumentError, Page, Picture, PicturesAlone
 from activities.documents.reading_result import Quality, ReadingResult
 from activities.runtime.child_process import run_child
 
@@ -47,8 +47,8 @@ def read_document_bounded(
     space.
 
     `heartbeat` is called about four times a second. An exception from it, or raised in the calling
-    thread, kills the child and propagates. Raises `DocumentError` as `read_document` does, and if
-    the child ran out of time or memory or crashed.
+    thread, kills the child and propagates. Raises `DocumentError` (or `PicturesAlone`) as
+    `read_document` does, and if the child ran out of time or memory or crashed.
     """
     if len(data) < _IN_PROCESS_BYTES and detect_document_kind(name, data) == "text":
         return read_document(name, data)
@@ -96,6 +96,8 @@ def _run_bounded_child(
     answer: dict[str, Any] = json.loads(child.stdout)
     if "memory" in answer:
         raise DocumentError(too_big)
+    if "pictures" in answer:
+        raise PicturesAlone(answer["error"], answer["pictures"])
     if "error" in answer:
         raise DocumentError(answer["error"])
     return answer

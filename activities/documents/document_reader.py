@@ -12,7 +12,14 @@ from pathlib import PurePath
 from typing import Literal
 
 from activities.documents.encoding import CONTROL, decode_text, is_utf8, utf16_encoding
-from activities.documents.pages import DocumentError, Page, document_error_line, page_mark_text
+from activities.documents.pages import (
+    PICTURE_ADVICE,
+    DocumentError,
+    Page,
+    PicturesAlone,
+    document_error_line,
+    page_mark_text,
+)
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
 from activities.text.safe_text import replace_surrogates
@@ -37,11 +44,9 @@ _KNOWN_BY_NAME: dict[str, DocumentKind] = {
 _UNSUPPORTED_FORMATS = {
     b"\xd0\xcf\x11\xe0": "an old Office file or one with a password: save it as unprotected .docx",
     b"{\\rtf": "an RTF file: save it as .docx or PDF",
-    b"\x89PNG": "a picture: convert it to text (OCR) first",
-    b"\xff\xd8\xff": "a picture: convert it to text (OCR) first",
-    b"GIF8": "a picture: convert it to text (OCR) first",
     b"\x1f\x8b": "a compressed archive: unpack it first",
 }
+_PICTURE_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 _MARKDOWN = {".md", ".markdown"}
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
 
@@ -79,6 +84,10 @@ def read_document(name: str, data: bytes) -> ReadingResult:
         ) from error
     pages = [replace(page, text=_clean_document_text(page.text)) for page in reading.pages]
     if not any(page.text.strip() for page in pages):
+        if kind == "pdf":
+            raise PicturesAlone(
+                f"{name}: no text in it (empty, or a scan); {PICTURE_ADVICE}", len(pages)
+            )
         raise DocumentError(
             f"{name}: no text in it (empty, or filled by scripts in a browser); "
             "save there what it shows as text"
@@ -99,15 +108,24 @@ def read_document(name: str, data: bytes) -> ReadingResult:
 
 def needs_document_reader(name: str, data: bytes) -> bool:
     """Whether a document is unreadable as it is: anything but UTF-8 text."""
-    return detect_document_kind(name, data) != "text" or not is_utf8(data)
+    try:
+        return detect_document_kind(name, data) != "text" or not is_utf8(data)
+    except PicturesAlone:
+        return True
 
 
 def detect_document_kind(name: str, data: bytes) -> DocumentKind:
-    """Return the reader for a document, by its first bytes and then by its extension."""
+    """Return the reader for a document, by its first bytes and then by its extension.
+
+    Raises:
+        DocumentError: No reader can read it; PicturesAlone for a picture.
+    """
     if b"%PDF-" in data[:1024]:
         return "pdf"
     if data.startswith(b"PK\x03\x04"):
         return "docx"
+    if data.startswith(_PICTURE_STARTS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
+        raise PicturesAlone(f"{name}: this is a picture: {PICTURE_ADVICE}")
     for magic, advice in _UNSUPPORTED_FORMATS.items():
         if data.startswith(magic):
             raise DocumentError(f"{name}: this is {advice}")

@@ -19,6 +19,7 @@ from activities.checkpoints import Files, PathRefused, Root, parse_path
 from activities.checkpoints.remote_files import fetch_remote_file
 from activities.documents import DocumentError, Quality, read_document_bounded, render_pages
 from activities.documents.document_reader import needs_document_reader
+from activities.documents.pages import PicturesAlone
 from activities.job.result_cache import ResultCache
 from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder
 from config.schema.agent import ConfigError
@@ -71,6 +72,8 @@ def read_input_documents(
     used_names: Iterable[str] = (),
     cache: ResultCache | None = None,
     remote: str | None = None,
+    *,
+    can_view: bool = False,
 ) -> list[InputDocument]:
     """Read and extract every document, or none.
 
@@ -81,6 +84,7 @@ def read_input_documents(
             used_names: Names in `documents/` that are in use.
         cache: Where a project keeps the texts of documents, by content: each is extracted once.
         remote: Where a staged document is fetched from that is not here.
+        can_view: Whether the job's model can look at pictures, which otherwise are refused.
 
     Raises:
         ConfigError: one line that names the document and what is wrong with it.
@@ -96,9 +100,21 @@ def read_input_documents(
             raise ConfigError(f"document {source}: its name cannot be used. {error}") from None
         try:
             documents.append(InputDocument(name, data, *_read_input_document(name, data, cache)))
+        except PicturesAlone as error:
+            if not can_view:
+                raise ConfigError(f"document {source}: {error}") from None
+            documents.append(_describe_picture_document(name, data, error))
         except DocumentError as error:
             raise ConfigError(f"document {source}: {error}") from None
     return documents
+
+
+def _describe_picture_document(name: str, data: bytes, pictures: PicturesAlone) -> InputDocument:
+    """Return a document that only a model with vision can read: its pages have no text."""
+    pages = pictures.placeholder_pages()
+    numbers = [page.number for page in pages]
+    quality = Quality(["It is pictures alone, without text: view_image shows them."], numbers, True)
+    return InputDocument(name, data, render_pages(pages), quality)
 
 
 def _read_input_document(name: str, data: bytes, cache: ResultCache | None) -> tuple[str, Quality]:

@@ -12,6 +12,10 @@ _MARK = re.compile(rf"\[page ([0-9]+){_PARTS}\]")
 _ESCAPED = re.compile(rf"\\*\[page [0-9]+{_PARTS}\]")
 _RANGE = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
 _NOT_IN_MARKS = str.maketrans({";": ",", "[": "(", "]": ")"})
+PICTURE_ADVICE = (
+    "run text recognition (OCR) over it first, or give it to an agent whose model can look at it "
+    "(`model.vision: true`)"
+)
 MAX_SECTIONS = 12
 """Most sections named in a page mark."""
 _MORE = "…"
@@ -60,6 +64,19 @@ class DocumentError(Invalid):
 
     The message is one line for the model or a person: which document, what is wrong, what to do.
     """
+
+
+class PicturesAlone(DocumentError):
+    """A picture, or a PDF without any text: only a model that looks at it can read it."""
+
+    def __init__(self, message: str, page_count: int = 1) -> None:
+        super().__init__(message)
+        self.page_count = page_count
+
+    def placeholder_pages(self) -> list[Page]:
+        """Return the pages for a model that can look at them."""
+        text = unread_page_placeholder("a picture; view_image shows it")
+        return [Page(number, text) for number in range(1, self.page_count + 1)]
 
 
 def document_error_line(error: object) -> str:

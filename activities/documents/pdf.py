@@ -21,8 +21,10 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from activities.documents.pages import (
+    PICTURE_ADVICE,
     DocumentError,
     Page,
+    PicturesAlone,
     document_error_line,
     page_mark_text,
     unread_page_placeholder,
@@ -80,6 +82,7 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
 
     Raises:
         DocumentError: it is encrypted, broken, or has too many pages.
+        PicturesAlone: it is a scan.
     """
     document = _open_pdf(name, data)
     count = len(document)
@@ -92,9 +95,10 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
     if not any(page.lines or page.notes for page in contents):
         pictures = sum(bool(page.unread) for page in contents)
         if pictures and not (why := _first_pdf_page_failure(contents)):
-            raise DocumentError(
+            raise PicturesAlone(
                 f"{name}: no text in it: a scan, {pictures} of {count} pages are pictures; "
-                "run text recognition (OCR) over it first"
+                f"{PICTURE_ADVICE}",
+                count,
             )
         if pictures:
             raise DocumentError(f"{name}: the file is broken ({why}); get an intact copy")

@@ -39,10 +39,12 @@ def _register_reader_package(name: str, folder: Path) -> None:
 
 def _build_child_answer(name: str, data: bytes) -> dict[str, object]:
     from activities.documents.document_reader import read_document  # noqa: PLC0415
-    from activities.documents.pages import DocumentError  # noqa: PLC0415
+    from activities.documents.pages import DocumentError, PicturesAlone  # noqa: PLC0415
 
     try:
         reading = read_document(name, data)
+    except PicturesAlone as error:
+        return {"error": str(error), "pictures": error.page_count}
     except DocumentError as error:
         return {"error": str(error)}
     return {"reading": asdict(reading)}

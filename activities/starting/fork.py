@@ -341,6 +341,7 @@ def prepare_fork(
         origin.document_names,
         project_cache(root, request),
         config.workspace.remote,
+        can_view=config.has_vision,
     )
     notices += [line for document in documents for line in document.notices()]
 

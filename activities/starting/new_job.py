@@ -77,6 +77,7 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
         config.limits.file_bytes,
         cache=project_cache(root, request),
         remote=config.workspace.remote,
+        can_view=config.has_vision,
     )
     notices += [line for document in documents for line in document.notices()]
     if config.needs_documents and not documents:

@@ -20,6 +20,7 @@ from activities.documents.input_documents import (
     input_document_text_name,
     original_document_paths,
 )
+from activities.documents.pages import PicturesAlone
 from activities.toolkit.path_ownership import owned_path_refusal
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
@@ -60,6 +61,10 @@ def read_workspace_document(
                 quality=_stored_document_quality(files, name),
             )
         return read_document_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
+    except PicturesAlone:
+        raise ToolError(
+            f"{path} is pictures alone, without text. A model that has view_image can look at it."
+        ) from None
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
 

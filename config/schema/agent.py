@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import Field
 
@@ -228,6 +228,11 @@ class AgentConfig(AgentFile):
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""
         return self.phase_models.get(kind, self.model)
+
+    @property
+    def has_vision(self) -> bool:
+        """Whether the model of any kind of phase can look at pictures."""
+        return any(self.model_for(kind).vision for kind in get_args(PhaseKind))
 
     def model_chain(self, kind: PhaseKind) -> list[ModelConfig]:
         """The model of this kind of phase, then its fallbacks."""

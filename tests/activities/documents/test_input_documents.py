@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.documents import Quality
+from activities.documents import Quality, name_unread_pages, parse_pages
 from activities.documents.input_documents import read_input_documents
 from activities.job.result_cache import ResultCache
+from activities.tools.workspace_documents import read_workspace_document
 from config.schema.agent import ConfigError
+from tests.conftest import Real
 from tests.http_server import Handler, served
 
 LIMIT = 10_000
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(99)
 
 
 class Pages(Handler):
@@ -162,3 +165,28 @@ def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
     assert json.loads(cached_file.read_text())["text"] == first.text == second.text
     cached_file.write_text('{"text": "what was kept", "quality": {}}')
     assert read_input_documents(root, sources[:1], 1000, cache=cache)[0].text == "what was kept"
+
+
+def test_a_picture_is_a_document_for_a_model_that_can_look_at_it(
+    root: Root, tmp_path: Path
+) -> None:
+    path = tmp_path / "plate.png"
+    path.write_bytes(PNG)
+    assert "model.vision: true" in refused(root, str(path))
+    (document,) = read_input_documents(root, [str(path)], LIMIT, can_view=True)
+    files = document.put_into(nothing(root))
+    assert files.read("documents/plate.png") == PNG
+    assert "view_image shows" in document.notices()[0]
+    # Nothing can be complete of what has no text.
+    reading = read_workspace_document(files, "documents/plate.png", lambda: None)
+    assert name_unread_pages(reading.pages) == " Could not be read: page 1."
+    assert reading.quality.is_unreliable
+
+
+def test_a_scan_has_a_page_for_each_of_its_pictures(root: Root, tmp_path: Path, real: Real) -> None:
+    path = tmp_path / "scan.pdf"
+    path.write_bytes(real("pypdf-7.1.0/resources/git.pdf"))
+    with pytest.raises(ConfigError, match=r"or a scan.*model\.vision"):
+        read_input_documents(root, [str(path)], 10**7)
+    (document,) = read_input_documents(root, [str(path)], 10**7, can_view=True)
+    assert [page.unread for page in parse_pages(document.text)] == [True]
