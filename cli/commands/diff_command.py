@@ -31,8 +31,9 @@ def diff(
     """Show how a job's files differ between the starts of two phases, or between a phase and now.
 
     Without phases: what the work on a repository changed since it began, like `git diff`; for a
-    project, up to its newest accepted work. The system's own files (archive/, tools/ and the like)
-    are listed last and by name only; PATH shows their lines too.
+    project, up to its newest accepted work. The system's own files (archive/, tools/ and the
+    like), caches and the branch as a file are listed last and by name only; PATH shows their lines
+    too.
     """
     if before is None:
         return _print_repository_diff(job, stat=stat, name_only=name_only, json=json)
@@ -58,7 +59,8 @@ def _print_phase_diff(
         )
     commits, store = checkpoint_reader.checkpoint_commits_at(job, places, before, after)
     old, new = (checkpoint_reader.files_at_checkpoint(store, commit) for commit in commits)
-    changes = file_differences.list_file_differences(old, new, path)
+    caches = checkpoint_reader.volatile_paths_at_checkpoint(store, commits[-1])
+    changes = file_differences.list_file_differences(old, new, path, caches)
     names = [text if text == "now" else f"phase {text}" for text in (before, after)]
 
     def render_change(difference: file_differences.FileDifference) -> str | None:

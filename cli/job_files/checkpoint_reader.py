@@ -244,6 +244,11 @@ def read_checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str
         return {"checkpoint": commit, "tree": None}
 
 
+def volatile_paths_at_checkpoint(store: Checkpoints, commit: str) -> list[str]:
+    """Return the patterns of paths whose content differs from run to run."""
+    return _read_checkpoint_snapshot(store, commit).config.shell.volatile
+
+
 def files_at_checkpoint(store: Checkpoints, commit: str) -> Files:
     """Return the workspace files of a commit."""
     return _read_checkpoint_snapshot(store, commit).files

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from activities.checkpoints import Change, Files, FilesError, PathRefused, diff_files, diff_lines
+from activities.checkpoints.volatile_paths import volatile_matcher
+from activities.repository.branch import BUNDLE, PATCH
 from activities.toolkit.path_ownership import is_system_path
 from cli.output import UserError
 
@@ -19,7 +22,7 @@ class FileDifference:
 
     change: Change
     aside: bool
-    """Whether it is a system file, listed last and by name only."""
+    """Whether people did not ask for its lines: it is listed last and by name only."""
 
     @property
     def word(self) -> str:
@@ -53,8 +56,13 @@ class FileDifference:
         }
 
 
-def list_file_differences(old: Files, new: Files, path: str) -> list[FileDifference]:
-    """Return the differing paths at or below `path`, system files last.
+def list_file_differences(
+    old: Files, new: Files, path: str, caches: Sequence[str] = ()
+) -> list[FileDifference]:
+    """Return the differing paths at or below `path`, last those of the system and of caches.
+
+    Args:
+        caches: Patterns of paths that commands leave behind (`shell.volatile`).
 
     Raises:
         UserError: The path is in neither.
@@ -67,8 +75,15 @@ def list_file_differences(old: Files, new: Files, path: str) -> list[FileDiffere
     except (FilesError, PathRefused) as error:
         raise UserError(str(error)) from None
     folder = path.strip("/")
+    is_cache = volatile_matcher(caches)
+
+    def is_aside(path: str) -> bool:
+        # The branch as a patch repeats the differences of the repository's files.
+        return is_system_path(path) or is_cache(path) or path in (PATCH, BUNDLE)
+
+    is_meant = is_aside(folder) or is_cache(f"{folder}/any")
     changes = [
-        FileDifference(change, aside=is_system_path(change.path) and not is_system_path(folder))
+        FileDifference(change, aside=is_aside(change.path) and not is_meant)
         for change in diff_files(old, new)
         if not folder or f"{change.path}/".startswith(f"{folder}/")
     ]

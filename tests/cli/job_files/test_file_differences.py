@@ -184,3 +184,17 @@ def test_a_job_that_failed_at_its_start_is_not_forked(engine, starter):
 def test_the_id_that_is_made_for_a_fork_is_one(engine, starter):
     job = engine.job("of-an-odd-agent", agent="odd (one)")
     assert "--id odd (one)-" in starter("fork", job, "--phase", "1").error
+
+
+def test_caches_and_the_branch_as_a_file_come_last_and_by_name(grown, workspaces):
+    root = Root.open(workspaces, create=False)
+    old = open_checkpoints(root, grown).files("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+    new = old.write("output/changes.patch", b"+x").write("repo/__pycache__/a.pyc", b"x")
+    new, caches = new.write("repo/z.py", b"x"), ["**/__pycache__/**"]
+    listed = file_differences.list_file_differences(old, new, "", caches)
+    files = [each for each in listed if each.change.new and each.change.new.kind == "file"]
+    assert [(each.change.path, each.aside) for each in files] == [
+        ("repo/z.py", False), ("output/changes.patch", True), ("repo/__pycache__/a.pyc", True),
+    ]  # fmt: skip
+    [meant] = file_differences.list_file_differences(old, new, "repo/__pycache__", caches)
+    assert not meant.aside
