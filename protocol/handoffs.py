@@ -26,6 +26,8 @@ class HandoffInputs(Data):
     """Summaries of the previous jobs, one text each."""
     findings: list[str] = Field(default_factory=list)
     """Findings about this work, verbatim."""
+    collides: bool = False
+    """Whether the findings are a merge conflict, which says nothing against the earlier attempt."""
     written_tests: list[str] = Field(default_factory=list)
     """Project paths of the tests that a tester wrote to show the findings; they are run."""
     state: str = ""

@@ -186,9 +186,9 @@ class Job(SignalReceiver):
             self.inbox.notice(line)
         if start_input.project:
             job.project = start_input.project.id
-            if start_input.fork:
-                findings = "\n".join(start_input.project.handoff.inputs.findings)
-                job.inherited_failure = findings[:MAX_INHERITED_CHARACTERS]
+            inputs = start_input.project.handoff.inputs
+            if start_input.fork and not inputs.collides:
+                job.inherited_failure = "\n".join(inputs.findings)[:MAX_INHERITED_CHARACTERS]
         return job
 
     async def _advance(self, job: JobRecord) -> None:

@@ -10,6 +10,7 @@ from protocol.handoffs import Handoff, HandoffInputs
 from protocol.payloads import Fork
 from protocol.project import Unit
 from protocol.project_record import ProjectRecord
+from workflows.project_units import is_unit_conflict
 
 MOST_TASK = 20_000
 
@@ -85,6 +86,7 @@ def assign_project_job(
             base=project.head,
             results=[*results, *(remark.line for remark in project.remarks)],
             findings=list(findings),
+            collides=is_unit_conflict(findings),
             written_tests=details.pop("written_tests", []),
             state=project.state,
         ),

@@ -11,6 +11,7 @@ from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.short_text import shorten_to_both_ends, shorten_to_end, shorten_to_start
 
+COLLISION = "The work collides with what others have had accepted meanwhile."
 MOST_REASON = 600
 """Most characters kept of one reason of a settled unit."""
 MOST_ATTEMPTS = 20
@@ -146,10 +147,15 @@ def unit_merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork)
     return commit_message(story or f"Work of {run.handoff.id}", trailers)
 
 
+def is_unit_conflict(findings: Sequence[str]) -> bool:
+    """Return whether these findings are those of `unit_conflict_findings`."""
+    return any(finding.startswith(COLLISION) for finding in findings)
+
+
 def unit_conflict_findings(conflicts: Sequence[str]) -> list[str]:
     """Return the findings for the job that has to resolve a merge conflict."""
     return [
-        "The work collides with what others have had accepted meanwhile. A text has both versions, "
+        f"{COLLISION} A text has both versions, "
         "marked with <<<<<<< and >>>>>>>; of all else it says here which version is where: "
         f"{', '.join(conflicts[:20])}. Keep what both sides mean, and take out the marks and the "
         "files that were put beside others."

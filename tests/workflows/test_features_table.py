@@ -194,6 +194,7 @@ def test_work_that_collides_is_not_tested_any_more() -> None:
     assert (brewed.tested, brewed.status, brewed.commit) == (False, "in_progress", "c-both")
     [move] = play.start()
     assert "menu.md" in move.handoff.inputs.findings[0]
+    assert move.handoff.inputs.collides
 
 
 def test_the_end_is_when_none_is_pending() -> None:
