@@ -117,16 +117,16 @@ class ReflectActivity:
         assumption, prevention = (
             _reflection_text(text, MAX_CHARACTERS) for text in (first, second)
         )
-        before, phase = snapshot.files, snapshot.state.phase
+        before = snapshot.files
         entry = (
-            f"## Phase {phase.number}, step {snapshot.state.step}: {phase.name}\n\n"
+            f"## {failed_attempt_title(snapshot)}\n\n"
             f"- Failed: {indent_list_entry(issue)}\n- Assumption: {indent_list_entry(assumption)}\n"
             f"- Next time: {indent_list_entry(prevention)}\n"
         )
         present = snapshot.read_text(PATH) or "# Experiences\n"
         snapshot.write_system_file(PATH, f"{present.rstrip()}\n\n{entry}".encode())
         snapshot.record_changes(before)
-        if len(snapshot.conversation) <= 2:
+        if _has_next_attempt_begun(snapshot):
             # The next attempt has just begun: add the lesson before its first request.
             snapshot.conversation = snapshot.conversation.append(
                 {"role": "user", "content": orientation_experience_part(snapshot)}
@@ -169,9 +169,21 @@ def _is_workspace_path_word(word: str, folders: set[str]) -> bool:
     return bool(slash) and (not rest or first in folders)
 
 
+def _has_next_attempt_begun(snapshot: Snapshot) -> bool:
+    return len(snapshot.conversation) <= 2
+
+
+def failed_attempt_title(snapshot: Snapshot) -> str:
+    """Return the phase of the failed attempt, such as `Phase 2, step 9: Write`."""
+    phase = snapshot.state.phase
+    if _has_next_attempt_begun(snapshot) and (page := last_archive_page(snapshot)):
+        return snapshot.read_text(page).partition("\n")[0].removeprefix("# ")
+    return f"Phase {phase.number}, step {snapshot.state.step}: {phase.name}"
+
+
 def _attempt_to_reflect_on(snapshot: Snapshot) -> str:
     """Return the attempt's conversation, or its archive page if the next one has begun."""
-    if len(snapshot.conversation) > 2:
+    if not _has_next_attempt_begun(snapshot):
         return archive_prompt(snapshot)
     page = last_archive_page(snapshot)
     return snapshot.read_text(page) if page else "(nothing is kept)"

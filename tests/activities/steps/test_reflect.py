@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.steps.reflect import is_generic_reflection
+from activities.steps.reflect import failed_attempt_title, is_generic_reflection
 from tests.activities.standing import Standing
 
 
@@ -44,3 +44,12 @@ def test_advice_for_any_job_is_generic(job: Standing, text: str) -> None:
 )
 def test_a_file_a_tool_or_a_step_is_something_to_act_on(job: Standing, text: str) -> None:
     assert not is_generic_reflection(job.open(), text)
+
+
+def test_the_entry_is_titled_with_the_phase_that_failed(job: Standing) -> None:
+    """A job of a project that is sent back has begun its next phase before it reflects."""
+    snapshot = job.open()
+    assert failed_attempt_title(snapshot) == "Phase 2, step 0: Look"
+    page = b"# Phase 7: Brew (tactical, completed)\n\nAll.\n"
+    snapshot.files = snapshot.files.write("archive/phase_007.md", page)
+    assert failed_attempt_title(snapshot) == "Phase 7: Brew (tactical, completed)"
