@@ -108,7 +108,7 @@ class PrepareActivity:
             root=self._root.id,
             agent=config.name,
             model=config.model.name,
-            title=text_title_line(request.instructions or snapshot.read_text("instructions.md")),
+            title=_job_title(request, snapshot),
             state=state.without_notes(),
             tools=add_handoff_proof_time(
                 resolve_tool_routes(config, prepared.tools), snapshot.link
@@ -128,6 +128,16 @@ class PrepareActivity:
             reply.remote = config.workspace.remote
         reply.notifying = prepared.notifying
         return reply
+
+
+def _job_title(request: PrepareRequest, snapshot: Snapshot) -> str:
+    """Return a name for people: the first line of what is to be done.
+
+    A job of a project has it in its handoff; its instructions begin with words that every job of
+    the agent has.
+    """
+    task = request.project.handoff.task if request.project else ""
+    return text_title_line(request.instructions or task or snapshot.read_text("instructions.md"))
 
 
 def _earlier_jobs_to_replace(snapshot: Snapshot) -> list[str]:

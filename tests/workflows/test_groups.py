@@ -87,6 +87,9 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         ]  # fmt: skip
         # The second of the two had a conflict, and resolved it in a second job.
         assert sorted(units[name]["attempts"] for name in ("green", "black")) == [1, 2]
+        divided = temporal.get_workflow_handle(f"{handle.id}.scope-manager-1")
+        # Not "Dividing the work", with which the instructions of every manager begin.
+        assert (await divided.query("status"))["title"].startswith("Divide the project's scope")
         [late] = [name for name in ("green", "black") if units[name]["attempts"] == 2]
         again = temporal.get_workflow_handle(f"{handle.id}.{late}-worker-2")
         # Its first attempt had nothing wrong with it, so there is nothing to reflect on.
