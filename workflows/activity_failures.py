@@ -50,7 +50,7 @@ OTHERWISE: tuple[WaitReason, str] = (
 PAUSED = WaitState(
     reason="paused",
     message="Paused by a person.",
-    remedy="Edit files if you like, then send the signal resume.",
+    remedy="Edit its files if you like, then resume the job.",
 )
 
 

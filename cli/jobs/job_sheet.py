@@ -22,8 +22,16 @@ UNREAD = "received, and read after the step in flight"
 
 
 def _sheet_question_fields(status: Status) -> dict[str, str]:
-    """Return the agent's question to a person, as the agent wrote it."""
-    return (status.get("waiting") or {}).get("about") or {}
+    """Return the agent's question to a person, as the agent wrote it.
+
+    What the reason of the wait says already is left out.
+    """
+    waiting = status.get("waiting") or {}
+    fields: dict[str, str] = waiting.get("about") or {}
+    message = waiting.get("message") or ""
+    return {
+        name: value for name, value in fields.items() if name != "question" or value not in message
+    }
 
 
 def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:

@@ -178,6 +178,18 @@ def test_a_state_on_record_names_the_phase_once():
     ]
 
 
+def test_a_question_that_the_reason_has_whole_is_shown_once() -> None:
+    asked = "Green or black?"
+    message = f"The agent asks: {asked}"
+    waiting: dict[str, Any] = {"reason": "clarification", "message": message, "remedy": ""}
+    for question, shown in ((asked, False), (f"{asked}\n\nSay why.", True)):
+        about = {"id": "q1", "question": question}
+        status = {**STATUS, "waiting": waiting | {"about": about}}
+        sheet = job_sheet.render_job_sheet(status, waiting)
+        assert any(line.startswith("  question: ") for line in sheet) == shown
+        assert "  id: q1" in sheet
+
+
 def test_advice_stands_apart_from_a_message_of_several_lines() -> None:
     waiting = {
         "reason": "dependency",
