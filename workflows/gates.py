@@ -20,8 +20,9 @@ MOST_NAMED = 30
 MOST_OPEN = 10
 """Most open scope items that a refusal names."""
 TICK_OR_NAME = (
-    "Do the work, or tick the boxes of what is done in plan.md; complete an item by a todo that "
-    "names it, or leave it out with drop_item(id, reason). Then call job_complete again."
+    "Do the work, with todo_write if it takes a list of its own, or tick the boxes of what is done "
+    "in plan.md; complete an item by a todo that names it, or leave it out with "
+    "drop_item(id, reason). Then call job_complete again."
 )
 NAME_ITEM = (
     "Do the work. No box stands for {id}: a todo that names it completes it, as "

@@ -226,7 +226,10 @@ def refused(job: JobState, gate_facts: GateFacts, rewinds: int = 0) -> str:
     ("gate_facts", "expected"),
     [
         (GateFacts(missing_deliverables=["a.md: does not exist"]), ["a.md: does not exist"]),
-        (GateFacts(plan_open=1), ["1 open phase.", "job_complete again", "todo_rewind"]),
+        (
+            GateFacts(plan_open=1),
+            ["1 open phase.", "todo_write", "job_complete again", "todo_rewind"],
+        ),
         (GateFacts(plan_open=3), ["3 open phases"]),
         (
             GateFacts(plan_open=1, plan_boxes=["Brew", "Pour"], only_unticked=True),
