@@ -258,15 +258,16 @@ def _rewind_undo_advice(job: str, payload: dict[str, Any], status: dict[str, Any
     first, ended = payload.get("phase"), int((status.get("phase") or {}).get("number") or 0) - 1
     if not first or ended < first:
         return ""
-    phases = f"phase {first}" if ended == first else f"phases {first} to {ended}"
-    files = (
-        f"files as at the start of phase {first}, `starter.py diff {job} {ended} now` lists them"
-        if payload.get("restore_files")
-        else "files as they were"
-    )
+    at_start = f"files as at the start of phase {first}"
+    files = at_start if payload.get("restore_files") else "files as they were"
+    if ended == first:
+        # The start of this phase is where the job now is: no later one can be gone back to.
+        return f"undone: phase {first}; {files}"
+    if files == at_start:
+        files += f", `starter.py diff {job} {ended} now` lists them"
     return (
-        f"undone: {phases}; {files}. `starter.py rewind {job} --phase {ended} --issue '…'` goes "
-        f"back to the start of phase {ended}"
+        f"undone: phases {first} to {ended}; {files}. `starter.py rewind {job} --phase {ended} "
+        f"--issue '…'` goes back to the start of phase {ended}"
     )
 
 

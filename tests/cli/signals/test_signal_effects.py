@@ -114,7 +114,11 @@ def test_a_rewind_says_what_it_undid_and_what_undoes_it():
     assert advice.startswith("undone: phases 2 to 4; files as at the start of phase 2, ")
     assert "`starter.py rewind tea --phase 4 --issue" in advice
     assert "files as they were" in _rewind_undo_advice(
-        "tea", {"phase": 4, "restore_files": False}, status
+        "tea", {"phase": 3, "restore_files": False}, status
+    )
+    # Going back to the start of the only phase that was undone would change nothing.
+    assert _rewind_undo_advice("tea", {"phase": 4, "restore_files": True}, status) == (
+        "undone: phase 4; files as at the start of phase 4"
     )
     assert _rewind_undo_advice("tea", {}, status) == ""
 
