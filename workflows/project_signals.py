@@ -8,6 +8,7 @@ from typing import Any
 from protocol.job_state import Remark
 from protocol.payloads import ReceivedSignal
 from protocol.project_record import ProjectRecord
+from protocol.short_text import count_noun
 from workflows import activity_failures, acts, project_budget_shares
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
@@ -106,7 +107,7 @@ class ProjectSignals:
         project.remarks = [*project.remarks, remark][-MAX_REMARKS:]
         at_work = self._jobs_at_work
         await self._forward_signal(at_work, "tell", payload)
-        self._inbox.notice(f"told {len(at_work)} jobs at work, and those to come")
+        self._inbox.notice(f"told {count_noun(len(at_work), 'job')} at work, and those to come")
 
     async def _resume(self, payload: dict[str, Any]) -> None:
         project = self._project

@@ -8,6 +8,7 @@ from typing import Any
 from cli.output import escape_controls, name_running_program
 from cli.projects import project_rendering
 from cli.trials import trial_rendering
+from protocol.short_text import count_noun
 from protocol.usage import Usage
 
 MOST_RESULT = 1000
@@ -74,8 +75,11 @@ def job_usage_line(status: Status) -> str:
     read, written = (int(counts.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
     cost = float(counts.get("cost") or 0)
     details = _job_call_details(counts)
+    model_calls, tool_calls = (
+        count_noun(counts.get(f"{kind}_calls") or 0, f"{kind} call") for kind in ("model", "tool")
+    )
     return (
-        f"{counts.get('model_calls') or 0} model calls · {counts.get('tool_calls') or 0} tool calls"
+        f"{model_calls} · {tool_calls}"
         + (f" ({details})" if details else "")
         + f" · {tokens:,} tokens"
         + (f" (cache: {read:,} read, {written:,} written)" if read or written else "")

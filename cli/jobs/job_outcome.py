@@ -6,6 +6,7 @@ from cli.jobs.job_lines import Status, job_branch_lines, job_result_line, job_us
 from cli.jobs.job_view import JobView
 from cli.output import FAILED, OK, print_json, print_result
 from cli.trials import trial_rendering
+from protocol.short_text import count_noun
 
 
 def job_outcome_lines(status: Status) -> list[str]:
@@ -34,10 +35,10 @@ def job_outcome_lines(status: Status) -> list[str]:
         return lines
     if status.get("project"):
         count = result.get("jobs") or len(status.get("jobs") or [])
-        return [*lines, f"{count} job{'' if count == 1 else 's'} · {spent}"]
+        return [*lines, f"{count_noun(count, 'job')} · {spent}"]
     phases = result.get("phases") or (status.get("phase") or {}).get("number") or 0
     rewinds = result.get("rewinds") or status.get("rewinds") or 0
-    lines.append(f"{phases} phases · {rewinds} rewinds · {spent}")
+    lines.append(f"{count_noun(phases, 'phase')} · {count_noun(rewinds, 'rewind')} · {spent}")
     return lines
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from protocol.proof import Proof
-from protocol.short_text import indent_list_entry, one_line, shorten_to_both_ends
+from protocol.short_text import count_noun, indent_list_entry, one_line, shorten_to_both_ends
 
 MAX_SAID = 200
 """Characters shown of a job's final statement."""
@@ -59,7 +59,7 @@ def render_project_unit_story(unit: dict[str, Any]) -> list[str]:
 def _render_unit_attempt(attempt: dict[str, Any]) -> list[str]:
     """Render a job and, verbatim, why its work was not accepted."""
     spent = [
-        f"{attempt.get('model_calls') or 0} model calls",
+        count_noun(attempt.get("model_calls") or 0, "model call"),
         f"{attempt.get('tokens') or 0:,} tokens",
     ]
     if cost := attempt.get("cost"):

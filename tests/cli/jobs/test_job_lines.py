@@ -178,6 +178,13 @@ def test_a_state_on_record_names_the_phase_once():
     ]
 
 
+def test_one_of_something_is_named_in_the_singular() -> None:
+    usage = {"model_calls": 1, "tool_calls": 2}
+    assert job_lines.job_usage_line({"usage": usage}).startswith("1 model call · 2 tool calls · ")
+    ended = {"status": "completed", "result": {"phases": 2, "rewinds": 1, "usage": usage}}
+    assert job_outcome.job_outcome_lines(ended)[-1].startswith("2 phases · 1 rewind · 1 model call")
+
+
 def test_a_question_that_the_reason_has_whole_is_shown_once() -> None:
     asked = "Green or black?"
     message = f"The agent asks: {asked}"
