@@ -25,6 +25,7 @@ from temporalio.service import RPCError
 
 from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
+from activities.toolkit.agent_tools import agent_tools_by_name, check_agent_server_names
 from activities.toolkit.registry import REGISTRY, select_registered_tools
 from config.agent_files import load_agent
 from config.layers import SHIPPED
@@ -158,17 +159,29 @@ def test_the_tool_runs(counting: ModuleType, tmp_path: Path) -> None:
     assert [entry.name for entry in select_registered_tools(["counting"])] == ["count_words"]
 
 
+def test_both_agents_of_the_page_go_together(counting: ModuleType, tmp_path: Path) -> None:
+    config = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+    for code in blocks(page("writing-a-tool.md"), "yaml"):
+        first, _, content = code.partition("\n")
+        path = config / first.removeprefix("# ~/longhaul/")
+        path.parent.mkdir()
+        path.write_text(content, encoding="utf-8")
+    counter, liner = (load_agent(name, folder=config) for name in ("counter", "liner"))
+    assert "count_words" in agent_tools_by_name(counter)
+    check_agent_server_names(liner)
+
+
 async def test_the_tool_runs_as_an_mcp_server(tmp_path: Path) -> None:
     _, code = blocks(page("writing-a-tool.md"), "python")
-    file = tmp_path / "counting.py"
+    file = tmp_path / "lines.py"
     file.write_text(code, encoding="utf-8")
     server = StdioServerParameters(command=sys.executable, args=[str(file)])
     async with McpClient(stdio_client(server)) as client:
         [offered] = (await client.list_tools()).tools
-        answer = await client.call_tool("count_words", {"text": "tea is made of leaves"})
+        answer = await client.call_tool("count_lines", {"text": "tea\nis made of leaves"})
     assert offered.annotations
     assert offered.annotations.read_only_hint
-    assert [part.text for part in answer.content if part.type == "text"] == ["5 words"]
+    assert [part.text for part in answer.content if part.type == "text"] == ["2 lines"]
 
 
 @pytest.fixture
