@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from cli.report.report_content import Pattern, PhaseLine, RefusalLine
@@ -12,6 +13,8 @@ OFTEN = 3
 """Number of refusals of one kind that count as repeated."""
 SURE, UNSURE = 0.8, 0.5
 MOST_DETAILS = 10
+UNSEEN_DAYS = timedelta(days=7)
+"""Age from which a trace that nobody was shown is worth a look."""
 REASON_CHARACTERS = 140
 
 
@@ -161,18 +164,20 @@ def premature_completion_pattern(open_ones: Sequence[str], refused: int | None) 
     )
 
 
-def unretrieved_traces_pattern(traces: Sequence[Mapping[str, Any]]) -> Pattern:
-    """Count traces that no agent has seen since."""
-    never = sum(not trace.get("retrieved") for trace in traces)
+def unretrieved_traces_pattern(traces: Sequence[Mapping[str, Any]], now: datetime) -> Pattern:
+    """Count traces that no agent has seen since; those of the last days need not have been."""
+    unseen = [str(trace["time"]) for trace in traces if not trace.get("retrieved")]
+    never, lately = len(unseen), f"{now - UNSEEN_DAYS:%Y-%m-%d %H:%M}"
     share = f"; {1 - never / len(traces):.0%} retrieved" if traces else ""
     return Pattern(
         name="unretrieved_traces",
         title="Traces that nobody was shown",
         figure=f"{never} of {len(traces)}{share}",
-        found=bool(never),
+        found=any(time < lately for time in unseen),
         meaning=(
             "A trace teaches only whom it reaches. For a job that has just ended this is usual; of "
-            "old ones it means that no later situation is like theirs, or is described otherwise."
+            "those older than a week it means that no later situation is like theirs, or is "
+            "described otherwise."
         ),
     )
 

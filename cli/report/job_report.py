@@ -104,7 +104,7 @@ def compose_job_report(
         notices=[sanitize_line(each) for each in notices[-MOST_LISTED:]],
         traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
         patterns=_compose_failure_patterns(
-            head, figures, phases, facts, result, still_open, refusals, traces
+            head, figures, phases, facts, result, still_open, refusals, traces, now
         ),
         remarks=_compose_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
     )
@@ -263,6 +263,7 @@ def _compose_failure_patterns(
     still_open: list[str],
     refusals: list[RefusalLine],
     traces: list[dict[str, Any]],
+    now: datetime,
 ) -> list[Pattern]:
     """Look for the known patterns, with quoted text made safe to show."""
     plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
@@ -278,7 +279,7 @@ def _compose_failure_patterns(
             facts.failing,
             closed=bool(result),
         ),
-        failure_patterns.unretrieved_traces_pattern(traces),
+        failure_patterns.unretrieved_traces_pattern(traces, now),
         failure_patterns.generic_reflections_pattern(traces),
     ]
     return [

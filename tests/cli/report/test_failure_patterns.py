@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 from cli.report import failure_patterns
 from cli.report.failing_commands import failing_commands
@@ -110,14 +111,19 @@ def test_a_completion_with_something_open_was_let_through() -> None:
 
 
 def test_traces_and_reflections_that_help_nobody() -> None:
+    time = "2026-03-01 09:00"
     traces = [
-        {"guard": "logs", "retrieved": 2},
-        {"guard": "reflection", "retrieved": 0},
-        {"guard": "generic reflection", "retrieved": 0, "phase": 3, "step": 9},
+        {"guard": "logs", "time": time, "retrieved": 2},
+        {"guard": "reflection", "time": time, "retrieved": 0},
+        {"guard": "generic reflection", "time": time, "retrieved": 0, "phase": 3, "step": 9},
     ]
-    never = failure_patterns.unretrieved_traces_pattern(traces)
+    now = datetime(2026, 3, 20, tzinfo=UTC)
+    never = failure_patterns.unretrieved_traces_pattern(traces, now)
     assert (never.found, never.figure) == (True, "2 of 3; 33% retrieved")
-    assert not failure_patterns.unretrieved_traces_pattern(traces[:1]).found
+    assert not failure_patterns.unretrieved_traces_pattern(traces[:1], now).found
+    # The traces of a job that has just ended are not yet anything to look into.
+    soon = datetime(2026, 3, 2, tzinfo=UTC)
+    assert not failure_patterns.unretrieved_traces_pattern(traces, soon).found
     empty = failure_patterns.generic_reflections_pattern(traces)
     assert (empty.figure, empty.details) == ("1 of 2", ["phase 3, step 9"])
     assert not failure_patterns.generic_reflections_pattern(traces[:2]).found

@@ -81,7 +81,8 @@ def composed(facts: checkpoint_facts.CheckpointFacts, view: JobView | None, **mo
     tally = Tally()
     for seconds, status in ((5, "waiting: paused"), (10, "running"), (20, f"waiting: {KEY}")):
         tally.add_event(StatusChange(at(seconds), status))
-    traces = [{"type": "decision", "event": {"what_happened": f"took {KEY}"}}]
+    event = {"what_happened": f"took {KEY}"}
+    traces = [{"type": "decision", "time": "2026-03-01 09:00", "event": event}]
     options: dict[str, Any] = {"now": at(60), "complete": True} | more
     return compose_job_report("made-up", view, tally if view else None, facts, traces, **options)
 
