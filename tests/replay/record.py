@@ -352,6 +352,8 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "waiting_start": (waiting_start, drafting),
     "resumed_job": (resumed_job, drafting),
     "project_job": (project_job, colliding),
+    # As the one before, which was recorded when a merge conflict still led to a reflection.
+    "collided_job": (project_job, colliding),
     "helped": (helped, reading),
     "published": (published, test_publish.model),
     "skilled": (skilled, looking),
