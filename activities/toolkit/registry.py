@@ -166,8 +166,8 @@ STEP_ACTIVITIES = frozenset({
     "find_checkpoint", "forget", "gate_facts", "judge_ending", "judge_phase", "learn",
     "merge_work", "model_call", "prepare", "prepare_project", "publish_branch", "publish_project",
     "reflect", "review_job", "send_notification", "set_model", "show_call", "show_folder",
-    "store_traces", "take_folder", "take_work", "tell", "transition", "watch_trial",
-    "write_error", "write_project_state",
+    "store_traces", "take_folder", "take_work", "tell", "transition", "watch_retries",
+    "watch_trial", "write_error", "write_project_state",
 })  # fmt: skip
 """Names of the other activities: a tool is an activity of its name."""
 
