@@ -56,6 +56,9 @@ def run_tool_once(
         state_after = context.state.model_dump_json(exclude_defaults=True)
         if state_after != state_before:
             results.put(state_key, state_after.encode())
+        else:
+            # Of an attempt that was killed before its result was recorded.
+            results.release(state_key)
         return text, context.files
 
     text, context.files = run_effect_once(

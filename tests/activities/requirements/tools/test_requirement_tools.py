@@ -391,6 +391,25 @@ def test_a_retry_knows_what_the_first_attempt_deferred(
     assert len(job.open(replies[1].commit).state.deferred_writes) == 1
 
 
+def test_an_attempt_without_a_result_leaves_nothing_deferred(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.call("add_requirement", **given())
+    replies = job.root.repository(JOB) / "replies"
+    before = set(replies.iterdir())
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    quotes = [{"path": "documents/a.md", "page": 1, "quote": OTHER}]
+    job.reply(("add_citation", json.dumps({"requirement": "REQ-001", "quotes": quotes})))
+    job.run("add_citation", job.request(), local=False)
+    # As if it had been killed while it recorded what it did.
+    for path in {path for path in replies.iterdir() if path.suffix == ".done"} - before:
+        path.unlink()
+    monkeypatch.delenv("LONGHAUL_STORE_URL")
+    reply = job.run("add_citation", job.request(), local=False)
+    assert reply.ok
+    assert job.open(reply.commit).state.deferred_writes == []
+
+
 def test_what_was_undone_leaves_the_store_with_the_next_call(job: Standing) -> None:
     before = job.commit
     job.call("add_requirement", **given())
