@@ -55,23 +55,34 @@ class Delegation:
         if not helpers:
             self._calls.park_without_room(budget.helper_call_reservation(job, 1))
             return
-        replies = await asyncio.gather(
-            *(self._ask_helper(helper) for helper in helpers), return_exceptions=True
-        )
-        for helper, reply in zip(helpers, replies, strict=True):
-            if isinstance(reply, HelperReply):
-                job.add_usage(reply.usage)
-                helper.replies += 1
-                helper.tree, helper.context = reply.tree, reply.context
-                helper.full, helper.done = reply.full, reply.done
-            elif isinstance(reply, StepFailed) and reply.kind in OF_THE_HELPER:
-                helper.failure = f"The helper cannot do this: {reply.message}"
-                helper.done = True
-        for reply in replies:
-            if isinstance(reply, BaseException) and not (
-                isinstance(reply, StepFailed) and reply.kind in OF_THE_HELPER
-            ):
-                raise reply
+        asks = [asyncio.create_task(self._ask_helper(helper)) for helper in helpers]
+        try:
+            await asyncio.gather(*asks, return_exceptions=True)
+        finally:
+            # Also if the step is given up: the replies that have come are paid for.
+            failures = [
+                self._take_reply(helper, ask) for helper, ask in zip(helpers, asks, strict=True)
+            ]
+        for failure in failures:
+            if failure:
+                raise failure
+
+    def _take_reply(self, helper: Helper, ask: asyncio.Task[HelperReply]) -> BaseException | None:
+        """Record what a helper replied; return the failure that the job has to react to."""
+        if not ask.done() or ask.cancelled():
+            return asyncio.CancelledError()
+        failure = ask.exception()
+        if failure is None:
+            reply = ask.result()
+            self._job.add_usage(reply.usage)
+            helper.replies += 1
+            helper.tree, helper.context = reply.tree, reply.context
+            helper.full, helper.done = reply.full, reply.done
+        elif isinstance(failure, StepFailed) and failure.kind in OF_THE_HELPER:
+            helper.failure = f"The helper cannot do this: {failure.message}"
+            helper.done = True
+            return None
+        return failure
 
     async def _ask_helper(self, helper: Helper) -> HelperReply:
         last = helper.full or helper.replies + 1 >= self._job.limits.helper_calls

@@ -41,14 +41,24 @@ async def watch_retries(request: WatchRetriesRequest) -> RetriedCall:
 
 
 async def find_retried_call(client: Client) -> RetriedCall | None:
-    """Return the first activity of this workflow that waits for its endpoint, if any."""
+    """Return the first activity of this workflow that waits for its endpoint, if any.
+
+    Of calls side by side, such as helpers', those that have not failed end first: their replies
+    are paid for.
+    """
     handle = client.get_workflow_handle(activity_job_id(), run_id=activity.info().workflow_run_id)
     with suppress(RPCError):
         description = await handle.describe()
-        for pending in description.raw_description.pending_activities:
+        all_pending = description.raw_description.pending_activities
+        for pending in all_pending:
             if not pending.HasField("last_failure"):
                 continue
             failure = await client.data_converter.decode_failure(pending.last_failure)
-            if isinstance(failure, ApplicationError) and failure.type == "Endpoint":
+            if not isinstance(failure, ApplicationError) or failure.type != "Endpoint":
+                continue
+            side_by_side = [
+                each for each in all_pending if each.activity_type == pending.activity_type
+            ]
+            if all(each.HasField("last_failure") for each in side_by_side):
                 return RetriedCall(activity=pending.activity_type.name, message=failure.message)
     return None

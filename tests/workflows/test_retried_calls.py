@@ -8,8 +8,9 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from rehearsal import Failure, Request
-from rehearsal.wire import Answer
+from rehearsal import Failure, Reply, Request
+from rehearsal.wire import Answer, Stall
+from tests.workflows.delegating import SET, Delegating, delegate, task_of
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 
@@ -74,3 +75,32 @@ async def test_a_resume_gives_a_call_that_is_retried_other_settings(
     assert (model.models[:2], set(model.models[2:])) == (["first", "first"], {"second"})
     assert status["model"] == "second"
     assert status["refusals"] == 0
+
+
+async def test_replies_of_other_helpers_are_kept_when_a_call_is_given_up(
+    temporal: Client, root: Root
+) -> None:
+    model = Delegating(*(delegate(f"Leaf {n}?", f"notes/leaf_{n}.md") for n in range(3)), leaves=3)
+    asked: list[str] = []
+    refused = asyncio.Event()
+
+    def helping(request: Request) -> Any:
+        task = task_of(request)[:6]
+        asked.append(task)
+        if asked.count(task) == 1 and task == "Leaf 0":
+            return Stall(Reply(content="Read."), 1.5)
+        if asked.count(task) == 1 and task == "Leaf 1":
+            refused.set()
+            return BUSY
+        return Reply(content="Read.")
+
+    model.help = helping  # type: ignore[method-assign]
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=SET | PATIENT))
+        async with asyncio.timeout(20):
+            await refused.wait()
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert sorted(asked) == ["Leaf 0", "Leaf 1", "Leaf 1", "Leaf 2"]
