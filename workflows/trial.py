@@ -354,7 +354,9 @@ class Trial:
                 elif run.usage is None:
                     run.usage = reply.usages.get(run.job)
             for run in lowered:
-                await signal_trial_job(run.job, "share", share_payload(run.lowered))
+                # Without it another share was sent meanwhile; an empty one would be no limit.
+                if run.lowered:
+                    await signal_trial_job(run.job, "share", share_payload(run.lowered))
             self._has_news = True
             self._show_progress()
 
