@@ -20,6 +20,11 @@ FRENCH = (
     "Toutes les vannes de la liste doivent rester sous le contrôle du chef de poste. "
     "Le poste de travail doit rester libre pendant la pause."
 )
+DUTCH = (
+    "Alle afsluiters moeten worden gesloten voordat de pomp wordt gestart door de bediener. "
+    "De sleutel moet altijd bij de chef van dienst worden ingeleverd."
+)
+CHINESE = "所有员工必须在开始工作之前接受培训。"
 RUSSIAN = "Каждый работник обязан пройти инструктаж до начала работы."
 
 
@@ -33,6 +38,8 @@ RUSSIAN = "Каждый работник обязан пройти инстру�
         f"{GERMAN}\n\n{BARS}",
         # Names are no evidence, whatever their letters.
         f"{PROSE}\n\n" + "| Jiří Dvořák | Łódź | Renée Lefèvre | Århus |\n" * 30,
+        # Nor are two loan words.
+        f"{PROSE} The café has a façade.",
         "Check oil level daily. Replace filter element every 500 hours of operation.",
         "\u03b1 \u03b2 \u03b3",
         "",
@@ -49,13 +56,15 @@ def test_tables_and_codes_are_no_evidence_of_another_language(text: str) -> None
         "| Кран | закрыть |\n| Фильтр | проверить |\n" * 20,
         f"{PROSE}\n\n{RUSSIAN}",
         f"{BARS}\n\n" + f"{RUSSIAN}\n" * 30,
-        "所有员工必须在开始工作之前接受培训。",
+        CHINESE,
+        f"{PROSE}\n\n{PROSE}\n\n{CHINESE}",
         FRENCH,
         f"{PROSE}\n\n{f'{FRENCH} ' * 5}",
         f"{BARS}\n\n{FRENCH}",
         "| Vanne fermée | contrôlée par le chef |\n" * 20,
-        "Alle afsluiters moeten worden gesloten voordat de pomp wordt gestart door de bediener. "
-        "De sleutel moet altijd bij de chef van dienst worden ingeleverd.",
+        DUTCH,
+        # A third of it.
+        f"{PROSE} " * 12 + f"\n\n{DUTCH} {DUTCH} {DUTCH} {DUTCH}",
     ],
 )
 def test_another_language_is_noticed(text: str) -> None:
