@@ -89,11 +89,11 @@ def render_handoff(root: Root, link: ProjectLink, *, first: Snapshot | None = No
     Args:
         first: The job that the receiver was forked from, whose instructions it has already, with
             the project's brief. Parts of that job's handoff are left out, unless an amendment may
-            say otherwise. The task and the findings never are.
+            say otherwise, or a person has edited them. The task and the findings never are.
     """
     known: list[str] = []
-    if first and first.link and AMENDED not in first.read_text("instructions.md"):
-        known = _handoff_parts(first.link)
+    if first and first.link and AMENDED not in (had := first.read_text("instructions.md")):
+        known = [part for part in _handoff_parts(first.link) if part in had]
     task, *others = _handoff_parts(link)
     parts = [
         task,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from activities.job.snapshot import Snapshot
 from activities.projects.handoff import (
     handoff_problems,
     handoff_product_tree,
@@ -63,6 +64,15 @@ def handed(standing: Standing, **details: Any) -> None:
     standing.commit = snapshot.save("handed", AT)
 
 
+def instructed(standing: Standing) -> Snapshot:
+    """Return the job with the handoff in its instructions."""
+    snapshot = standing.open()
+    assert snapshot.link
+    text = render_handoff(standing.root, snapshot.link)
+    snapshot.write_system_file("instructions.md", f"# Make it\n\n{text}".encode())
+    return snapshot
+
+
 def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -> None:
     standing.write("output/verdict.json", "of the job before")
     handed(standing)
@@ -93,7 +103,7 @@ def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
 
 def test_work_that_goes_back_is_told_only_what_is_new(standing: Standing) -> None:
     handed(standing)
-    first = standing.open()
+    first = instructed(standing)
     handed(standing, inputs={"findings": ["It is cold."]})
     link = standing.open().link
     assert link
@@ -108,12 +118,22 @@ def test_work_that_goes_back_is_told_only_what_is_new(standing: Standing) -> Non
 
 def test_a_part_that_is_the_beginning_of_an_earlier_one_is_told(standing: Standing) -> None:
     handed(standing, success=["It is hot.", "It is sweet."])
-    first = standing.open()
+    first = instructed(standing)
     handed(standing, success=["It is hot."])
     link = standing.open().link
     assert link
     told = render_handoff(standing.root, link, first=first)
     assert told == "Brew.\n\n## When it is done\n\n- It is hot."
+
+
+def test_a_part_that_a_person_took_out_is_told(standing: Standing) -> None:
+    handed(standing)
+    first = instructed(standing)
+    edited = first.read_text("instructions.md").replace("It was cold.", "It was warm.")
+    first.write_system_file("instructions.md", edited.encode())
+    assert first.link
+    told = render_handoff(standing.root, first.link, first=first)
+    assert told == "Brew.\n\n## What came before\n\n- It was cold."
 
 
 def test_findings_and_a_brief_that_are_long_are_in_files_and_named(standing: Standing) -> None:
