@@ -55,15 +55,18 @@ class EmptyReply(Reply):
 
 
 class WatchRetriesRequest(Data):
-    """Watches the other activities of the workflow until one waits for its endpoint."""
+    """Watches other activities of the workflow until they wait for their endpoint."""
+
+    failing: bool = False
+    """Whether the endpoint is known to fail, by calls before."""
 
 
 class RetriedCall(Reply):
     """An activity that the endpoint of a model has failed, and that the server tries again."""
 
-    activity: str
-    message: str
-    """What the last attempt met with."""
+    activity: str = ""
+    message: str = ""
+    """What the last attempt met with; empty if the endpoint was known to fail."""
 
 
 class FolderReply(Reply):

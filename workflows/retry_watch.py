@@ -1,7 +1,8 @@
 """Gives up a call that is only retried, when a person pauses or resumes the job meanwhile.
 
 A pause lets the reply of a model come in. But a call whose endpoint fails is retried for minutes
-without a reply, and a resume with other settings may be what makes it succeed.
+without a reply, and a resume with other settings may be what makes it succeed. A retry whose reply
+is coming in is let finish.
 """
 
 from __future__ import annotations
@@ -54,22 +55,20 @@ class RetryWatch:
         job = self._job
         if not workflow.patched(PATCH):
             return
-        if job.waiting and job.waiting.trying:
-            self.waiting = job.waiting
-            return
+        before = job.waiting if job.waiting and job.waiting.trying else None
         with suppress(FailureError):
-            retried = await _find_retried_call()
+            retried = await _find_retried_call(failing=before is not None)
             error = ApplicationError(retried.message, type="Endpoint")
             failed = StepFailed(retried.activity, error)
-            self.waiting = endpoint_remedies.wait_with_remedy(
+            self.waiting = before or endpoint_remedies.wait_with_remedy(
                 activity_failures.temporary_failure_wait(failed), job
             )
 
 
-async def _find_retried_call() -> RetriedCall:
+async def _find_retried_call(*, failing: bool) -> RetriedCall:
     reply: RetriedCall = await workflow.execute_activity(
         WATCH_RETRIES.name,
-        WatchRetriesRequest(),
+        WatchRetriesRequest(failing=failing),
         result_type=WATCH_RETRIES.reply,
         start_to_close_timeout=timedelta(seconds=WATCH_RETRIES.seconds),
         heartbeat_timeout=HEARTBEAT,

@@ -20,6 +20,7 @@ from activities.model.call_pieces import Piece, assemble_call_pieces, convert_pi
 from activities.model.event_stream import EventParser
 from activities.model.reply_reasoning import ReplyReasoning
 from activities.model.responses import ResponseEvents, response_event_failure
+from activities.runtime.heartbeats import set_heartbeat_details
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from config.schema.agent_sections import ModelConfig
 from protocol.data_model import Data
@@ -43,6 +44,8 @@ MALFORMED_ERRORS = (ValueError, TypeError, AttributeError, LookupError, Recursio
 """Errors of a chunk that violates the protocol; its form is checked nowhere else."""
 QUOTED_BYTES = 300
 """Bytes of such a chunk shown to people."""
+RECEIVING = "receives a reply"
+"""Detail of the heartbeats meanwhile: such a call is not given up (`watch_retries`)."""
 END_SECONDS = 0.1
 """Seconds a stream may take to end after its last event."""
 MAX_TOKENS = 10**9
@@ -151,6 +154,7 @@ async def _gather_reply_stream(
         async with asyncio.timeout(None) as silence:
             async for piece in pieces:
                 for data in events.feed(piece):
+                    set_heartbeat_details(RECEIVING)
                     with _quote_malformed_stream(data):
                         gathered.add(_parse_stream_chunk(data, response.request))
                     silence.reschedule(
@@ -164,6 +168,8 @@ async def _gather_reply_stream(
         raise ReplyCutShort(
             message=f"the stream said nothing for {stall_seconds} s", request=response.request
         ) from None
+    finally:
+        set_heartbeat_details()
     # A connection that was read to its end serves the next call as well.
     with suppress(TimeoutError, *CONNECTION_ERRORS):
         async with asyncio.timeout(END_SECONDS):

@@ -29,6 +29,7 @@ ANSWER_SECONDS = 1.0
 
 _beating: set[int] = set()
 """Ids of running `async def` activities in this process."""
+_details: contextvars.ContextVar[list[str]] = contextvars.ContextVar("heartbeat details")
 
 
 @asynccontextmanager
@@ -41,13 +42,15 @@ async def heartbeats() -> AsyncIterator[None]:
     tracing.begin_activity_tracing()
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = []
+    details: list[str] = []
+    _details.set(details)
 
     def schedule_beat(seconds: float) -> None:
         timers[:] = [loop.call_later(seconds, send_beat)]
 
     def send_beat() -> None:
         schedule_beat(SECONDS if len(_beating) < MANY else 2 * SECONDS)
-        activity.heartbeat()
+        activity.heartbeat(*details)
 
     schedule_beat(SECONDS)
     _beating.add(id(timers))
@@ -56,6 +59,12 @@ async def heartbeats() -> AsyncIterator[None]:
     finally:
         _beating.remove(id(timers))
         timers[0].cancel()
+
+
+def set_heartbeat_details(*details: str) -> None:
+    """Send these with further heartbeats of the running `async def` activity, if there is one."""
+    if (sent := _details.get(None)) is not None:
+        sent[:] = details
 
 
 def throttled_heartbeat() -> Callable[[], None]:

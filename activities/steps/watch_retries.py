@@ -6,6 +6,8 @@ import asyncio
 from contextlib import suppress
 
 from temporalio import activity
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
@@ -16,6 +18,7 @@ from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
 from protocol.requests import RetriedCall, WatchRetriesRequest
 
 LOOK_SECONDS = 1.0
+STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
 
 @activity.defn
@@ -29,7 +32,7 @@ async def watch_retries(request: WatchRetriesRequest) -> RetriedCall:
         async with heartbeats():
             try:
                 while True:
-                    if retried := await find_retried_call(activity.client()):
+                    if retried := await find_retried_call(activity.client(), request):
                         return retried
                     await asyncio.sleep(LOOK_SECONDS)
             except asyncio.CancelledError:
@@ -40,25 +43,36 @@ async def watch_retries(request: WatchRetriesRequest) -> RetriedCall:
                 raise
 
 
-async def find_retried_call(client: Client) -> RetriedCall | None:
+async def find_retried_call(client: Client, request: WatchRetriesRequest) -> RetriedCall | None:
     """Return the first activity of this workflow that waits for its endpoint, if any.
 
-    Of calls side by side, such as helpers', those that have not failed end first: their replies
+    Of calls side by side, such as helpers', those that are not retried end first: their replies
     are paid for.
     """
     handle = client.get_workflow_handle(activity_job_id(), run_id=activity.info().workflow_run_id)
     with suppress(RPCError):
         description = await handle.describe()
         all_pending = description.raw_description.pending_activities
-        for pending in all_pending:
-            if not pending.HasField("last_failure"):
-                continue
+        if request.failing and not any(map(is_reply_coming, all_pending)):
+            return RetriedCall()
+        for pending in filter(is_call_retried, all_pending):
             failure = await client.data_converter.decode_failure(pending.last_failure)
             if not isinstance(failure, ApplicationError) or failure.type != "Endpoint":
                 continue
-            side_by_side = [
-                each for each in all_pending if each.activity_type == pending.activity_type
-            ]
-            if all(each.HasField("last_failure") for each in side_by_side):
-                return RetriedCall(activity=pending.activity_type.name, message=failure.message)
+            kind = pending.activity_type
+            if all(is_call_retried(each) for each in all_pending if each.activity_type == kind):
+                return RetriedCall(activity=kind.name, message=failure.message)
     return None
+
+
+def is_call_retried(pending: PendingActivityInfo) -> bool:
+    """Whether an activity has failed, and no reply is coming in now."""
+    return pending.HasField("last_failure") and not is_reply_coming(pending)
+
+
+def is_reply_coming(pending: PendingActivityInfo) -> bool:
+    """Whether the attempt under way says that it receives a reply.
+
+    Between two attempts the server still has what the last one said.
+    """
+    return pending.state == STARTED and bool(pending.heartbeat_details.payloads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
@@ -75,6 +76,43 @@ async def test_a_resume_gives_a_call_that_is_retried_other_settings(
     assert (model.models[:2], set(model.models[2:])) == (["first", "first"], {"second"})
     assert status["model"] == "second"
     assert status["refusals"] == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    # With little patience the job itself tries again, and shows that it waits.
+    [PATIENT, {**PATIENT, "model.patience_seconds": 1}],
+    ids=["patient", "impatient"],
+)
+async def test_a_pause_waits_for_the_reply_of_a_call_that_was_retried(
+    temporal: Client, root: Root, settings: dict[str, Any]
+) -> None:
+    asked: list[str] = []
+    short = Short()
+
+    def model(request: Request) -> Answer:
+        asked.append(request["model"])
+        if len(asked) == 2:
+            return Failure(503, "overloaded", headers={"retry-after": "1"})
+        return Stall(short(request), 3) if len(asked) == 3 else short(request)
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=settings))
+        await until_receiving(handle)
+        await handle.signal("pause", {})
+        status = await jobs.until(handle, waiting_for="paused")
+        assert (len(asked), status["usage"]["model_calls"]) == (3, 2)
+        await handle.terminate()
+
+
+async def until_receiving(handle: WorkflowHandle[Any, Any]) -> None:
+    """Wait until an activity of a job has said that a reply comes in."""
+    async with asyncio.timeout(20):
+        while True:
+            pending = (await handle.describe()).raw_description.pending_activities
+            if any(activity.heartbeat_details.payloads for activity in pending):
+                return
+            await asyncio.sleep(0.1)
 
 
 async def test_replies_of_other_helpers_are_kept_when_a_call_is_given_up(
