@@ -12,17 +12,22 @@ from config.agent_files import amend_agent_config
 from config.layers import configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
 
+SHIPPED_AGENTS = frozenset(
+    {"coder", "creator", "generalist", "initializer", "manager", "reviewer", "tester", "validator"}
+)
+
 
 def check_start_config(config: AgentConfig, settings: dict[str, object]) -> None:
     """Refuse what every worker would refuse at a start with this configuration.
 
     Tools of MCP servers are known to the worker alone. A shipped agent without settings of the
-    start is not checked, since that takes over a second.
+    start is not checked, since that takes over a second; one that was added to the checkout is.
 
     Raises:
         ConfigError: A setting is unknown or invalid, or a tool is unknown.
     """
-    if not settings and not configuration_layers().own_folders:
+    is_shipped = config.name in SHIPPED_AGENTS and not configuration_layers().own_folders
+    if is_shipped and not settings:
         return
     from cli.checks.config_checks import check_config_for_start  # noqa: PLC0415 - loads the activities
 
