@@ -14,6 +14,7 @@ from activities.mcp.server_errors import ServerUnavailable
 from activities.mcp.servers import worker_mcp_servers
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from activities.toolkit.arguments import SchemaArguments
+from activities.toolkit.registry import REGISTRY
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.mcp_servers import DeclaredTool, Effect, Server
 
@@ -48,7 +49,9 @@ def declare_tools(config: AgentConfig) -> list[str]:
             if why := _undeclarable_tool_reason(tool):
                 notes.append(f"the tool {tool.name} of {name} is left out: {why}")
                 continue
-            declared.append(_declare_tool(name, server, tool, {other.name for other in declared}))
+            # A tool of one's own may be called like one of a server.
+            used_names = {*REGISTRY, *(other.name for other in declared)}
+            declared.append(_declare_tool(name, server, tool, used_names))
     config.server_tools = declared
     return notes
 

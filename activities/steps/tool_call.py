@@ -74,7 +74,10 @@ def remote_tool_call_activity(root: Root) -> Callable[[Sequence[RawValue]], Tool
             snapshot = open_activity_snapshot(root, request)
             entry = agent_tools_by_name(snapshot.config).get(name := activity.info().activity_type)
             if entry is None:
-                raise RuntimeError(f"this worker has no activity {name}; it may be an older one")
+                raise RuntimeError(
+                    f"this worker has no activity {name}; it may be an older one, or its "
+                    "LONGHAUL_CONFIG lacks the file of a tool"
+                )
             return _run_tool_call_with_guards(root, snapshot, entry, request)
 
     return run_remote

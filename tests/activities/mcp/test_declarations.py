@@ -9,6 +9,7 @@ import pytest
 from activities.mcp.declarations import declare_tools, unique_mcp_tool_name
 from activities.mcp.server_errors import ServerUnavailable
 from activities.toolkit.agent_tools import agent_tools_by_name, check_agent_server_names
+from activities.toolkit.registry import REGISTRY
 from activities.toolkit.tool_offer import offer_tools
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
@@ -33,6 +34,12 @@ def test_tools_have_a_name_that_endpoints_take_and_a_page(ledger: Path) -> None:
     assert entry.schema["function"]["parameters"]["required"] == ["text"]
     assert entry.phases == ("tactical",)
     assert not entry.route.local
+
+
+def test_a_tool_of_ones_own_keeps_its_name(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTRY, "odd__note", REGISTRY["read_file"])
+    [named] = names(agent(odd=odd(ledger, tools=["note"])))
+    assert named.startswith("odd__note_")
 
 
 def test_effects_are_what_the_server_says_unless_the_agent_knows_better(ledger: Path) -> None:
