@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from activities.job.conversation import Conversation, token_cache
 from activities.job.snapshot import Snapshot
+from activities.job.todo_file_changes import changed_todo_files
 from activities.model import responses
 from activities.model.message_forms import message_form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
-from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
 from activities.toolkit.registry import Tool
@@ -172,7 +172,7 @@ def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
     # The gate accepts nothing else for the last todo of a job.
     if phase.purpose == "final" and phase.open_count == 1:
         return f"Do todo {todo.id}, which `job_complete` completes."
-    updated = predefined_todo_file_updates(snapshot)
+    updated = changed_todo_files(snapshot)
     seen = list(takewhile(lambda each: each.updates in updated, phase.open_todos))
     if not seen:
         return f"Do todo {todo.id}, then call `todo_complete`."

@@ -1,13 +1,12 @@
-"""Todo lists from the configuration, and which todos the workspace shows as done."""
+"""Todo lists from the configuration, and which of their todos the system completes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from activities.checkpoints import Files
-from activities.checkpoints import parse_path as parts_of
 from activities.job.plan_and_todo_files import PlanPhase, list_under_heading
 from activities.job.snapshot import Snapshot
+from activities.job.todo_file_changes import changed_todo_files
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import PredefinedTodo
 from protocol.job_state import JobState
@@ -95,17 +94,10 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     )
 
 
-def predefined_todo_file_updates(snapshot: Snapshot) -> list[str]:
-    """Return files that open todos update and that changed in the running phase."""
-    phase = snapshot.state.phase
-    paths = dict.fromkeys(todo.updates for todo in phase.open_todos if todo.updates)
-    return [path for path in paths if _step_that_changed_file(snapshot.changes, path) > phase.since]
-
-
 def todos_completed_by_job_end(snapshot: Snapshot) -> list[int]:
     """Return ids of open todos that an accepted `job_complete` completes: those whose file
     changed, and the last one, except for a bootstrap list that ends in a handover."""
-    phase, updated = snapshot.state.phase, predefined_todo_file_updates(snapshot)
+    phase, updated = snapshot.state.phase, changed_todo_files(snapshot)
     last = phase.todos[-1]
     ends_job = phase.purpose != "bootstrap" or "job_complete" in last.content
     return [
@@ -132,9 +124,3 @@ def _number_predefined_todos(entries: Sequence[PredefinedTodo]) -> list[Todo]:
         Todo(id=number, content=entry.content, updates=entry.updates)
         for number, entry in enumerate(entries, 1)
     ]
-
-
-def _step_that_changed_file(changes: Files, path: str) -> int:
-    """Return the step that last changed a path; 0 if none has."""
-    raw = changes.tree_entry(parts_of(path))
-    return int(changes.store.read(raw.id)) if raw else 0

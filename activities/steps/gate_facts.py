@@ -21,9 +21,9 @@ from activities.job.plan_and_todo_files import (
     unread_plan_headings,
 )
 from activities.job.snapshot import Snapshot
+from activities.job.todo_file_changes import changed_todo_files
 from activities.job.typed_result import result_problem
 from activities.job.unresolved import is_named_unresolved
-from activities.phases.predefined_todos import predefined_todo_file_updates
 from activities.projects.handoff import handoff_problems
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.requirement_survey import survey_requirements
@@ -119,7 +119,7 @@ def gather_gate_facts(
         plan_boxes=[text[:80] for done, text in plan_boxes(plan) if not done][:MAX_BOXES],
         only_unticked=is_scope_only_unticked(snapshot.state.scope, plan_boxes(plan)),
         plan_steps=len(plan_boxes(plan)),
-        updated=predefined_todo_file_updates(snapshot),
+        updated=changed_todo_files(snapshot),
         unmet=unmet_condition_reason(
             snapshot.files, current.done_when if current else None, checks
         ),
