@@ -23,3 +23,6 @@ class ToolRoute(Data):
     guarded: bool = False
     """For calls that the workflow acts on before the tool runs: whether guards or hooks check them
     first."""
+    bounded_checks: bool = False
+    """For the end of a phase: whether its gate and guards only read the checkpoint, so that they
+    run as local activities."""

@@ -16,7 +16,7 @@ from protocol.data_model import Data
 from protocol.errors import Interruption
 from protocol.job_record import JobRecord
 from protocol.prepare_requests import CancelStartRequest
-from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
+from protocol.requests import LOST_WORKERS
 from workflows.activity_failures import StepFailed, is_called_workflow_gone
 from workflows.activity_table import CANCEL_START, Activity, R
 
@@ -115,17 +115,26 @@ class ActivityCalls:
             self.may_continue_as_new = True
 
     async def run_local_activity(
-        self, name: str, request: ToolRequest, summary: str, seconds: int, attempts: int
-    ) -> ToolReply:
+        self,
+        row: Activity[R],
+        request: Data,
+        summary: str,
+        *,
+        seconds: int = 0,
+        attempts: int | None = None,
+    ) -> R:
+        """Run a local activity; the arguments are those of `run_activity`."""
         self._check_not_given_up()
         self.may_continue_as_new = False
         try:
-            reply: ToolReply = await workflow.execute_local_activity(
-                name,
+            reply: R = await workflow.execute_local_activity(
+                row.name,
                 request,
-                result_type=ToolReply,
-                start_to_close_timeout=timedelta(seconds=seconds),
-                retry_policy=RetryPolicy(maximum_attempts=attempts),
+                result_type=row.reply,
+                start_to_close_timeout=timedelta(seconds=seconds or row.seconds),
+                retry_policy=RetryPolicy(
+                    maximum_attempts=row.attempts if attempts is None else attempts
+                ),
                 cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
                 summary=summary,
             )
@@ -133,7 +142,7 @@ class ActivityCalls:
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
-            raise StepFailed(name, error) from error
+            raise StepFailed(row.name, error) from error
 
     async def run_interruptible(
         self,

@@ -146,13 +146,9 @@ class JobSteps(ActivityCalls):
                 request.guards_passed = True
         what = f"{call.tool} {call.path}" if call.path else call.tool
         summary = activity_summary(job, f"{what} refused" if refusal else what)
-        attempts = job.limits.tool_attempts
-        if route.local or refusal:
-            return await self.run_local_activity(
-                call.tool, request, summary, route.seconds, attempts
-            )
-        tool = table.Activity(call.tool, ToolReply, attempts, route.seconds)
-        return await self.run_activity(tool, request, summary)
+        tool = table.Activity(call.tool, ToolReply, job.limits.tool_attempts, route.seconds)
+        run = self.run_local_activity if route.local or refusal else self.run_activity
+        return await run(tool, request, summary)
 
     async def give_up_task(self, job: JobRecord) -> None:
         """Tell a server that its task is no longer needed; failure does not matter."""
@@ -199,9 +195,8 @@ class JobSteps(ActivityCalls):
         """Answer a call that no activity may run."""
         request = self._tool_request(job, refusal)
         summary = activity_summary(job, f"{call.tool[:60]} denied")
-        return await self.run_local_activity(
-            "deny_call", request, summary, 10, job.limits.tool_attempts
-        )
+        denial = table.Activity("deny_call", ToolReply, job.limits.tool_attempts, 10)
+        return await self.run_local_activity(denial, request, summary)
 
     async def show_call(self, job: JobRecord) -> ShowCallReply:
         request = ShowCallRequest(**position_request_fields(job), call=job.next_call)
@@ -283,14 +278,16 @@ class JobSteps(ActivityCalls):
 
     async def read_gate_facts(self, job: JobRecord) -> GateFactsReply:
         request = FactsRequest(**position_request_fields(job))
+        ends_job = False
         if job.next_call < len(job.calls):
             request.call = job.next_call
-        # The last todo's `done_when` may be a command, for which its own route has the time.
+            ends_job = job.calls[job.next_call].tool == "job_complete"
         route = job.route("todo_complete")
+        bounded = route is not None and route.bounded_checks and not ends_job
+        run = self.run_local_activity if bounded else self.run_activity
+        # The last todo's `done_when` may be a command, for which its own route has the time.
         seconds = max(60, route.seconds) if route else 60
-        return await self.run_activity(
-            table.GATE_FACTS, request, activity_summary(job, "gate"), seconds=seconds
-        )
+        return await run(table.GATE_FACTS, request, activity_summary(job, "gate"), seconds=seconds)
 
     async def judge_ending(
         self, job: JobRecord, route: ToolRoute, points: list[GuardPoint], *, approved: bool = False
@@ -305,7 +302,8 @@ class JobSteps(ActivityCalls):
         )
         if job.next_call < len(job.calls):
             request.call = job.next_call
-        return await self.run_activity(
+        run = self.run_local_activity if route.bounded_checks else self.run_activity
+        return await run(
             table.JUDGE_ENDING,
             request,
             activity_summary(job, f"guards of {route.name}"),

@@ -71,6 +71,13 @@ async def completed(jobs: Jobs) -> Handle:
     return handle
 
 
+async def local_checks(jobs: Jobs) -> Handle:
+    """Gates and guards of phases are local activities, since the agent has no commands."""
+    handle = await jobs.start(job())
+    await jobs.result(handle)
+    return handle
+
+
 async def continued(jobs: Jobs) -> Handle:
     handle = await jobs.start({**TEA, "set": {"limits.history_events": 200}})
     await handle.signal("resume", {})
@@ -338,6 +345,7 @@ def looking() -> Short:
 HASTY = [close(), plan("[ ] Boil", "[ ] Brew"), hand_over({}), DONE]
 SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]] = {
     "completed": (completed, lambda: rehearse),
+    "local_checks": (local_checks, Short),
     "continued": (continued, lambda: rehearse),
     "steered": (steered, Awkward),
     "retried": (retried, test_retried_calls.Busy),

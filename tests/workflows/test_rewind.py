@@ -159,7 +159,7 @@ async def test_temporal_reset_leaves_job_and_files_consistent(
 
 async def test_reset_into_an_earlier_run_of_the_chain(temporal: Client, root: Root) -> None:
     small = job(set={"limits.history_events": 100})
-    model = Deviating({}, Short({"Hand": [hand_over(*[{}] * 5), DONE]}))
+    model = Deviating({}, Short({"Hand": [hand_over(*[{}] * 9), DONE]}))
     async with serving(temporal, root, model) as jobs:
         tree = str((await jobs.result(await jobs.start(small)))["tree"])
         calls = len(model.requests)

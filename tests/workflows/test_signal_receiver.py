@@ -332,9 +332,11 @@ async def test_a_step_given_up_at_its_gate_begins_nothing_more(
     temporal: Client, root: Root, ends: str
 ) -> None:
     """The facts for the gate are complete long before the cancellation can be noticed."""
+    # A cancellation is only seen after a local activity, so the gate has to be a regular one.
+    verified = job(set={"verifiers": [{"name": "tea", "command": "true"}]})
     async with serving(temporal, root, Short()) as jobs:
         with gate_held(ends) as gate:
-            handle = await jobs.start(job())
+            handle = await jobs.start(verified)
             await gate.until_begun()
             await handle.signal("cancel", {"reason": "No longer needed."})
             gate.go.set()

@@ -255,6 +255,26 @@ def test_a_call_that_hooks_are_asked_about_is_a_regular_activity(tmp_path: Path)
     assert {"read_file", "edit_file"} <= local
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"hooks": {"PreToolUse": [{"command": "true"}]}}, False),
+        ({"hooks": {"PreToolUse": [{"command": "true", "matcher": "Write"}]}}, True),
+        ({"verifiers": [{"name": "tea", "command": "true"}]}, False),
+        ({"tools": ["files", "todos", "job", "shell"]}, False),
+    ],
+)
+def test_checks_of_a_phase_are_bounded_where_no_program_has_a_say(
+    tmp_path: Path, settings: dict[str, object], expected: bool
+) -> None:
+    config = Standing.begin(tmp_path, set=settings).open().config
+    bounded = {
+        name for name, tool in REGISTRY.items() if guarded_route(config, tool).bounded_checks
+    }
+    assert bounded == ({"todo_complete"} if expected else set())
+
+
 def test_what_the_configuration_asks_a_person_about_is_the_call_as_it_would_be_run(
     tmp_path: Path,
 ) -> None:
