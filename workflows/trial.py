@@ -238,15 +238,19 @@ class Trial:
 
     async def _carry_out(self, start: TrialStart, run: TrialRun, slots: asyncio.Semaphore) -> None:
         async with slots:
-            await workflow.wait_condition(
-                lambda: self._stopped or bool(self._reached) or self._may_begin()
-            )
-            if self._stopped:
-                return
-            if self._reached:
-                run.status, run.reason = "unstarted", self._reached
-                return
-            run.share = self._first_share() or {}
+            share: dict[str, float] | None = None
+            while share is None:
+                await workflow.wait_condition(
+                    lambda: self._stopped or bool(self._reached) or self._may_begin()
+                )
+                if self._stopped:
+                    return
+                if self._reached:
+                    run.status, run.reason = "unstarted", self._reached
+                    return
+                # Another run that waited for the same may have begun with it.
+                share = self._first_share() if self._may_begin() else None
+            run.share = share
             run.status, began, pause = "running", self._clock.seconds, self._pause
             try:
                 child = await start_trial_job(start, run)

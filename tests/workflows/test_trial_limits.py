@@ -119,6 +119,18 @@ async def test_run_that_waits_for_a_person_leaves_its_share_and_gets_it_again(
     assert model.calls == 2 * RUN_CALLS
 
 
+async def test_runs_that_wait_for_the_same_rest_do_not_both_begin(
+    temporal: Client, root: Root
+) -> None:
+    model = CountingModel()
+    async with serving(temporal, root, model) as jobs:
+        # Enough for the first calls of one run.
+        handle = await jobs.start(limited_trial(1, 2, model_calls=3), kind="Trial")
+        result = await jobs.result(handle)
+    assert [run["status"] for run in result["runs"]] == ["cut", "unstarted"]
+    assert model.calls <= 3
+
+
 async def test_signals_that_come_with_the_start_are_taken(temporal: Client, root: Root) -> None:
     queue = "trial-signals-first"
     handle = await Jobs(temporal, root, queue).start(
