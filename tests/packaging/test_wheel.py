@@ -120,6 +120,8 @@ def test_an_agent_of_ones_own_does_a_job_beside_the_installed_package(
     check = run(installed, home, ["longhaul", "config", "check", "editor"], LONGHAUL_CONFIG=folder)
     assert check.returncode == 0, check.stdout + check.stderr
     assert f"{folder}/agents/editor/agent.yaml" in check.stdout
+    tools = run(installed, home, ["longhaul", "tools"], LONGHAUL_CONFIG=folder)
+    assert f"{folder}/tools/" in tools.stderr, tools.stdout + tools.stderr
     done = run(
         installed,
         home,
