@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -83,7 +83,10 @@ def limited_process_cpu(process: int, share: float) -> Iterator[None]:
         raise SystemExit(
             f"error: {group}: {error.strerror}; --share needs root and Linux control groups"
         ) from None
-    yield
-    # A group can be removed once its process is in another one.
-    (group.parent / "cgroup.procs").write_text(str(process))
-    group.rmdir()
+    try:
+        yield
+    finally:
+        # A group can be removed once its process is in another one, or has ended.
+        with suppress(ProcessLookupError):
+            (group.parent / "cgroup.procs").write_text(str(process))
+        group.rmdir()
