@@ -23,6 +23,7 @@ from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_name
 from activities.model.reply_message import reply_message, reply_provider_data
+from activities.redaction.credentials import hide_credentials
 from activities.tool_catalogue import REGISTRY
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from config.agent_files import load_agent
@@ -287,7 +288,8 @@ async def check_model_endpoint() -> CheckResult:
     # The client's errors and those of its transport have no common base.
     except Exception as error:
         # For a failed connection only the cause has the reason; a timeout's cause is empty.
-        reason = one_line(str(error.__cause__ or "") or str(error), 200)
+        # A refusal may repeat the key. It is hidden before the text is cut, which could cut it too.
+        reason = one_line(hide_credentials(str(error.__cause__ or "") or str(error)), 200)
         return CheckResult(
             "model endpoint", False, f"{where}: {reason}",
             "check OPENAI_BASE_URL and OPENAI_API_KEY",

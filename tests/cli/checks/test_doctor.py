@@ -13,6 +13,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
+from activities.redaction.credentials import refresh_credential_values
 from cli.checks import server_checks
 from tests.buckets import KEYS, OTHER_STORE, conditional_server, create_bucket, unconditional_server
 from tests.cli.conftest import run, tries
@@ -253,6 +254,20 @@ def test_a_key_that_cannot_be_sent_is_found(offline, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "\N{HORIZONTAL ELLIPSIS}")
     finding = checks(offline("doctor", "--json"))["model endpoint"]["found"]
     assert finding.startswith("The key in OPENAI_API_KEY has characters that no key has.")
+
+
+def test_a_key_that_an_endpoint_repeats_is_hidden(offline, monkeypatch):
+    class Repeating(Handler):
+        def do_GET(self):
+            message = f"Incorrect key: {self.headers['authorization']}"
+            self.give_json({"error": {"message": message}}, 401)
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-tea-4711-0815")
+    refresh_credential_values()
+    with served(Repeating) as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+        finding = checks(offline("doctor", "--json"))["model endpoint"]["found"]
+    assert "Incorrect key: Bearer [redacted]" in finding
 
 
 def telling(response: DescribeTaskQueueResponse) -> Client:
