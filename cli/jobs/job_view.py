@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -247,5 +248,18 @@ async def _view_job_retries(client: Client, description: WorkflowExecutionDescri
             # Messages for people have what is wrong and what to do in their first line.
             first = job_failure_message(failure).strip().partition("\n")[0]
             why = one_line(first, MOST_REASON) or "no reason given"
-            retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
+            due = retry_delay_text(activity, datetime.now(UTC))
+            retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}{due}, {why}")
     return retried
+
+
+def retry_delay_text(activity: PendingActivityInfo, now: datetime) -> str:
+    """Return in how many seconds the next attempt begins; empty if it is at work or due.
+
+    An endpoint may ask for minutes, in which a job without this figure seems to hang.
+    """
+    if not activity.HasField("next_attempt_schedule_time"):
+        return ""
+    delay = activity.next_attempt_schedule_time.ToDatetime(tzinfo=UTC) - now
+    seconds = round(delay.total_seconds())
+    return f" in {seconds} s" if seconds > 0 else ""
