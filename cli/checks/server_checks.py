@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 
-from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType, WorkerVersioningMode
+from temporalio.api.enums.v1 import (
+    IndexedValueType,
+    TaskQueueType,
+    WorkerStatus,
+    WorkerVersioningMode,
+)
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceRequest,
     DescribeTaskQueueRequest,
     DescribeTaskQueueResponse,
+    ListWorkersRequest,
 )
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
@@ -89,8 +95,11 @@ async def check_worker(client: Client) -> CheckResult:
             f"whether one polls is not known: the clock here is some {off} the Temporal server's",
             "set the clock of this machine, or of the server",
         )  # fmt: skip
+    stopped = await _list_stopped_workers(client)
     recent = [
-        poller for poller in queue.pollers if now - poller.last_access_time.seconds < RECENT_SECONDS
+        poller
+        for poller in queue.pollers
+        if now - poller.last_access_time.seconds < RECENT_SECONDS and poller.identity not in stopped
     ]
     versions = list(map(_poller_version, recent))
     current = queue.versioning_info.current_deployment_version
@@ -120,6 +129,24 @@ async def check_worker(client: Client) -> CheckResult:
     return CheckResult(
         "worker", False, f"none polls the task queue {task_queue()}", "run `python worker.py`"
     )
+
+
+async def _list_stopped_workers(client: Client) -> set[str]:
+    """Return the identities of workers that said that they stop.
+
+    The server keeps the last poll of such a worker for minutes. One that was killed said nothing,
+    so it counts as polling for `RECENT_SECONDS`.
+    """
+    query = f"TaskQueue = '{task_queue()}'"
+    request = ListWorkersRequest(namespace=client.namespace, query=query)
+    try:
+        answer = await client.workflow_service.list_workers(request, timeout=CHECK_TIMEOUT)
+    except RPCError:
+        return set()  # Older servers keep no such list.
+    beats = [entry.worker_heartbeat for entry in answer.workers_info]
+    stopping = WorkerStatus.WORKER_STATUS_SHUTTING_DOWN
+    at_work = {beat.worker_identity for beat in beats if beat.status != stopping}
+    return {beat.worker_identity for beat in beats} - at_work
 
 
 async def _describe_queue(client: Client, name: str) -> DescribeTaskQueueResponse:

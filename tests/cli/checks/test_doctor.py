@@ -9,7 +9,8 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
+from temporalio.api.enums.v1 import WorkerStatus
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse, ListWorkersResponse
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
@@ -270,13 +271,21 @@ def test_a_key_that_an_endpoint_repeats_is_hidden(offline, monkeypatch):
     assert "Incorrect key: Bearer [redacted]" in finding
 
 
-def telling(response: DescribeTaskQueueResponse) -> Client:
-    """Return the client of a server that reports this about its task queues."""
+def telling(response: DescribeTaskQueueResponse, stopped: tuple[str, ...] = ()) -> Client:
+    """Return the client of a server that reports this about its task queues and workers."""
 
     async def describe(*_, **__):
         return response
 
-    service = SimpleNamespace(describe_task_queue=describe)
+    async def workers(*_, **__):
+        listed = ListWorkersResponse()
+        for identity in stopped:
+            beat = listed.workers_info.add().worker_heartbeat
+            beat.worker_identity = identity
+            beat.status = WorkerStatus.WORKER_STATUS_SHUTTING_DOWN
+        return listed
+
+    service = SimpleNamespace(describe_task_queue=describe, list_workers=workers)
     return cast("Client", SimpleNamespace(namespace="default", workflow_service=service))
 
 
@@ -287,6 +296,17 @@ def test_a_clock_that_is_an_hour_off_is_not_taken_for_workers_that_are_away(ahea
     check = asyncio.run(server_checks.check_worker(telling(response)))
     assert not check.ok
     assert f"seconds {direction} the Temporal server's" in check.found
+
+
+def test_a_worker_that_has_stopped_is_not_taken_for_one_that_polls():
+    response = DescribeTaskQueueResponse()
+    for identity in ("gone", "here"):
+        response.pollers.add(identity=identity).last_access_time.seconds = int(time.time())
+    check = asyncio.run(server_checks.check_worker(telling(response, ("gone",))))
+    assert check.ok
+    assert check.found == "here on task queue longhaul"
+    check = asyncio.run(server_checks.check_worker(telling(response, ("gone", "here"))))
+    assert not check.ok
 
 
 @pytest.mark.parametrize(
