@@ -17,9 +17,10 @@ _PHASE = re.compile(r"phase (\d+): ")
 _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 _REFUSED_SIGNAL = re.compile(r"refused: signal (\w+): ")
 _TIME = re.compile(r" at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
+_FOLDER = "the folder may lack the last steps: "
 _SUPERSEDED = (
     "the model is set: ",
-    "the folder may lack the last steps: ",
+    _FOLDER,
     "traces are kept for later: ",
     "the report did not reach project ",
 )
@@ -68,11 +69,14 @@ def _is_notice_past(notice: str, status: dict[str, Any]) -> bool:
 
 def _is_notice_superseded(notice: str, later: list[str], status: dict[str, Any]) -> bool:
     """Whether a later notice takes the place of this one."""
+    people = [act for act in status.get("people") or [] if not act["refused"]]
+    signals = [_act_signal(other, people) for other in later]
+    if notice.startswith(_FOLDER) and "resume" in signals:
+        # A job that goes on brings its folder up to date.
+        return True
     for beginning in _SUPERSEDED:
         if notice.startswith(beginning):
             return any(other.startswith(beginning) for other in later)
-    people = [act for act in status.get("people") or [] if not act["refused"]]
-    signals = [_act_signal(other, people) for other in later]
     if refused := _REFUSED_SIGNAL.match(notice):
         return refused[1] in signals
     signal = _act_signal(notice, people)

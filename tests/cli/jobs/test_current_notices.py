@@ -76,6 +76,13 @@ def test_of_what_people_did_the_newest_of_each_kind_is_shown() -> None:
     assert shown(*settings) == settings[1:]
 
 
+def test_a_folder_that_lacked_steps_is_left_out_once_the_job_goes_on() -> None:
+    lacks, resumed = "the folder may lack the last steps: no space", f"ada let the job go on {AT}"
+    assert shown(lacks) == [lacks]
+    assert shown(lacks, resumed) == [resumed]
+    assert shown(resumed, lacks) == [resumed, lacks]
+
+
 def test_how_many_are_left_out_is_told() -> None:
     status = {"step": 30, "notices": ["step 1: no reflection. Away.", "moved to lost+found: a"]}
     assert render_current_notices(status) == [
