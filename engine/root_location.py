@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -40,11 +41,16 @@ def check_root_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(b"writable")
     except OSError as error:
-        raise SetupError(
-            f"the workspaces root {folder} cannot be written "
-            f"({(error.strerror or str(error)).lower()}); "
-            "set LONGHAUL_WORKSPACES to a folder that can"
-        ) from None
+        raise SetupError(describe_unwritable_root(folder, error)) from None
+
+
+def describe_unwritable_root(folder: Path, error: OSError) -> str:
+    """Return why the root cannot be written, and what to do about it."""
+    # Another folder is no remedy for a full one: running jobs are in it.
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "free space there" if is_full else "set LONGHAUL_WORKSPACES to a folder that can"
+    why = (error.strerror or str(error)).lower()
+    return f"the workspaces root {folder} cannot be written ({why}); {remedy}"
 
 
 def workspaces_root() -> Path:
