@@ -8,31 +8,32 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from engine.minimal_http import SECONDS, serve_http
-from engine.root_location import check_root_writable
+from engine.root_location import check_open_root
 from engine.setup_errors import SetupError
+
+if TYPE_CHECKING:
+    from activities.checkpoints import Root
 
 VARIABLE = "LONGHAUL_HEALTH"
 Check = Callable[[], Awaitable[str]]
 """Returns a problem, or an empty text."""
 
 
-async def readiness_problem(
-    worker: Worker, client: Client, folder: Path, stop: asyncio.Event
-) -> str:
+async def readiness_problem(worker: Worker, client: Client, root: Root, stop: asyncio.Event) -> str:
     """Return why the worker cannot serve jobs; empty if it can."""
     if stop.is_set():
         return "draining"
     if not worker.is_running:
         return "not polling"
     try:
-        await asyncio.to_thread(check_root_writable, folder)
+        await asyncio.to_thread(check_open_root, root)
         await client.service_client.check_health(timeout=timedelta(seconds=SECONDS))
     except SetupError as error:
         return str(error)

@@ -30,6 +30,21 @@ def open_workspaces_root(folder: Path) -> Root:
         raise SetupError(str(error)) from None
 
 
+def check_open_root(root: Root) -> None:
+    """Check that a root that is open is still there and writable.
+
+    Raises:
+        SetupError: its folder is gone, is another root, or cannot be written to.
+    """
+    from activities.checkpoints import RootError  # noqa: PLC0415
+
+    try:
+        root.check_presence()
+    except RootError as error:
+        raise SetupError(str(error)) from None
+    check_root_writable(root.path)
+
+
 def check_root_writable(folder: Path) -> None:
     """Create the folder if it is missing, and check that it is writable.
 

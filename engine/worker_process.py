@@ -140,7 +140,7 @@ async def _serve_until_stopped(
     gc.enable()
     stop = asyncio.Event()
     _handle_stop_signals(stop)
-    ready = partial(health.readiness_problem, worker, client, workspaces_root(), stop)
+    ready = partial(health.readiness_problem, worker, client, root, stop)
     async with health.serve_health(ready), worker, waiting_jobs.waiting_gauge(client, meter):
         ready_line = (
             f"worker ready: task queue {task_queue()}, {version_label(version)}"

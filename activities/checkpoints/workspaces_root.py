@@ -65,6 +65,23 @@ class Root:
             raise RootError(f"The workspaces root {path} is not writable; change its mode.")
         return cls(path, root_id.strip())
 
+    def check_presence(self) -> None:
+        """Raise RootError if the folder no longer is this root.
+
+        After its disk was unmounted, whatever is written would lie below the mount point, where
+        nobody finds it once the disk is back.
+        """
+        try:
+            root_id = (self.path / ".longhaul" / "root-id").read_text().strip()
+        except (FileNotFoundError, NotADirectoryError):
+            root_id = ""
+        if root_id != self.id:
+            found = f"another root ({root_id})" if root_id else "no workspaces root"
+            raise RootError(
+                f"{self.path} has {found} where this worker began with {self.id}: mount its disk "
+                "again, or put the folder back"
+            )
+
     def workspace(self, job: str) -> Path:
         """Return the folder that people look at."""
         return self.path / job_folder_name(job)

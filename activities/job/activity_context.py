@@ -51,8 +51,10 @@ def check_activity_root(root: Root, root_id: str, remote: str = "") -> None:
     """Refuse a job from another workspaces root, unless a remote connects the two.
 
     Raises:
+        RootError: The root is gone, such as an unmounted disk.
         ApplicationError: WrongRoot.
     """
+    root.check_presence()
     if root_id != root.id and not remote:
         raise typed_failure(
             "WrongRoot",
@@ -69,6 +71,7 @@ def open_activity_snapshot(root: Root, request: JobPosition) -> Snapshot:
     With a remote, a missing checkpoint is fetched, and saved ones are pushed.
 
     Raises:
+        RootError: The root is gone.
         ApplicationError: WrongRoot.
         CheckpointMissing: neither the store nor the remote has it.
         RemoteUnavailable, GitNotInstalled: it is not here, and the remote cannot be reached.

@@ -52,6 +52,7 @@ class PrepareActivity:
         """Resolve and pin the configuration, import the documents, begin the first phase."""
         with typed_failures():
             async with heartbeats():
+                self._root.check_presence()
                 if request.project and request.project.root:
                     check_activity_root(self._root, request.project.root, request.project.remote)
                 fork = request.fork

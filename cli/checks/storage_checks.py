@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from config.agent_files import load_agent
@@ -31,13 +32,21 @@ def check_workspaces_root() -> CheckResult:
     except OSError as error:
         why = f"{folder} cannot be looked at ({error.strerror})"
         return CheckResult("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
+    if not _has_root(folder):
+        # It may be where a disk is to be mounted.
+        found = f"{folder} is no workspaces root yet; the first worker makes it one"
+        return CheckResult("workspaces", True, found)
     root = open_workspaces_root(folder)
     return CheckResult("workspaces", True, f"{root.path} (id {root.id})")
 
 
+def _has_root(folder: Path) -> bool:
+    return os.access(folder / ".longhaul" / "root-id", os.F_OK)
+
+
 def check_store() -> CheckResult:
     folder = workspaces_root()
-    if not os.access(folder, os.F_OK):
+    if not _has_root(folder):
         return CheckResult("store", True, BEFORE_ROOT)
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from activities.stores.store_errors import StoreUnavailableError  # noqa: PLC0415 - loads the database library
@@ -60,7 +69,7 @@ def check_graph() -> CheckResult:
         selected_graph_url,
     )
 
-    if not os.access(workspaces_root(), os.F_OK):
+    if not _has_root(workspaces_root()):
         return CheckResult("graph", True, BEFORE_ROOT)
     folder = embedded_graph_folder(workspaces_root())
     if not selected_graph_url() and not folder.exists():

@@ -46,9 +46,9 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
             await _waits_are_counted(running.client, http, metrics)
             # Its workspaces root is gone: not ready, but alive.
             (tmp_path / "root").rename(tmp_path / "moved")
-            (tmp_path / "root").write_text("")
             answer = await http.get(f"http://{health}/readyz")
             assert (answer.status_code, "root" in answer.json()["status"]) == (503, True)
+            assert not (tmp_path / "root").exists()
             assert (await http.get(f"http://{health}/healthz")).status_code == 200
     finally:
         worker.drain()

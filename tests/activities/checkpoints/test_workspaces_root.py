@@ -17,6 +17,17 @@ def test_the_id_stays(tmp_path: Path) -> None:
     assert Root.open(tmp_path / "w", create=False) == Root.open(tmp_path / "w", create=True) == root
 
 
+def test_a_root_that_is_gone_or_another_one_is_noticed(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "w", create=True)
+    root.check_presence()
+    root.path.rename(tmp_path / "away")
+    with pytest.raises(RootError, match="has no workspaces root"):
+        root.check_presence()
+    Root.open(tmp_path / "w", create=True)
+    with pytest.raises(RootError, match="has another root"):
+        root.check_presence()
+
+
 def test_where_things_lie(root: Root) -> None:
     assert root.workspace("a/b") == root.path / "a%2Fb"
     assert root.repository("j") == root.path / ".longhaul" / "checkpoints" / "j.git"

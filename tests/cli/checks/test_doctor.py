@@ -14,6 +14,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse, ListWor
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
+from activities.checkpoints import Root
 from activities.redaction.credentials import refresh_credential_values
 from cli.checks import server_checks
 from tests.buckets import KEYS, OTHER_STORE, conditional_server, create_bucket, unconditional_server
@@ -137,6 +138,7 @@ def test_what_a_bucket_does_not_take_is_named(offline, configured, monkeypatch, 
 
 def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(tmp_path))
+    Root.open(tmp_path, create=True)
     monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://me:secret@127.0.0.1:1/db")
     ran = offline("doctor", "--json")
     store = checks(ran)["store"]
@@ -159,6 +161,10 @@ def test_it_makes_no_root_whatever_it_looks_at(offline, monkeypatch, workspaces)
         "before there is a workspaces root" in checks(offline("doctor", "--json"))["graph"]["found"]
     )
     assert not workspaces.exists()
+    # An empty folder may be where the root's disk is to be mounted.
+    workspaces.mkdir()
+    assert "is no workspaces root yet" in checks(offline("doctor", "--json"))["workspaces"]["found"]
+    assert not list(workspaces.iterdir())
 
 
 def test_a_root_that_no_worker_could_make_is_found(offline, monkeypatch, tmp_path):
