@@ -29,6 +29,7 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any
         "title": project.title,
         "root": project.root,
         "repository": project.repository,
+        "remote": {"url": project.remote} if project.remote else None,
         "origin": project.origin.model_dump() if project.origin else None,
         "status": project_status_word(project),
         "waiting_for": stands.reason if stands else None,

@@ -69,14 +69,26 @@ def open_remote_project(root: Root, project: str, remote: str, *commits: str) ->
         CheckpointMissing: There is no repository, and no remote.
         ApplicationError: The remote cannot be used.
     """
+    try:
+        return fetch_project_commits(root, project, remote, *commits)
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise _project_remote_failure(remote, away) from away
+
+
+def fetch_project_commits(
+    root: Root, project: str, remote: str, *commits: str
+) -> ProjectRepository:
+    """Like `open_remote_project`, outside activities.
+
+    Raises:
+        CheckpointMissing: There is no repository, and no remote.
+        RemoteUnavailable, GitNotInstalled: A commit is missing, and the remote cannot be used.
+    """
     path = project_repository_path(root, project)
     if not remote or _project_has_all_commits(path, commits):
         return ProjectRepository(path)
     repository = ProjectRepository.create(path)
-    try:
-        refs = fetch_remote_packs(open_remote(remote), project_remote_area(project), path)
-    except (GitNotInstalled, RemoteUnavailable) as away:
-        raise _project_remote_failure(remote, away) from away
+    refs = fetch_remote_packs(open_remote(remote), project_remote_area(project), path)
     for name, commit in refs.items():
         kind, _, rest = name.partition("/")
         if kind == "heads":

@@ -100,7 +100,7 @@ def _print_repository_diff(job: str, *, stat: bool, name_only: bool, json: bool)
 
     places = checkpoint_reader.fetch_checkpoint_places(job)
     if places.project is not None:
-        changed = repository_diff.diff_project_repository(job)
+        changed = repository_diff.diff_project_repository(job, places)
     else:
         [commit], store = checkpoint_reader.checkpoint_commits_at(job, places, "now")
         changed = repository_diff.diff_job_repository(job, store, commit)

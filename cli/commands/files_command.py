@@ -11,7 +11,7 @@ from cli.options import MOMENT, Job, Json
 from cli.output import OK, UserError, print_json, print_note, print_result
 
 if TYPE_CHECKING:
-    pass
+    from cli.job_files.checkpoint_reader import CheckpointPlaces
 
 
 def files(
@@ -31,7 +31,7 @@ def files(
 
     places = checkpoint_reader.fetch_checkpoint_places(job)
     if places.project is not None:
-        return _print_project_files(job, path, at, state=state, json=json)
+        return _print_project_files(job, places, path, at, state=state, json=json)
     if state:
         raise UserError(f"{job} is a job; --state is for projects")
     [commit], store = checkpoint_reader.checkpoint_commits_at(job, places, at)
@@ -66,12 +66,14 @@ def _print_file_content(content: bytes, path: str, commit: str, *, json: bool) -
         sys.stdout.buffer.write(content)
 
 
-def _print_project_files(project: str, path: str, moment: str, *, state: bool, json: bool) -> int:
+def _print_project_files(
+    project: str, places: CheckpointPlaces, path: str, moment: str, *, state: bool, json: bool
+) -> int:
     from cli.projects import project_files  # noqa: PLC0415 - loads the activities
 
     if moment != "now":
         raise UserError(f"{project} is a project, which has no phases: leave --at out")
-    repository = project_files.open_project_files(project)
+    repository = project_files.open_project_files(project, places)
     commit = project_files.project_files_tip(repository, state=state)
     content = project_files.read_project_path(repository, commit, path)
     if isinstance(content, bytes):

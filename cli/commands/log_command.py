@@ -23,7 +23,7 @@ def log(job: Job, json: Json = False) -> int:
     places = checkpoint_reader.fetch_checkpoint_places(job)
     steps: list[LogEntry] | list[project_files.CommitLine]
     if places.project is not None:
-        repository = project_files.open_project_files(job)
+        repository = project_files.open_project_files(job, places)
         steps = project_files.read_project_commits(
             repository, project_files.project_files_tip(repository, state=False)
         )

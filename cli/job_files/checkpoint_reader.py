@@ -60,6 +60,8 @@ class CheckpointPlaces:
     """Why the job has no checkpoint yet; empty if it has one."""
     project: str | None = None
     """For a project, the id of one of its jobs, empty if it has none; None for a job."""
+    tips: tuple[str, ...] = ()
+    """For a project, the newest commits of its product and of its own files."""
 
 
 async def find_checkpoint_places(client: Client, job_id: str) -> CheckpointPlaces:
@@ -81,7 +83,8 @@ async def find_checkpoint_places(client: Client, job_id: str) -> CheckpointPlace
     job_places = checkpoint_places_from_status(job_view.status)
     if job_view.kind == PROJECT or job_view.status.get("project"):
         jobs = [*(job_view.status.get("running") or []), *(job_view.status.get("jobs") or [])[::-1]]
-        return replace(job_places, project=jobs[0]["job"] if jobs else "")
+        tips = tuple(filter(None, (job_view.status.get("head"), job_view.status.get("state"))))
+        return replace(job_places, project=jobs[0]["job"] if jobs else "", tips=tips)
     return job_places
 
 

@@ -12,6 +12,7 @@ from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.repository.branch import job_branch_tree
+from cli.job_files.checkpoint_reader import CheckpointPlaces
 from cli.output import UserError
 from cli.projects.project_files import open_project_files, project_files_tip
 from engine.root_location import workspaces_root
@@ -62,9 +63,9 @@ def diff_job_repository(job: str, store: Checkpoints, commit: str) -> Repository
     )
 
 
-def diff_project_repository(project: str) -> RepositoryDiff:
+def diff_project_repository(project: str, places: CheckpointPlaces) -> RepositoryDiff:
     """Return the changes of a project up to its newest accepted work. Raises UserError."""
-    repository = open_project_files(project)
+    repository = open_project_files(project, places)
     head, origin = project_files_tip(repository, state=False), repository.origin
     if origin is not None:
         return _diff_repository_commits(repository, origin.commit, head)

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 
 import pygit2
 
-from activities.checkpoints import CheckpointMissing, Root, RootError
+from activities.checkpoints import (
+    CheckpointMissing,
+    GitNotInstalled,
+    RemoteUnavailable,
+    Root,
+    RootError,
+)
+from activities.projects.project_remote import fetch_project_commits
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
-from cli.output import UserError
+from cli.job_files.checkpoint_reader import CheckpointPlaces
+from cli.output import UserError, print_note
 from engine.root_location import workspaces_root
 from protocol.project import STATE
 
@@ -24,16 +32,25 @@ class CommitLine:
     message: str
 
 
-def open_project_files(project: str) -> ProjectRepository:
+def open_project_files(project: str, places: CheckpointPlaces) -> ProjectRepository:
     """Return a project's repository in this environment's workspaces root.
+
+    Args:
+        project: Its id.
+        places: What it reports; missing commits are fetched from its remote, if any.
 
     Raises:
         UserError: It is not there.
     """
     try:
-        return ProjectRepository(
-            project_repository_path(Root.open(workspaces_root(), create=False), project)
-        )
+        root = Root.open(workspaces_root(), create=False)
+        try:
+            return fetch_project_commits(root, project, places.remote, *places.tips)
+        except (GitNotInstalled, RemoteUnavailable) as error:
+            print_note(
+                f"not all commits are here, and the remote {places.remote} gives none: {error}"
+            )
+            return ProjectRepository(project_repository_path(root, project))
     except (RootError, CheckpointMissing) as missing:
         raise UserError(f"{missing} If it lives elsewhere, set LONGHAUL_WORKSPACES.") from None
 
