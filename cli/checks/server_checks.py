@@ -209,8 +209,8 @@ async def check_workflow_tasks(client: Client) -> CheckResult:
     if failed:
         return CheckResult(
             name, False, f"failing in {'; '.join(failed)}",
-            "correct the code, or give the workers the key that is missing, and restart them: the "
-            "jobs go on by themselves",
+            "correct the code, start workers of the newer version that the jobs ran on, or give "
+            "the workers the key that is missing: the jobs go on by themselves",
         )  # fmt: skip
     more = f", the newest {MOST_JOBS}" if looked_at == MOST_JOBS else ""
     return CheckResult(name, True, f"none fails ({looked_at} running jobs{more})")
@@ -254,6 +254,18 @@ async def _task_failure_reason(client: Client, job_id: str) -> str:
     for event in await fetch_recent_events(client, job_id, 20):
         if event.HasField("workflow_task_failed_event_attributes"):
             failure = event.workflow_task_failed_event_attributes.failure
-            why = job_failure_message(await client.data_converter.decode_failure(failure))
-            return one_line(why, 200)
+            decoded: BaseException | None = await client.data_converter.decode_failure(failure)
+            return task_failure_text(decoded)
     return "it timed out"
+
+
+def task_failure_text(failure: BaseException | None) -> str:
+    """Return the messages of a failure and of its causes.
+
+    The SDK says only that it cannot decode; the cause says what older code does not know.
+    """
+    messages: list[str] = []
+    while failure is not None:
+        messages.append(job_failure_message(failure))
+        failure = failure.__cause__
+    return one_line(": ".join(messages), 200)

@@ -13,6 +13,7 @@ from temporalio.api.enums.v1 import WorkerStatus
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse, ListWorkersResponse
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
+from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.redaction.credentials import refresh_credential_values
@@ -302,6 +303,14 @@ def test_a_clock_that_is_an_hour_off_is_not_taken_for_workers_that_are_away(ahea
     check = asyncio.run(server_checks.check_worker(telling(response)))
     assert not check.ok
     assert f"seconds {direction} the Temporal server's" in check.found
+
+
+def test_a_failing_task_is_told_with_its_cause():
+    failure = ApplicationError("Failed decoding arguments")
+    failure.__cause__ = ApplicationError("1 validation error for Reply\nstate.new\n  Not permitted")
+    assert server_checks.task_failure_text(failure) == (
+        "Failed decoding arguments: 1 validation error for Reply state.new Not permitted"
+    )
 
 
 def test_a_worker_that_has_stopped_is_not_taken_for_one_that_polls():
