@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,28 +12,31 @@ from cli.output import OK, print_json, print_note, print_result, render_text_tab
 from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 
-if TYPE_CHECKING:
-    pass
-
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
 
 
 def list_(
     limit: Annotated[int, typer.Option(min=1, help="Maximum number, newest first.")] = 50,
+    is_open: Annotated[
+        bool, typer.Option("--open", help="Only those that have not ended, such as waiting ones.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """List jobs, projects and trials, newest first. Needs no worker."""
 
     async def fetch_jobs() -> list[dict[str, Any]]:
-        return await list_jobs(await connect_client(), limit)
+        return await list_jobs(await connect_client(), limit, is_open=is_open)
 
     jobs = run_server_work(fetch_jobs())
     if json:
         print_json(jobs)
         return OK
     if not jobs:
-        print_note("no jobs yet; `starter.py start AGENT --instructions …` starts one")
+        has_ended = ", or all have ended" if is_open else ""
+        print_note(f"no jobs yet{has_ended}; `starter.py start AGENT --instructions …` starts one")
         return OK
     for line in render_text_table(jobs, COLUMNS):
         print_result(line)
+    if len(jobs) == limit:
+        print_note(f"the newest {limit}; `--limit` shows more, `--open` those that have not ended")
     return OK

@@ -17,13 +17,21 @@ MOST_STATE = 60
 """Maximum length of a table cell: a waiting start lists everything it lacks."""
 
 
-async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
-    """Return the newest jobs in Temporal's visibility store; needs no worker."""
+async def list_jobs(client: Client, limit: int, *, is_open: bool = False) -> list[dict[str, Any]]:
+    """Return the newest jobs in Temporal's visibility store; needs no worker.
+
+    Args:
+        client: Of the server.
+        limit: Maximum number.
+        is_open: Whether to leave out jobs that have ended.
+    """
     jobs: list[tuple[datetime, dict[str, Any]]] = []
     # Earlier runs of a job that continued as new are not jobs of their own.
     query = (
         f"WorkflowType IN ('{JOB}', '{PROJECT}', '{TRIAL}') AND ExecutionStatus != 'ContinuedAsNew'"
     )
+    if is_open:
+        query += " AND ExecutionStatus = 'Running'"
     # Bounded, since a page is one message and memos may be large.
     known: set[str] = set()
     async for execution in client.list_workflows(query, page_size=PAGE):
