@@ -71,10 +71,25 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
     if status.get("origin"):
         lines.append(job_origin_line(status["origin"]))
     if status.get("repository"):
-        lines.append(f"git clone {status['repository']}")
+        # With a remote each host has a copy, and only the first one's path is known.
+        host = " (on the host where it began)" if status.get("remote") else ""
+        lines.append(f"git clone {status['repository']}{host}")
     if status.get("checkpoint"):
         lines.append(f"checkpoint {status['checkpoint']}")
-    if (status.get("remote") or {}).get("behind"):
-        lines.append("the remote {url} lacks checkpoints: {behind}".format(**status["remote"]))
+    lines.append(_remote_line(status))
     lines += render_current_notices(status)
     return [text for text in [*lines, details] if text]
+
+
+def _remote_line(status: Status) -> str:
+    """Return what the remote lacks; empty if it lacks nothing."""
+    remote = status.get("remote") or {}
+    if not remote.get("behind"):
+        return ""
+    if status.get("result"):
+        # A closed job cannot learn of the push that its worker makes once the remote is back.
+        return (
+            f"when the job ended, the remote {remote['url']} lacked checkpoints, which its worker "
+            f"pushes later while it runs: {remote['behind']}"
+        )
+    return f"the remote {remote['url']} lacks checkpoints: {remote['behind']}"

@@ -169,6 +169,26 @@ def test_a_wait_shows_until_when():
     assert "waits until" not in painted(STATUS)
 
 
+def test_of_a_closed_job_the_remote_is_told_as_it_was_then():
+    remote = {"url": "s3://checks", "behind": "it cannot be reached"}
+    running = {"status": "running", "remote": remote}
+    assert job_sheet.render_job_sheet(running, None)[-1] == (
+        "the remote s3://checks lacks checkpoints: it cannot be reached"
+    )
+    ended = {"status": "completed", "remote": remote, "result": {"summary": "Done."}}
+    assert (
+        "when the job ended, the remote s3://checks lacked checkpoints"
+        in (job_sheet.render_job_sheet(ended, None)[-1])
+    )
+
+
+def test_a_repository_that_hosts_have_copies_of_is_named_with_its_host():
+    status = {"status": "running", "repository": "/srv/tea.git", "remote": {"url": "s3://checks"}}
+    assert job_sheet.render_job_sheet(status, None)[-1] == (
+        "git clone /srv/tea.git (on the host where it began)"
+    )
+
+
 def test_a_state_on_record_names_the_phase_once():
     state = "phase 1 (tactical) Mend the bug, 2/3 todos"
     memo = {"agent": "coder", "status": "running", "phase": "1 tactical", "state": state}
