@@ -146,8 +146,11 @@ def parse_request_view(request: Request) -> RequestView:
 
 
 def request_message_text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    return content if isinstance(content, str) else ""
+    """Return a message's text; one that marks what a provider caches has it in parts."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text") or "") for part in content)
 
 
 def canonical_arguments(arguments: dict[str, Any] | str) -> str:
