@@ -52,8 +52,12 @@ MAX_OUTLINE_ENTRIES = 20_000
 """Most entries read of the outline."""
 MAX_ANNOTATIONS = 5_000
 """Most annotations read of a page."""
-PICTURE_SHARE = 0.4
-"""Share of a page's area that a picture covers on a page that counts as a scan."""
+PICTURE_SHARE = 0.1
+"""Share of a page's area that pictures cover on a page that counts as a scan.
+
+Only pages without text are looked at. A receipt or a small form on a large sheet is a scan too; a
+logo or a line is smaller.
+"""
 MAX_BLANK_PAGES_CHECKED = 100
 """Most empty pages that are checked again."""
 

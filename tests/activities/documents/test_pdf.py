@@ -19,6 +19,7 @@ from pypdf.generic import (
     DictionaryObject,
     FloatObject,
     NameObject,
+    RectangleObject,
     StreamObject,
 )
 
@@ -287,6 +288,17 @@ def test_a_scanned_page_beside_others_is_named(real: Real):
     assert "text recognition (OCR)" in reading.pages[1].text
     assert reading.quality.warnings == ["Could not be read: page 2."]
     assert reading.quality.is_unreliable
+
+
+def test_a_small_scan_on_a_large_sheet_is_not_taken_for_a_blank_page(real: Real):
+    writer = made(["Tea."])
+    writer.append(PdfReader(BytesIO(real(SCAN))))
+    scan = writer.pages[1]
+    scan.mediabox = scan.cropbox = RectangleObject(
+        (0, 0, 2 * float(scan.mediabox.right), 2 * float(scan.mediabox.top))
+    )
+    reading = read_document_bounded("a.pdf", saved(writer))
+    assert [page.unread for page in reading.pages] == [False, True]
 
 
 def test_many_pages_take_seconds_and_little_memory():
