@@ -19,6 +19,7 @@ from activities.requirements.graph.graph_writes import (
     stored_properties,
 )
 from activities.requirements.tools.graph_tools import Key, Kind, Properties, graph_tool_node_kind
+from activities.requirements.validation_claims import find_claimed_ref
 from activities.stores.outbox import OutboxWriter, write_or_defer
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
@@ -60,8 +61,12 @@ def create_requirement_node(
     named = graph_requirement_id(context.job, id)
     values = _graph_property_values(properties) | {"id": named, "text": text}
     unread = False
+    store = RelationalStore(context.root)
     try:
-        values |= stored_properties(RelationalStore(context.root), named)
+        stored = stored_properties(store, named)
+        if not stored:
+            _refuse_short_claimed_id(store, context.job, id)
+        values |= stored
     except StoreUnavailableError:
         unread = True
     _refuse_invalid_properties(
@@ -152,6 +157,16 @@ def _graph_property_values(properties: Properties | None) -> dict[str, Any]:
     if JOB in values:
         raise ToolError(f"{JOB} is filled in by the system: leave it out.")
     return values
+
+
+def _refuse_short_claimed_id(store: RelationalStore, job: str, id: str) -> None:
+    """Refuse the short id of a draft that the job has taken from another one.
+
+    It would make a second node, under this job's name, that the store does not know and that no
+    decision removes.
+    """
+    if claimed := store.read(lambda connection: find_claimed_ref(connection, job, id)):
+        raise ToolError(f"This job has no requirement {id}. The one it has taken is {claimed}.")
 
 
 def _refuse_invalid_properties(name: str, problems: list[str]) -> None:

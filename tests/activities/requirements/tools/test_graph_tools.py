@@ -259,6 +259,15 @@ def test_an_own_requirement_is_named_as_in_the_store(job: Standing) -> None:
     assert relation_answer == "maker/REQ-001 DEPENDS_ON Requirement job/REQ-001 is in the graph."
 
 
+def test_the_short_id_of_a_taken_requirement_makes_no_second_node(job: Standing) -> None:
+    fill(RelationalStore(job.root), [requirement(1, TEXT)])
+    job.call("take_requirement")
+    assert job.call("create_requirement_node", id="REQ-001", text=TEXT) == (
+        "Error: This job has no requirement REQ-001. The one it has taken is maker/REQ-001."
+    )
+    assert "Requirement: 0" in job.call("count_graph_statistics").splitlines()
+
+
 def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
