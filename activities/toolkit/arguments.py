@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from jsonschema import ValidationError as SchemaViolation
 from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from activities.text.json_schema import MAX_VIOLATIONS, schema_validator
 from activities.toolkit.tool_schemas import brief_schema, offerable_schema, schema_argument_facts
@@ -83,6 +84,36 @@ class ModelArguments:
                 )
             ) from None
         return {name: getattr(checked, name) for name in self.model.model_fields}
+
+
+def open_json_texts(values: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with lists and objects in place of their JSON text.
+
+    Models often send a nested value as a string. It is opened only where the schema takes a list
+    or an object and no text.
+    """
+    fields = schema.get("properties", {})
+    opened = {
+        name: inner
+        for name, value in values.items()
+        if isinstance(value, str) and (inner := _nested_json_value(value, fields.get(name)))
+    }
+    return {**values, **opened}
+
+
+def _nested_json_value(text: str, field: object) -> list[Any] | dict[str, Any] | None:
+    """Return the list or object that a text spells, if that is what the field takes."""
+    declared = field.get("type") if isinstance(field, dict) else None
+    types = set(declared if isinstance(declared, list) else [declared])
+    if not types & {"array", "object"} or "string" in types:
+        return None
+    try:
+        value = from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return None
+    if isinstance(value, list):
+        return value if "array" in types else None
+    return value if isinstance(value, dict) and "object" in types else None
 
 
 class SchemaArguments:

@@ -17,7 +17,12 @@ from pydantic import ConfigDict, create_model
 
 from activities.job.conversation import CUT, MALFORMED, MIXED_UP
 from activities.text.safe_text import replace_surrogates
-from activities.toolkit.arguments import Arguments, InvalidArguments, ModelArguments
+from activities.toolkit.arguments import (
+    Arguments,
+    InvalidArguments,
+    ModelArguments,
+    open_json_texts,
+)
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from config.schema.agent import ConfigError
@@ -119,7 +124,7 @@ class Tool:
                 f"{self.name}: the arguments must be one JSON object of the form {self.signature}, "
                 f"not {type(arguments).__name__}."
             )
-        return arguments
+        return open_json_texts(arguments, self.arguments.schema)
 
     def check_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Check arguments against the schema; the ToolError names the wrong field."""

@@ -1,13 +1,16 @@
 """What `@tool` refuses: mistakes that would otherwise show when a job comes to the tool."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from activities.toolkit.arguments import open_json_texts
 from activities.toolkit.registry import REGISTRY, tool
 from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
 from config.schema.agent import ConfigError
 
 
@@ -88,3 +91,24 @@ def test_an_answer_that_is_no_text_names_the_tool() -> None:
             REGISTRY["fine"].run(None, {"path": "a"})  # type: ignore[arg-type]
     finally:
         REGISTRY.pop("fine", None)
+
+
+def test_lists_and_objects_that_arrive_as_text_are_opened() -> None:
+    todos = [{"content": "Brew tea."}]
+    sent = {"phase": "[1]", "description": "Tea", "todos": json.dumps(todos)}
+    parsed = REGISTRY["todo_write"].load_arguments(json.dumps(sent))
+    # A text that the schema takes as a text stays one, whatever it spells.
+    assert parsed == {**sent, "todos": todos}
+    for other in ('{"content": "Brew tea."}', "Brew tea.", '"Brew tea."'):
+        with pytest.raises(ToolError, match="todos: "):
+            REGISTRY["todo_write"].parse(json.dumps({**sent, "todos": other}))
+
+
+def test_only_a_schema_without_text_opens_a_text() -> None:
+    fields = {
+        "object": {"type": ["object", "null"]},
+        "either": {"type": ["array", "string"]},
+        "any": {},
+    }
+    sent = dict.fromkeys((*fields, "unknown"), '{"a": [1]}')
+    assert open_json_texts(sent, {"properties": fields}) == {**sent, "object": {"a": [1]}}
