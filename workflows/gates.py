@@ -239,7 +239,8 @@ def _refuse_unfinished_work(state: JobState, facts: GateFacts, rewinds: int) -> 
         return Refusal(
             f"{_open_work_at_gate(facts, open_items)} {_refusal_advice(facts, open_items)} "
             f"What cannot be "
-            "done needs an entry of its own in `unresolved`, with its id and the reason: "
+            "done needs an entry of its own in `unresolved`, with its id and the reason in some "
+            "words: "
             f"{'; '.join(named)}."
         )
     return None

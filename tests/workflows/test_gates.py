@@ -362,9 +362,11 @@ def test_what_is_open_is_given_up_only_after_a_rewind() -> None:
 
 def test_what_is_open_needs_a_reason_each() -> None:
     reason = refused(covered("S1", "S2"), GateFacts(unexplained_items=["S2"]), 1)
-    assert "entry of its own in `unresolved`, with its id and the reason: S2." in reason
+    assert (
+        "entry of its own in `unresolved`, with its id and the reason in some words: S2." in reason
+    )
     named = GateFacts(plan_open=1, unexplained_phases=["Phase 2: Brew"])
-    assert "the reason: Phase 2: Brew." in refused(covered("S1"), named, 1)
+    assert "in some words: Phase 2: Brew." in refused(covered("S1"), named, 1)
 
 
 def test_a_deferred_write_that_its_store_refuses_is_open_like_an_item() -> None:
@@ -374,7 +376,7 @@ def test_a_deferred_write_that_its_store_refuses_is_open_like_an_item() -> None:
     refusal = refused(covered(), gate_facts)
     assert "refused by their store: m/REQ-001: not held." in refusal
     assert "only after that" in refusal
-    assert "the reason: m/REQ-001." in refused(covered(), gate_facts, 1)
+    assert "in some words: m/REQ-001." in refused(covered(), gate_facts, 1)
     gate_facts.unexplained_writes = []
     assert completion_gate(covered(), gate_facts, 1) is None
 

@@ -90,7 +90,7 @@ async def test_a_box_that_vanishes_leaves_its_item_open_until_a_rewind_was_tried
         for refusal in (plain, too_early):
             assert "1 scope item is open: P2 Brew" in refusal
             assert "todo_rewind" in refusal
-        assert "with its id and the reason: P2" in without_reason
+        assert "with its id and the reason in some words: P2" in without_reason
 
 
 async def test_items_are_added_and_dropped_in_strategic_phases(
