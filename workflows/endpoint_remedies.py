@@ -101,8 +101,11 @@ def wait_with_remedy(waiting: WaitState, job: JobRecord) -> WaitState:
     """Return how a job waits for its endpoint, with the remedy."""
     if waiting.reason != "endpoint":
         return waiting
-    helps = endpoint_remedy(waiting.message) or f"{ANOTHER}, model.base_url another address"
-    remedy = f"{waiting.remedy} What may help: {helps}."
+    remedy, helps = waiting.remedy, endpoint_remedy(waiting.message)
+    if not helps and "model.name=" not in remedy:
+        helps = f"{ANOTHER}, model.base_url another address"
+    if helps:
+        remedy = f"{remedy} What may help: {helps}."
     if is_endpoint_without_calls(job):
         remedy = f"{remedy} {NO_CALL}"
     return waiting.model_copy(update={"remedy": remedy})

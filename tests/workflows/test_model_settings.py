@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 
 from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
@@ -27,6 +28,7 @@ from tests.provider.strict import Responses
 from tests.workflows.records import record
 from tests.workflows.serving import Jobs, serving
 from workflows import budget, endpoint_remedies
+from workflows.activity_failures import StepFailed, wait_after_failure
 
 FEW = ZeroCost(steps=2, todos=1)
 LONGER = ZeroCost(steps=8, todos=1)
@@ -270,3 +272,9 @@ def test_the_remedy_names_the_setting_that_helps(message: str, helps: str) -> No
         WaitState(reason="endpoint", message=message, remedy="Check the endpoint."), record()
     )
     assert helps in waiting.remedy
+
+
+def test_a_remedy_names_another_model_once() -> None:
+    failed = StepFailed("model_call", ApplicationError("too long", type="ContextTooLong"))
+    waiting = endpoint_remedies.wait_with_remedy(wait_after_failure(failed), record())
+    assert waiting.remedy.count("model.name=") == 1
