@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from activities.checkpoints import Files
 from activities.checkpoints.object_cache import Cache
@@ -18,8 +18,10 @@ from activities.requirements.text.statements import statements_of
 MAX_NEAREST = 3
 MAX_CACHED_ORIGINS = 50_000
 _NUMBER = re.compile(r"\d{1,9}")
-Origin = tuple[str, frozenset[str]]
-"""The candidate that a requirement is from, and the documents that it cites."""
+Origin = tuple[str, tuple[str, ...]]
+"""The candidate that a requirement is from, and the documents that it cites, in order."""
+Candidates = Mapping[str, Mapping[str, Candidate]]
+"""Candidates by document and id."""
 _origins: Cache[str, Origin] = Cache(MAX_CACHED_ORIGINS, lambda _: 1)
 
 
@@ -46,7 +48,7 @@ def open_candidate_fault(files: Files, id: str, documents: Mapping[str, Sequence
     fault = f"{', '.join(documents)} has no candidate {id}"
     for path, named in candidates.items():
         if id in named:
-            settled = _settled_candidates(files, path, {id: named[id]})
+            settled = _settled_candidates(files, path, [id], candidates)
             if id not in settled:
                 return ""
             fault = f"{id} of {path} is settled: {settled[id]}"
@@ -54,38 +56,43 @@ def open_candidate_fault(files: Files, id: str, documents: Mapping[str, Sequence
 
 
 def _settled_candidates(
-    files: Files, document: str, candidates: Mapping[str, Candidate]
+    files: Files, document: str, ids: Collection[str], candidates: Candidates
 ) -> dict[str, str]:
     """Return by what each settled candidate of a document is settled, by id."""
     settled: dict[str, str] = {}
     for rule in read_set_aside_rules(files):
-        for id, candidate in candidates.items():
-            if rule.sets_aside(document, candidate):
+        for id in ids:
+            if rule.sets_aside(document, candidates[document][id]):
                 settled[id] = f"set aside by the rule {rule.description.rstrip('.')}"
     for requirement, (path, blob) in list_requirement_files(files).items():
         id, cited = _origins.get(blob) or _origins.put(blob, _read_origin(files.read(path)))
-        if document in cited and id in candidates:
+        if id in ids and _origin_document(id, cited, candidates) == document:
             settled[id] = f"{requirement} is from it"
     return settled
+
+
+def _origin_document(id: str, cited: Sequence[str], candidates: Candidates) -> str:
+    """Return the first cited document that has the candidate, or may have; ids are per document."""
+    return next((path for path in cited if id in candidates.get(path, (id,))), "")
 
 
 def _read_origin(final: bytes) -> Origin:
     try:
         content = json.loads(final)
-        documents = frozenset(str(each["document"]) for each in content["citations"])
-        return str(content["candidate"]), documents
+        documents = dict.fromkeys(str(each["document"]) for each in content["citations"])
+        return str(content["candidate"]), tuple(documents)
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "", frozenset()
+        return "", ()
 
 
-def _with_nearest_open(
-    files: Files, id: str, candidates: Mapping[str, Mapping[str, Candidate]], fault: str
-) -> str:
+def _with_nearest_open(files: Files, id: str, candidates: Candidates, fault: str) -> str:
     """Add the open candidates whose numbers are nearest."""
     open_ids = [
         each
         for path, listed in candidates.items()
-        for each in sorted(listed.keys() - _settled_candidates(files, path, listed).keys())
+        for each in sorted(
+            listed.keys() - _settled_candidates(files, path, listed.keys(), candidates).keys()
+        )
     ]
     nearest = sorted(open_ids, key=lambda each: abs(_id_number(each) - _id_number(id)))
     which = ", ".join(sorted(nearest[:MAX_NEAREST])) or "none"

@@ -146,6 +146,18 @@ def test_a_requirement_is_from_an_open_candidate(job: Standing) -> None:
     assert add("C-001").startswith("REQ-002")
 
 
+def test_a_candidate_is_open_where_a_requirement_is_from_another_documents(job: Standing) -> None:
+    job.write("documents/b.md", OTHER)
+    job.write("documents/b.md.txt", f"[page 1]\n{OTHER}\n")
+    quotes = [{"path": "documents/b.md", "page": 1, "quote": OTHER}]
+    job.call("add_requirement", **given(), candidate="C-001")
+    assert job.call("add_citation", requirement="REQ-001", quotes=quotes).startswith("REQ-001")
+    elsewhere = given(OTHER) | {"quotes": quotes, "citations": []}
+    assert job.call("add_requirement", **elsewhere, candidate="C-001").startswith("REQ-002")
+    again = job.call("add_requirement", **elsewhere, candidate="C-001")
+    assert "C-001 of documents/b.md is settled: REQ-002 is from it" in again
+
+
 def test_a_candidate_that_an_agent_lists_is_as_good_as_one_of_the_text(job: Standing) -> None:
     job.call("identify_requirement_candidates", path="documents/a.md")
     entries = json.loads(job.text(LISTED))
