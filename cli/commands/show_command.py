@@ -35,11 +35,12 @@ def show(job: Job, json: Json = False) -> int:
         print_note(notice)
     if json:
         fields = job_view.status | ({"forgotten": notice} if notice else {})
-        fields |= {"retrying": job_view.pending}
+        fields |= {"retrying": [*job_view.pending, *job_view.job_retries]}
         print_json({**fields, **_show_checkpoint_fields(job, job_view), "live": job_view.live})
     else:
         lines = render_job_sheet(job_view.status, job_view.waiting)
-        lines += [name_running_program(f"retrying {text}") for text in job_view.pending]
+        retries = [*job_view.pending, *job_view.job_retries]
+        lines += [name_running_program(f"retrying {text}") for text in retries]
         # A trial's sheet has what its end shows.
         ends = job_view.closed and not job_view.status.get("trial")
         for line in [*lines, *(job_outcome_lines(job_view.status) if ends else [])]:

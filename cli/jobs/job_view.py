@@ -56,6 +56,8 @@ class JobView:
     ended: datetime | None = None
     pending: list[str] = field(default_factory=list)
     """Running activities that had to be retried, with the reason."""
+    job_retries: list[str] = field(default_factory=list)
+    """For a project, the same of its running jobs, each with the job's id."""
     kind: str = JOB
     """Workflow type."""
     attempts: int = 0
@@ -193,6 +195,7 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
         run_id=description.run_id,
         ended=description.close_time,
         pending=await _view_job_retries(client, description),
+        job_retries=[] if closed else await view_running_job_retries(client, status),
         kind=description.workflow_type,
         attempts=description.raw_description.pending_workflow_task.attempt,
     )
@@ -251,6 +254,20 @@ async def _view_job_retries(client: Client, description: WorkflowExecutionDescri
             due = retry_delay_text(activity, datetime.now(UTC))
             retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}{due}, {why}")
     return retried
+
+
+async def view_running_job_retries(client: Client, status: dict[str, Any]) -> list[str]:
+    """Return what a project's running jobs retry; without it they would seem to be at work."""
+
+    async def view_retries(job_id: str) -> list[str]:
+        try:
+            description = await client.get_workflow_handle(job_id).describe()
+        except RPCError:
+            return []  # It ended meanwhile, or has not begun.
+        return [f"{job_id}: {text}" for text in await _view_job_retries(client, description)]
+
+    jobs = [str(run["job"]) for run in status.get("running") or []]
+    return [text for texts in await asyncio.gather(*map(view_retries, jobs)) for text in texts]
 
 
 def retry_delay_text(activity: PendingActivityInfo, now: datetime) -> str:

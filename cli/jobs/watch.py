@@ -72,7 +72,7 @@ class LiveScreen:
             job_view.waiting,
             running_for=job_view.elapsed_text(datetime.now(UTC)),
             events=await fetch_recent_steps(client, job_view.id),
-            pending=job_view.pending,
+            pending=[*job_view.pending, *job_view.job_retries],
             silence="" if job_view.closed else job_view.silence,
         )
         self.live.update(picture, refresh=True)

@@ -1,11 +1,18 @@
 """What `show` reads from Temporal's description of a job."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
+from temporalio.client import Client
+from temporalio.converter import DataConverter
 
-from cli.jobs.job_view import retry_delay_text
+from cli.jobs.job_view import retry_delay_text, view_running_job_retries
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -19,3 +26,21 @@ def test_the_delay_of_the_next_attempt_is_named(delay, text):
     if delay is not None:
         activity.next_attempt_schedule_time.FromDatetime(NOW + delay)
     assert retry_delay_text(activity, NOW) == text
+
+
+def test_what_a_projects_jobs_retry_is_named_with_the_job():
+    described = DescribeWorkflowExecutionResponse()
+    retried = described.pending_activities.add(attempt=2)
+    retried.activity_type.name = "model_call"
+    retried.last_failure.CopyFrom(Failure(message="The endpoint answered 429"))
+    described.pending_activities.add(attempt=1)
+
+    async def describe():
+        return SimpleNamespace(raw_description=described)
+
+    handle = SimpleNamespace(describe=describe)
+    client = SimpleNamespace(
+        get_workflow_handle=lambda job: handle, data_converter=DataConverter.default
+    )
+    viewed = view_running_job_retries(cast("Client", client), {"running": [{"job": "tea.brew-1"}]})
+    assert asyncio.run(viewed) == ["tea.brew-1: model_call: attempt 2, The endpoint answered 429"]
