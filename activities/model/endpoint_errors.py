@@ -186,6 +186,9 @@ def _endpoint_error_text(error: Exception) -> str:
     # The client quotes a message only from a body of the form that it knows.
     if isinstance(error, openai.APIStatusError) and error.body and " - " not in text:
         text = f"{text} - {error.body}"
+    if isinstance(error, openai.APIStatusError):
+        # The messages name the status themselves.
+        text = text.removeprefix(f"Error code: {error.status_code} - ")
     return one_line(text, 300) or type(error).__name__
 
 

@@ -86,7 +86,7 @@ async def test_a_job_meets_with_every_answer_and_completes(temporal: Client, roo
     assert result["status"] == "completed"
     assert not model.waiting
     for text in (
-        "answered 429: Error code: 429 - slow down",
+        "answered 429: slow down",
         "answered 500",
         "answered 503",
         "broke off",
