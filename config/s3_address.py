@@ -11,6 +11,7 @@ FORM = (
     "expected s3://bucket or s3://bucket/prefix, to which ?endpoint=https://host and &region=name "
     "may be added"
 )
+BUCKET_FORM = "a bucket's name has 3 to 63 characters: small letters, digits, dots and hyphens"
 NO_KEYS = (
     "expected an address without credentials: a worker takes them from its own AWS_… variables"
 )
@@ -48,13 +49,15 @@ class S3Address:
         is_region = not region or _REGION.fullmatch(region)
         if not (
             address.startswith(SCHEME)
-            and _BUCKET.fullmatch(parts.netloc)
+            and parts.netloc
             and is_path
             and is_known
             and is_endpoint
             and is_region
         ):
             raise ValueError(FORM)
+        if not _BUCKET.fullmatch(parts.netloc):
+            raise ValueError(BUCKET_FORM)
         return cls(parts.netloc, "/".join(filter(None, folders)), endpoint.rstrip("/"), region)
 
 

@@ -78,7 +78,6 @@ def test_buckets_are_taken(url: str) -> None:
     "url",
     [
         "s3://",
-        "s3://UP/x",
         "s3://checkpoints/../x",
         "s3://checkpoints/a b",
         "s3://checkpoints?endpoint=file:///etc",
@@ -88,6 +87,12 @@ def test_buckets_are_taken(url: str) -> None:
 )
 def test_what_names_no_bucket_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="expected s3://bucket"):
+        load_agent("generalist", {"workspace.remote": url})
+
+
+@pytest.mark.parametrize("url", ["s3://UP/x", "s3://ck/team", f"s3://{'x' * 64}"])
+def test_a_name_that_no_bucket_can_have_is_refused_as_such(url: str) -> None:
+    with pytest.raises(ConfigError, match="a bucket's name has 3 to 63 characters"):
         load_agent("generalist", {"workspace.remote": url})
 
 
