@@ -20,6 +20,7 @@ from activities.model.call_pieces import Piece, assemble_call_pieces, convert_pi
 from activities.model.event_stream import EventParser
 from activities.model.reply_reasoning import ReplyReasoning
 from activities.model.responses import ResponseEvents, response_event_failure
+from activities.redaction.credentials import without_credentials
 from activities.runtime.heartbeats import set_heartbeat_details
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from config.schema.agent_sections import ModelConfig
@@ -136,7 +137,11 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
     except CONNECTION_ERRORS as error:
         raise ReplyCutShort(request=response.request) from error
     if not gathered.is_complete and kind.startswith("text/html"):
-        raise ValueError("it is a web page. Is the address complete, such as with /v1?")
+        where = without_credentials(str(response.request.url))
+        raise ValueError(
+            f"{where} is a web page. Is the address complete, such as with /v1, or does a proxy "
+            "ask people to sign in?"
+        )
     if not gathered.is_complete:
         raise ReplyCutShort(message=gathered.cut_message, request=response.request)
     return gathered.build_reply(body)

@@ -213,7 +213,7 @@ async def test_a_name_that_comes_with_each_piece_is_said_once() -> None:
     [
         ("application/json", b'{"choices": null, "status_msg": "login fail"}', '"login fail"}'),
         ("application/json", b"", "it is empty"),
-        ("text/html; charset=utf-8", b"<html>Welcome</html>", "it is a web page"),
+        ("text/html; charset=utf-8", b"<html>Welcome</html>", "/chat/completions is a web page"),
         ("text/event-stream", b"data: overloaded\n\n", "no reply: overloaded"),
     ],
 )
