@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -37,6 +38,23 @@ END_CHARACTERS = 200
 """Characters kept from the output's end; test runners summarise there."""
 MAX_NAMED = 10
 SUCCESS = "Exit code 0."
+_NAME_WHAT_IS_LEFT = """\
+/bin/sh -c {command}
+code=$?
+left=
+for place in /proc/[0-9]*; do
+  read -r id name state rest 2>/dev/null < "$place/stat" || continue
+  case $id:$state in 1:*|$$:*|*:Z) continue ;; esac
+  name=${{name#(}}
+  [ ${{#left}} -lt 100 ] && left="$left ${{name%)}}"
+done
+[ "$left" ] && printf '\\n[Ended with this command, since nothing outlives it:%s]\\n' "$left"
+exit $code
+"""
+"""A command, after which the processes that it leaves running are named.
+
+The kernel ends them when the sandbox ends. A model that is not told waits for them in vain.
+"""
 
 
 @tool(
@@ -123,8 +141,15 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
                 cache_folder(context.root, context.job, shell, "commands") as cache,
             ):
                 folders = {**(shown or {}), **layer}
+                script = _NAME_WHAT_IS_LEFT.format(command=shlex.quote(command))
                 ended = sandbox.run_sandboxed_command(
-                    command, private.path, shell, seconds, folders, cache=cache
+                    # Outside of the sandbox /proc shows the processes of the whole machine.
+                    script if confined else command,
+                    private.path,
+                    shell,
+                    seconds,
+                    folders,
+                    cache=cache,
                 )
             after, notes = private.read_back(), private.notes
     except sandbox.SandboxUnavailable as error:

@@ -66,6 +66,18 @@ def test_files_of_others_are_put_back_and_the_rest_is_kept(job: Standing) -> Non
     assert len(job.text("commands/log.jsonl").splitlines()) == 1
 
 
+def test_what_a_command_leaves_running_is_named(job: Standing) -> None:
+    # A model that starts a build in the background would wait for it in vain.
+    begun = "until grep -q sleep /proc/$!/comm; do :; done"
+    command = f"sleep 60 > /dev/null & {begun}; echo started; exit 3"
+    assert job.call("run_command", command=command) == (
+        "Exit code 3.\nstarted\n\n[Ended with this command, since nothing outlives it: sleep]"
+    )
+    assert job.call("run_command", command="sleep 0 & wait; echo ended | cat") == (
+        "Exit code 0.\nended"
+    )
+
+
 def test_long_output_is_in_a_file(job: Standing) -> None:
     answer = job.call("run_command", command="seq 1 200000")
     assert "all of it: commands/000001.txt" in answer
