@@ -1,4 +1,4 @@
-"""Finds files of the same name in other folders, for a model that got the folder wrong."""
+"""Finds files and folders of the same name elsewhere, for a model that got the folder wrong."""
 
 from __future__ import annotations
 
@@ -15,13 +15,23 @@ MAX_NAMED = 3
 
 
 def namesakes_note(files: Files, path: str) -> str:
-    """Return a sentence on the files elsewhere that have the path's name; empty if none has."""
+    """Return a sentence on the files elsewhere that have the path's name, else on the folders;
+    empty if none has."""
     name = PurePosixPath(path).name
-    named = [
-        quote_path_in_error(entry.path)
-        for entry in islice(files.walk(), MAX_SEARCHED)
-        if name and PurePosixPath(entry.path).name == name
-    ]
-    if not named:
+    if not name:
         return ""
-    return f" Files of that name: {first_few(named, MAX_NAMED)}."
+    named_files: list[str] = []
+    # A dictionary keeps the order, and each folder once.
+    named_folders: dict[str, None] = {}
+    for entry in islice(files.walk(), MAX_SEARCHED):
+        *parents, own = entry.path.split("/")
+        if own == name:
+            named_files.append(quote_path_in_error(entry.path))
+        elif name in parents:
+            folder = "/".join(parents[: parents.index(name) + 1])
+            named_folders[quote_path_in_error(folder)] = None
+    if named_files:
+        return f" Files of that name: {first_few(named_files, MAX_NAMED)}."
+    if named_folders:
+        return f" Folders of that name: {first_few(list(named_folders), MAX_NAMED)}."
+    return ""

@@ -112,6 +112,14 @@ def test_a_missing_file_is_answered_with_those_of_its_name(job: Standing) -> Non
     assert job.call("extract_document_text", path="policy.md") == found
 
 
+def test_a_missing_folder_is_answered_with_those_of_its_name(job: Standing) -> None:
+    job.write("repo/mako/ext/babel.py", "")
+    job.write("repo/mako/ext/cache.py", "")
+    for path in ("ext", "mako/ext"):
+        answer = job.call("list_files", path=path)
+        assert answer.endswith(" Folders of that name: 'repo/mako/ext'.")
+
+
 def test_no_file_is_made_of_a_path_that_names_a_folder(job: Standing) -> None:
     job.write("notes/a.md", "one")
     files = job.open().files
