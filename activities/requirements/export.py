@@ -68,7 +68,7 @@ def requirements_as_csv(requirements: Iterable[Requirement]) -> str:
 
 def requirements_as_table(
     requirements: Iterable[Requirement],
-    columns: Sequence[str] = ("id", "force", "section", "page", "text", "status"),
+    columns: Sequence[str] = ("id", "force", "document", "section", "page", "text", "status"),
 ) -> str:
     """Return a Markdown table."""
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]

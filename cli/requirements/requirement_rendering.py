@@ -9,6 +9,8 @@ from protocol.short_text import one_line
 if TYPE_CHECKING:
     from activities.requirements.requirement_store import StoredRequirement
 
+DOCUMENTS = "documents/"
+"""Folder of a job's documents, which a list leaves out."""
 TEXT = 100
 """Characters of a requirement's text in a list."""
 
@@ -16,9 +18,10 @@ TEXT = 100
 def requirement_line(entry: StoredRequirement) -> str:
     requirement = entry.requirement
     text = one_line(requirement.text, TEXT)
+    first = requirement.citations[0]
     return (
         f"{requirement.ref} · {_requirement_status_word(entry)} · {requirement.force} · "
-        f"{requirement.citations[0].place} · {text}"
+        f"{first.document.removeprefix(DOCUMENTS)}, {first.place} · {text}"
     )
 
 

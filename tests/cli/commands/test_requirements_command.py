@@ -44,7 +44,7 @@ def placed(original: Requirement, citations: list[Citation]) -> Requirement:
 
 
 LINE = (
-    "policy/REQ-001 · accepted · must not · page 1 (iv), 2.1 Keeping · "
+    "policy/REQ-001 · accepted · must not · a.md, page 1 (iv), 2.1 Keeping · "
     "Invoices must be kept | for ten years."
 )
 
@@ -78,8 +78,8 @@ def test_they_are_exported(root: Root, offline: Starter, tmp_path: Path) -> None
     assert rows[2]["text"] == "'=SUM(A1) is to be shown."
     table = offline("requirements", "export", "--format", "markdown", "--job", "policy").out
     assert table.splitlines()[2] == (
-        "| policy/REQ-001 | must not | 2.1 Keeping | 1 | Invoices must be kept \\| for ten years. "
-        "| accepted |"
+        "| policy/REQ-001 | must not | documents/a.md | 2.1 Keeping | 1 "
+        "| Invoices must be kept \\| for ten years. | accepted |"
     )
     exported = json.loads(offline("requirements", "export", "--format", "json").out)
     assert exported[0]["citations"][0]["quote"] == "Invoices must be kept | for ten years."
