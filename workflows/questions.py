@@ -18,6 +18,8 @@ from protocol.waiting import WaitReason, WaitState
 from workflows import trace_notes
 from workflows.approvals import SHOWN, current_approval, decide_approval, expire_approval
 
+NOTED = 200
+"""Most characters of a question, and of its default, in a notice."""
 ENOUGH = (
     "No more questions can be put to people in this job. Use your best judgement, and note the "
     "assumption in workspace.md."
@@ -58,7 +60,10 @@ def answer_expired_question(job: JobRecord, now: float) -> str:
         question.answer = ""
         return f"question {question.id} of {question.server}: nobody answered in time"
     question.answer = f"Nobody answered in time. Go on with your default: {question.default}"
-    return f"question {question.id}: nobody answered in time, the agent's default holds"
+    return (
+        f"question {question.id}: nobody answered in time: {one_line(question.question, NOTED)} "
+        f"The agent's default holds: {one_line(question.default, NOTED)}"
+    )
 
 
 def waiting_for_answer(question: Question, job_id: str) -> WaitState:
