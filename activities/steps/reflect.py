@@ -87,6 +87,8 @@ class ReflectActivity:
             paid.append(
                 await self._model_client.request_reply(question, lambda reply: reply, f".{part}2")
             )
+            if not paid[-1].text.strip():
+                return paid[-2].text
         return paid[-1].text
 
     def _reflection_question(
@@ -118,11 +120,8 @@ class ReflectActivity:
             _reflection_text(text, MAX_CHARACTERS) for text in (first, second)
         )
         before = snapshot.files
-        entry = (
-            f"## {failed_attempt_title(snapshot)}\n\n"
-            f"- Failed: {indent_list_entry(issue)}\n- Assumption: {indent_list_entry(assumption)}\n"
-            f"- Next time: {indent_list_entry(prevention)}\n"
-        )
+        lesson = experience_entry(issue, assumption, prevention)
+        entry = f"## {failed_attempt_title(snapshot)}\n\n{lesson}"
         present = snapshot.read_text(PATH) or "# Experiences\n"
         snapshot.write_system_file(PATH, f"{present.rstrip()}\n\n{entry}".encode())
         snapshot.record_changes(before)
@@ -142,6 +141,14 @@ class ReflectActivity:
             context=count_prompt_tokens(snapshot),
             usage=_reflection_usage(snapshot, paid),
         )
+
+
+def experience_entry(issue: str, assumption: str, prevention: str) -> str:
+    """Return a lesson as a list; a model that answers nothing leaves no line."""
+    parts = {"Failed": issue, "Assumption": assumption, "Next time": prevention}
+    return "".join(
+        f"- {name}: {indent_list_entry(text)}\n" for name, text in parts.items() if text.strip()
+    )
 
 
 def _reflection_usage(snapshot: Snapshot, paid: list[StreamedReply]) -> Usage:

@@ -97,6 +97,17 @@ async def test_what_names_nothing_is_asked_for_once_more(temporal: Client, root:
         assert [row.why for row in rows if row.guard == "generic reflection"]
 
 
+async def test_an_empty_answer_replaces_none_and_leaves_no_line(
+    temporal: Client, root: Root
+) -> None:
+    model = Failing(said(GENERIC, "", "", ""))
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job())
+        result = await jobs.result(handle)
+        experiences = jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
+        assert experiences.endswith(f"- Failed: No source is named.\n- Assumption: {GENERIC}\n")
+
+
 async def test_without_an_answer_the_job_goes_back_all_the_same(
     temporal: Client, root: Root
 ) -> None:
