@@ -26,6 +26,7 @@ from activities.model.reply_stream import StreamedReply
 from activities.runtime.failures import ATTEMPTS, is_failure_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text.tokens import count_tokens, token_encoding_name
+from activities.toolkit.path_ownership import is_system_path
 from protocol.requests import CompactReply, CompactRequest
 from protocol.usage import Usage
 
@@ -164,7 +165,10 @@ def _plan_snapshot_compaction(snapshot: Snapshot, request: CompactRequest) -> Co
 
 def _mentions_to_compact(snapshot: Snapshot) -> context_summary.RequiredSummaryMentions:
     phase = snapshot.state.phase
-    return context_summary.required_summary_mentions(phase, snapshot.changed_since(phase.since))
+    changed = snapshot.changed_since(phase.since)
+    # Logs and proofs that the system keeps would crowd out the files of the agent's own work.
+    own = [path for path in changed if not is_system_path(path)]
+    return context_summary.required_summary_mentions(phase, own)
 
 
 def _messages_to_compact(snapshot: Snapshot, planned: CompactionPlan) -> list[dict[str, Any]]:

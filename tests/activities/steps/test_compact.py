@@ -173,6 +173,15 @@ async def test_a_summary_that_forgets_is_asked_for_once_more(job: Standing) -> N
     assert reply.usage.model_calls == 2
 
 
+async def test_a_summary_need_not_name_what_the_system_keeps(job: Standing) -> None:
+    job.call("generate_workspace_summary")
+    talk(job, 12)
+    with Script(Reply("todo 1, todo 2, todo 3, output/tea.md")) as script:
+        assert (await compact(job, script)).usage.model_calls == 1
+    assert "workspace_summary.md" in job.open().changed_since(0)
+    assert "- workspace_summary.md" not in str(script.requests[0])
+
+
 async def test_one_that_forgets_twice_is_completed_by_the_system(job: Standing) -> None:
     talk(job, 12)
     with Script(Reply("All is well."), Reply("Still well.")) as script:
