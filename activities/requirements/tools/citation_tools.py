@@ -207,7 +207,8 @@ def record_all_citations(
     if refused:
         more = len(refused) - MAX_REFUSED
         shown = [*refused[:MAX_REFUSED], *([f"and {more} more"] if more > 0 else [])]
-        raise ToolError("\n".join(["Nothing was written.", *shown]))
+        # The first line is what notices and later answers show of a failure.
+        raise ToolError("\n".join([*shown, "Nothing was written."]))
     cited += [record_citation(context, passage) for passage in passages]
     if not cited:
         raise ToolError("Nothing is cited: give quotes=[{path, page, quote}].")

@@ -181,12 +181,12 @@ def test_quotes_are_cited_in_the_same_call_all_or_none(job: Standing) -> None:
         **said(QUOTE, "Every invoice must be kept for eleven years.", "Nobody knows this at all."),
     )
     assert answer.splitlines() == [
-        "Error: Nothing was written.",
-        "Quote 2: That quote is not on page 1 of documents/a.md. It stands on no page. Nearest, on "
-        f"page 1: “{QUOTE}”. Quote what stands there; a sentence that goes on on the next page "
-        "takes two quotes, one for each page.",
+        "Error: Quote 2: That quote is not on page 1 of documents/a.md. It stands on no page. "
+        f"Nearest, on page 1: “{QUOTE}”. Quote what stands there; a sentence that goes on on the "
+        "next page takes two quotes, one for each page.",
         "Quote 3: That quote is not on page 1 of documents/a.md. It stands on no page, and no "
         "passage is like it: quote the exact words.",
+        "Nothing was written.",
     ]
     assert "there is no page 4" in job.call("add_requirement", **said(QUOTE, page=4))
     assert "Nothing is cited" in job.call("add_requirement", **(given() | {"citations": []}))
