@@ -256,7 +256,7 @@ def test_encrypted_pdf(real, name):
 
 
 def test_scan_without_text(real):
-    with pytest.raises(DocumentError, match=r"^scan\.pdf: no text in it .*OCR"):
+    with pytest.raises(DocumentError, match=r"^scan\.pdf: no text in it: a scan, .*OCR"):
         read_document_pages("scan.pdf", real("pypdf-7.1.0/resources/git.pdf"))
 
 

@@ -186,7 +186,7 @@ def test_a_picture_is_a_document_for_a_model_that_can_look_at_it(
 def test_a_scan_has_a_page_for_each_of_its_pictures(root: Root, tmp_path: Path, real: Real) -> None:
     path = tmp_path / "scan.pdf"
     path.write_bytes(real("pypdf-7.1.0/resources/git.pdf"))
-    with pytest.raises(ConfigError, match=r"or a scan.*model\.vision"):
+    with pytest.raises(ConfigError, match=r"a scan, .*model\.vision"):
         read_input_documents(root, [str(path)], 10**7)
     (document,) = read_input_documents(root, [str(path)], 10**7, can_view=True)
     assert [page.unread for page in parse_pages(document.text)] == [True]
