@@ -31,7 +31,10 @@ class Phase(Data):
     @property
     def current(self) -> Todo | None:
         """The first open todo; None when all are closed."""
-        return next(iter(self.open_todos), None)
+        for todo in self.todos:
+            if not todo.done and todo.needed:
+                return todo
+        return None
 
     @property
     def open_todos(self) -> list[Todo]:

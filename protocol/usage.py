@@ -39,5 +39,6 @@ class Usage(Data):
 
     def add(self, other: Usage) -> None:
         for name in Usage.model_fields:
-            # Rounded, since sums of money in binary fractions drift.
-            setattr(self, name, round(getattr(self, name) + getattr(other, name), 9))
+            if more := getattr(other, name):
+                # Rounded, since sums of money in binary fractions drift.
+                setattr(self, name, round(getattr(self, name) + more, 9))

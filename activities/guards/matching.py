@@ -53,6 +53,7 @@ class GuardSituation:
     ) -> GuardSituation:
         """Return the situation at a checkpoint."""
         phase = snapshot.state.phase
+        todo = phase.current
         return cls(
             point,
             snapshot.config.name,
@@ -62,7 +63,7 @@ class GuardSituation:
             arguments or {},
             text,
             after,
-            phase.current.content if phase.current else "",
+            todo.content if todo else "",
             snapshot.conversation,
         )
 
