@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 from temporalio import workflow
 
 from protocol.course_window import Course
-from protocol.job_record import JobRecord
 from protocol.job_state import Remark
 from protocol.payloads import ReceivedSignal
-from protocol.phase import Purpose
-from protocol.waiting import WaitState
 from workflows import (
     activity_failures,
     acts,
@@ -24,9 +21,9 @@ from workflows import (
 )
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import CancelRequested
-from workflows.inbox import Inbox
 from workflows.job_recovery import JobRecovery
-from workflows.job_steps import JobSteps
+from workflows.phase_transition import PhaseTransition
+from workflows.tool_calls import ToolCalls
 
 MAX_EDIT_CHARACTERS = 20_000
 """Most characters of edits in pauses that the model has not read."""
@@ -38,32 +35,17 @@ MAX_REMARK_CHARACTERS = 100_000
 """Most characters of all remarks to a job, which are carried from run to run."""
 
 
-class SignalledPhases(Protocol):
-    """The part of the phase loop that people's signals need."""
-
-    async def change_phase(self, purpose: Purpose, **details: Any) -> None:
-        """Change from the running phase to a new one."""
-
-    def next_call_wait(self) -> WaitState | None:
-        """Return how the job waits if the limits leave no room for its next call, else None."""
-
-
 class JobSignals:
     """Handles the signals of one job in order of arrival."""
 
     def __init__(
-        self,
-        job: JobRecord,
-        steps: JobSteps,
-        inbox: Inbox,
-        *,
-        phases: SignalledPhases,
-        recovery: JobRecovery,
+        self, tool_calls: ToolCalls, transition: PhaseTransition, recovery: JobRecovery
     ) -> None:
-        self._job = job
-        self._steps = steps
-        self._inbox = inbox
-        self._phases = phases
+        self._job = tool_calls.job
+        self._steps = tool_calls.steps
+        self._inbox = tool_calls.inbox
+        self._calls = tool_calls
+        self._transition = transition
         self._recovery = recovery
         self._handlers: dict[str, Callable[[ReceivedSignal], Awaitable[str]]] = {
             "rewind": self._rewind,
@@ -172,7 +154,7 @@ class JobSignals:
         trace_notes.note_trace(
             job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
         )
-        await self._phases.change_phase("rewind", **details)
+        await self._transition.change_phase("rewind", **details)
         job.waiting = job.pausing = None
         return f"{edited}. {payload['issue']}" if edited else ""
 
@@ -202,7 +184,7 @@ class JobSignals:
         if waiting.reason in ("clarification", "approval"):
             self._refuse(received, f"the job waits for a person. {waiting.remedy}")
             return ""
-        if waiting.reason in ("budget", "share") and (still := self._phases.next_call_wait()):
+        if waiting.reason in ("budget", "share") and (still := self._calls.next_call_wait()):
             self._refuse(received, f"{still.message} {still.remedy}")
             return ""
         if settings and not await self._set_model(received, settings):
@@ -230,7 +212,7 @@ class JobSignals:
             return ""
         job.limits = limits
         if job.waiting and job.waiting.reason == "budget":
-            job.waiting = self._phases.next_call_wait()
+            job.waiting = self._calls.next_call_wait()
             if still := job.waiting:
                 notice = f"signal limit: taken, and there is still no room. {still.message}"
                 self._inbox.notice(notice)

@@ -50,16 +50,13 @@ class ToolCalls:
 
     def next_call_wait(self) -> WaitState | None:
         """Return how the job waits if the limits leave no room for its next call, else None."""
-        return self._budget_wait(budget.next_call_reservation(self.job))
+        return budget.room_wait(self.job, budget.next_call_reservation(self.job), self.job_id)
 
     def park_without_room(self, reservation: budget.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""
-        if waiting := self._budget_wait(reservation):
+        if waiting := budget.room_wait(self.job, reservation, self.job_id):
             self.job.waiting = waiting
         return waiting is not None
-
-    def _budget_wait(self, reservation: budget.Reservation) -> WaitState | None:
-        return budget.room_wait(self.job, reservation, self.job_id)
 
     async def ask_person(
         self,

@@ -1,0 +1,75 @@
+"""From one phase of a job to the next, whatever ended it: a gate, a rewind, or a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol.endings import TransitionRequest
+from protocol.job_record import JobRecord
+from protocol.phase import Phase, Purpose
+from workflows import acts, budget, questions, text_replies, trace_notes
+from workflows.activity_calls import position_request_fields
+from workflows.inbox import Inbox
+from workflows.job_steps import JobSteps
+from workflows.run_share import wait_for_share
+
+NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
+
+
+class PhaseTransition:
+    """Puts the next phase in the place of the running one."""
+
+    def __init__(self, job: JobRecord, steps: JobSteps, inbox: Inbox) -> None:
+        self._job = job
+        self._steps = steps
+        self._inbox = inbox
+
+    async def change_phase(self, purpose: Purpose, **details: Any) -> None:
+        """End the running phase and begin a new one with the next unused number."""
+        job, ended = self._job, self._job.state.phase
+        await self._steps.give_up_task(job)
+        rewinds = job.rewinds + (purpose == "rewind")
+        request = TransitionRequest(
+            **position_request_fields(job),
+            number=job.last_phase + 1,
+            purpose=purpose,
+            rewinds=rewinds,
+            **details,
+        )
+        request.acts = acts.acts_in_phase(job)
+        request.may_ask = job.clarification.used < job.limits.clarifications
+        is_long = job.phase_usage.model_calls > job.limits.summary_calls
+        request.summary = request.outcome == "completed" and ended.kind == "tactical" and is_long
+        if request.summary:
+            await wait_for_share(job, budget.summary_call_reservation(job))
+        if request.summary and budget.exceeded_limit(job, budget.summary_call_reservation(job)):
+            request.summary = False
+            self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
+        reply = await self._steps.run_transition(job, request)
+        self._trace_phase_outcome(ended, request, reply.issue)
+        for dropped in questions.drop_questions(job):
+            self._inbox.notice(dropped)
+        job.advance_to(reply.commit, reply.at)
+        job.state, job.rewinds = reply.state, rewinds
+        job.last_phase = request.number
+        job.phases[request.number] = reply.commit
+        job.context = reply.context
+        job.add_usage(reply.usage)
+        not_run = text_replies.skipped_calls_note(job, request.call)
+        job.begin_phase()
+        job.correction = not_run
+        self._inbox.notice_moved_aside(reply.moved_aside)
+        for remark in reply.remarks:
+            self._inbox.notice(remark)
+
+    def _trace_phase_outcome(self, ended: Phase, request: TransitionRequest, issue: str) -> None:
+        """Record a failed attempt, and a success after it."""
+        job = self._job
+        if request.outcome == "rewound":
+            job.last_failure = request.issue or issue
+            happened = f"phase {ended.number} ({ended.name}) was rewound"
+            trace_notes.note_trace(job, "outcome", "gate", "rewind", happened, why=job.last_failure)
+        elif job.last_failure and ended.kind == "tactical":
+            happened = f"phase {ended.number} ({ended.name}) was completed after a failure"
+            trace_notes.note_trace(job, "outcome", "gate", "phase", happened, why=job.last_failure)
+            job.last_failure = ""
