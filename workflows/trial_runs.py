@@ -1,102 +1,149 @@
-"""The runs of a trial as child jobs: starting, signalling, cancelling, and how each ended."""
+"""The runs of a trial: each from its first share to its end."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
+import asyncio
+from contextlib import suppress
+from typing import Literal
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
-from temporalio.exceptions import CancelledError, ChildWorkflowError, FailureError, TerminatedError
-from temporalio.workflow import (
-    ActivityCancellationType,
-    ChildWorkflowCancellationType,
-    ParentClosePolicy,
-)
+from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from protocol.endings import JobResult
 from protocol.trial_start import TrialStart
-from protocol.trial_status import TrialRun, WatchTrialReply, WatchTrialRequest
-from workflows.activity_calls import HEARTBEAT
-from workflows.activity_failures import is_called_workflow_gone
-from workflows.activity_table import WATCH_TRIAL
+from protocol.trial_status import TrialRun
+from protocol.usage import Usage
 from workflows.project_steps import Child
+from workflows.trial_display import TrialDisplay
+from workflows.trial_jobs import (
+    cancel_trial_job,
+    note_trial_ending,
+    signal_trial_job,
+    start_trial_job,
+)
+from workflows.trial_state import CANCELLED, TrialState
 
 
-async def start_trial_job(start: TrialStart, run: TrialRun) -> Child:
-    """Start a run's job with its share. Raises WorkflowAlreadyStartedError."""
-    job = start.job_start(run.configuration)
-    if run.share:
-        job["trial"] = {"trial": workflow.info().workflow_id, "limits": share_payload(run.share)}
-    return await workflow.start_child_workflow(
-        "Job",
-        job,
-        id=run.job,
-        result_type=dict,
-        cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-        parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
-    )
+class TrialRuns:
+    """Carries out runs side by side."""
 
+    def __init__(self, trial: TrialState, display: TrialDisplay) -> None:
+        self._trial = trial
+        self._display = display
+        self._children: dict[str, Child] = {}
 
-def share_payload(share: dict[str, float]) -> dict[str, float]:
-    """Return a share as limits of a job, which are whole numbers but for money."""
-    return {key: value if key == "cost" else int(value) for key, value in share.items()}
+    def begin_all(self, start: TrialStart) -> list[asyncio.Task[None]]:
+        """Return a task for each run; as many are at work at once as the start allows."""
+        slots = asyncio.Semaphore(start.parallel)
+        return [asyncio.create_task(self._carry_out(start, run, slots)) for run in self._trial.runs]
 
+    async def cancel_all(self) -> None:
+        """Cancel the runs at work; no other begins."""
+        trial = self._trial
+        trial.is_stopped = True
+        for run in trial.runs:
+            if run.status == "pending":
+                run.status, run.reason = "unstarted", CANCELLED
+        for job in list(self._children):
+            await cancel_trial_job(job, trial.cancellation)
 
-async def signal_trial_job(job: str, signal: str, payload: dict[str, Any]) -> None:
-    """Send a signal to a job; a job that has already ended is no error."""
-    handle: Any = workflow.get_external_workflow_handle(job)
-    try:
-        await handle.signal(signal, payload)
-    except FailureError as error:
-        if not is_called_workflow_gone(error):
-            raise
+    async def _carry_out(self, start: TrialStart, run: TrialRun, slots: asyncio.Semaphore) -> None:
+        trial = self._trial
+        async with slots:
+            share = await self._wait_for_share(run)
+            if share is None:
+                return
+            run.share = share
+            run.status, began, pause = "running", trial.clock.seconds, trial.pause
+            try:
+                child = await start_trial_job(start, run)
+            except WorkflowAlreadyStartedError:
+                run.status, run.reason = "failed", f"there is a job {run.job} already"
+                run.usage, trial.has_news = Usage(), True
+                return
+            self._children[run.job] = child
+            if trial.is_stopped:
+                await cancel_trial_job(run.job, trial.cancellation)
+            elif trial.pause and not pause:
+                await signal_trial_job(run.job, "pause", {})
+            overdue = await self._wait_for_end(start, run, child, began)
+            if overdue:
+                await cancel_trial_job(run.job, self._overdue_reason(start, run, overdue))
+            await note_trial_ending(run, child)
+            del self._children[run.job]
+            self._note_cause(start, run, overdue)
+            run.needs, run.lowered, run.released, trial.has_news = {}, {}, False, True
+            self._display.show_progress()
 
+    async def _wait_for_share(self, run: TrialRun) -> dict[str, float] | None:
+        """Return the share with which a run begins; None if it does not begin any more."""
+        trial = self._trial
+        share: dict[str, float] | None = None
+        while share is None:
+            await workflow.wait_condition(
+                lambda: trial.is_stopped or bool(trial.reached) or trial.may_begin_run()
+            )
+            if trial.is_stopped:
+                return None
+            if trial.reached:
+                run.status, run.reason = "unstarted", trial.reached
+                return None
+            # Another run that waited for the same may have begun with it.
+            share = trial.first_share() if trial.may_begin_run() else None
+        return share
 
-async def cancel_trial_job(job: str, reason: str) -> None:
-    """Request the cancellation of a job; a job that has already ended is no error."""
-    try:
-        handle = workflow.get_external_workflow_handle(job)
-        await handle.cancel(reason=f"its trial ended it: {reason}")
-    except FailureError as error:
-        if not is_called_workflow_gone(error):
-            raise
+    def _note_cause(
+        self, start: TrialStart, run: TrialRun, overdue: Literal["", "cut", "late"]
+    ) -> None:
+        """Record why a run ended that did not end by itself."""
+        if run.status == "completed":
+            run.waiting = ""
+        elif run.status == "cancelled" and self._trial.is_stopped:
+            run.reason = CANCELLED
+        elif overdue:
+            run.status, run.reason = overdue, self._overdue_reason(start, run, overdue)
 
+    def _overdue_reason(
+        self, start: TrialStart, run: TrialRun, overdue: Literal["cut", "late"]
+    ) -> str:
+        if overdue == "cut":
+            return self._trial.cut_jobs[run.job]
+        return late_trial_run_reason(start, run, self._trial.limits.wait)
 
-async def note_trial_ending(run: TrialRun, child: Child) -> None:
-    """Wait for a run's job, and record how it ended."""
-    try:
-        result = JobResult.model_validate(await child)
-    except ChildWorkflowError as error:
-        cause: BaseException = error
-        while isinstance(cause, FailureError) and cause.cause:
-            cause = cause.cause
-        ended_from_outside = isinstance(error.cause, (CancelledError, TerminatedError))
-        # A run that waits has no call under way.
-        run.interrupted = ended_from_outside and not (run.waiting or run.needs)
-        run.status = "cancelled" if isinstance(error.cause, CancelledError) else "failed"
-        run.reason = str(getattr(cause, "message", None) or cause)[:500]
-        return
-    run.status = result.status
-    run.reason = "" if result.status == "completed" else result.summary[:500]
-    run.phases, run.rewinds, run.usage = result.phases, result.rewinds, result.usage
+    async def _wait_for_end(
+        self, start: TrialStart, run: TrialRun, child: Child, began: float
+    ) -> Literal["", "cut", "late"]:
+        """Wait for a run; return why it has to be ended, empty if it has ended by itself.
 
-
-async def await_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
-    reply: WatchTrialReply = await workflow.execute_activity(
-        WATCH_TRIAL.name,
-        request,
-        result_type=WATCH_TRIAL.reply,
-        start_to_close_timeout=timedelta(seconds=WATCH_TRIAL.seconds),
-        heartbeat_timeout=HEARTBEAT,
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=10)
-        ),
-        # Its end is of no interest once the trial is over.
-        cancellation_type=ActivityCancellationType.TRY_CANCEL,
-        summary="watch the runs",
-    )
-    return reply
+        Its time stands still while the trial is paused, and while it waits for a share.
+        """
+        trial = self._trial
+        overdue: Literal["", "cut", "late"] = ""
+        standstill = 0.0
+        while not child.done():
+            stands, since = trial.pause is not None or bool(run.needs), trial.clock.seconds
+            before = (run.waiting, bool(run.needs), trial.pause)
+            due = began + standstill + start.seconds
+            if run.waiting and (wait := trial.limits.wait):
+                due = min(due, trial.waiting_since[run.job] + wait)
+            if run.job in trial.cut_jobs:
+                overdue = "cut"
+                break
+            if not stands and due <= since:
+                overdue = "late"
+                break
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda before=before: (  # type: ignore[misc]
+                        child.done()
+                        or run.job in trial.cut_jobs
+                        or (run.waiting, bool(run.needs), trial.pause) != before
+                    ),
+                    timeout=None if stands else due - since,
+                )
+            if stands:
+                standstill += trial.clock.seconds - since
+        run.seconds = trial.clock.seconds - began - standstill
+        return overdue
 
 
 def late_trial_run_reason(start: TrialStart, run: TrialRun, wait: int | None) -> str:

@@ -1,0 +1,99 @@
+"""The child jobs of a trial: starting, signalling, cancelling, and how each ended."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import CancelledError, ChildWorkflowError, FailureError, TerminatedError
+from temporalio.workflow import (
+    ActivityCancellationType,
+    ChildWorkflowCancellationType,
+    ParentClosePolicy,
+)
+
+from protocol.endings import JobResult
+from protocol.trial_start import TrialStart
+from protocol.trial_status import TrialRun, WatchTrialReply, WatchTrialRequest
+from workflows.activity_calls import HEARTBEAT
+from workflows.activity_failures import is_called_workflow_gone
+from workflows.activity_table import WATCH_TRIAL
+from workflows.project_steps import Child
+
+
+async def start_trial_job(start: TrialStart, run: TrialRun) -> Child:
+    """Start a run's job with its share. Raises WorkflowAlreadyStartedError."""
+    job = start.job_start(run.configuration)
+    if run.share:
+        job["trial"] = {"trial": workflow.info().workflow_id, "limits": share_payload(run.share)}
+    return await workflow.start_child_workflow(
+        "Job",
+        job,
+        id=run.job,
+        result_type=dict,
+        cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+        parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+    )
+
+
+def share_payload(share: dict[str, float]) -> dict[str, float]:
+    """Return a share as limits of a job, which are whole numbers but for money."""
+    return {key: value if key == "cost" else int(value) for key, value in share.items()}
+
+
+async def signal_trial_job(job: str, signal: str, payload: dict[str, Any]) -> None:
+    """Send a signal to a job; a job that has already ended is no error."""
+    handle: Any = workflow.get_external_workflow_handle(job)
+    try:
+        await handle.signal(signal, payload)
+    except FailureError as error:
+        if not is_called_workflow_gone(error):
+            raise
+
+
+async def cancel_trial_job(job: str, reason: str) -> None:
+    """Request the cancellation of a job; a job that has already ended is no error."""
+    try:
+        handle = workflow.get_external_workflow_handle(job)
+        await handle.cancel(reason=f"its trial ended it: {reason}")
+    except FailureError as error:
+        if not is_called_workflow_gone(error):
+            raise
+
+
+async def note_trial_ending(run: TrialRun, child: Child) -> None:
+    """Wait for a run's job, and record how it ended."""
+    try:
+        result = JobResult.model_validate(await child)
+    except ChildWorkflowError as error:
+        cause: BaseException = error
+        while isinstance(cause, FailureError) and cause.cause:
+            cause = cause.cause
+        ended_from_outside = isinstance(error.cause, (CancelledError, TerminatedError))
+        # A run that waits has no call under way.
+        run.interrupted = ended_from_outside and not (run.waiting or run.needs)
+        run.status = "cancelled" if isinstance(error.cause, CancelledError) else "failed"
+        run.reason = str(getattr(cause, "message", None) or cause)[:500]
+        return
+    run.status = result.status
+    run.reason = "" if result.status == "completed" else result.summary[:500]
+    run.phases, run.rewinds, run.usage = result.phases, result.rewinds, result.usage
+
+
+async def await_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
+    reply: WatchTrialReply = await workflow.execute_activity(
+        WATCH_TRIAL.name,
+        request,
+        result_type=WATCH_TRIAL.reply,
+        start_to_close_timeout=timedelta(seconds=WATCH_TRIAL.seconds),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=10)
+        ),
+        # Its end is of no interest once the trial is over.
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        summary="watch the runs",
+    )
+    return reply
