@@ -76,7 +76,7 @@ class ProjectChildren:
             ended.status, ended.reason = "late", "the deadline passed"
             # A retry must not fork from a late job.
             ended.checkpoint, ended.phases = "", 0
-        project_waits.count_project_time(self._project, workflow.now().timestamp())
+        project_waits.count_project_time(self._project)
         self._project.ended_jobs.append(ended)
         self.has_news = True
 

@@ -42,9 +42,16 @@ def is_project_paused(project: ProjectRecord) -> bool:
     return project.waiting is not None and project.waiting.reason == "paused"
 
 
-def count_project_time(project: ProjectRecord, now: float) -> None:
+def count_project_time(project: ProjectRecord) -> None:
     """Count the time until now. Call it before the reason of waiting changes."""
+    now = workflow.now().timestamp()
     project.count_time(now, still=current_project_wait(project) is not None)
+
+
+def park_project(project: ProjectRecord, waiting: WaitState) -> None:
+    """Make the project wait; count the time until now."""
+    count_project_time(project)
+    project.waiting = waiting
 
 
 def waiting_for_publish(project: ProjectRecord, publish: Publish) -> WaitState:

@@ -28,6 +28,8 @@ from workflows.inbox import Inbox
 from workflows.project import Project
 from workflows.project_children import ProjectChildren
 from workflows.project_display import ProjectDisplay
+from workflows.project_end import ProjectEnd
+from workflows.project_settlement import ProjectSettlement
 from workflows.project_signals import ProjectSignals
 from workflows.project_steps import ProjectSteps, await_project_child
 
@@ -111,7 +113,20 @@ def assembled(record: ProjectRecord, steps: ProjectSteps) -> Project:
     project._form = FORMS[record.start.form]
     project._display = Unseen(record, project.inbox, project._continuation)
     project._children = ProjectChildren(record, steps)
+    project._settlement = ProjectSettlement(record, steps, project.inbox, project._children)
+    project._end = project_end(record, steps)
     return project
+
+
+def project_end(record: ProjectRecord, steps: ProjectSteps) -> ProjectEnd:
+    inbox = Inbox()
+    return ProjectEnd(
+        record,
+        steps,
+        inbox,
+        children=ProjectChildren(record, steps),
+        display=Unseen(record, inbox, OneRun(inbox)),
+    )
 
 
 async def test_a_job_that_a_cancel_keeps_from_beginning_is_none_at_work() -> None:
@@ -122,8 +137,8 @@ async def test_a_job_that_a_cancel_keeps_from_beginning_is_none_at_work() -> Non
             return CheckpointReply(commit="c9")
 
     play, run = at_work()
-    project = assembled(play.project, Closing())
-    await project._close_cancelled(play.project, Cancellation("enough", by_signal=False))
+    end = project_end(play.project, Closing())
+    await end.end_cancelled(Cancellation("enough", by_signal=False))
     assert play.project.running == {}
     assert [(each.job, each.status) for each in play.project.job_summaries] == [
         (run.job, "cancelled")
@@ -150,14 +165,16 @@ async def test_the_time_of_a_step_that_fails_counts(monkeypatch: pytest.MonkeyPa
         Trace(key="1", type="decision", source="gate", what_happened="it went on", step=1,
               phase=1, commit="c1", at=1)
     ]  # fmt: skip
-    for steps, take in enumerate((project._advance, project._has_stored_traces), 1):
+    for steps, take in enumerate(
+        (lambda: project._advance(play.project), project._end.has_stored_traces), 1
+    ):
         play.project.ended_jobs = [
             EndedJob(job=run.job, status="completed", checkpoint="c1", phases=1)
         ]
         play.project.waiting = None
         play.project.clock = 0
         monkeypatch.setattr(workflow, "now", lambda: datetime.fromtimestamp(30, UTC))
-        await take(play.project)
+        await take()
         assert play.project.waiting is not None
         assert play.project.seconds == 30 * steps
 
