@@ -6,12 +6,22 @@ import asyncio
 from contextlib import suppress
 
 from temporalio import workflow
+from temporalio.exceptions import (
+    ActivityError,
+    CancelledError,
+    ChildWorkflowError,
+    FailureError,
+)
+from temporalio.exceptions import TimeoutError as JobTimeoutError
 
-from protocol.project import ChildReport, EndedJob, RunningJob
+from protocol.endings import COMPLETION_FILE, JobResult
+from protocol.project import MOST_UNRESOLVED, ChildReport, EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
+from protocol.short_text import one_line
 from workflows import project_budget_shares, project_waits
+from workflows.child_jobs import Child, cancel_child_job
 from workflows.project_moves import AssignJob
-from workflows.project_steps import Child, ProjectSteps, await_project_child
+from workflows.project_steps import ProjectSteps
 
 
 class ProjectChildren:
@@ -63,14 +73,14 @@ class ProjectChildren:
         """Cancel the running jobs and wait until they have ended."""
         for job, child in self._children.items():
             if not child.done():
-                await self._steps.cancel_child(job)
+                await cancel_child_job(job)
         if self._watchers:
             await workflow.wait(self._watchers.values())
 
     async def _watch(self, run: RunningJob, child: Child) -> None:
         """Wait for a child; cancel it at its deadline."""
         if late := await self._is_late(run, child):
-            await self._steps.cancel_child(run.job)
+            await cancel_child_job(run.job)
         ended = await await_project_child(run, child)
         if late and ended.status != "completed":
             ended.status, ended.reason = "late", "the deadline passed"
@@ -99,3 +109,38 @@ class ProjectChildren:
             if run.since + seconds <= workflow.time():
                 break
         return not child.done()
+
+
+async def await_project_child(run: RunningJob, child: Child) -> EndedJob:
+    """Wait for a child and return how it ended."""
+    ended = EndedJob(job=run.job, status="failed")
+    try:
+        result = JobResult.model_validate(await child)
+    except ChildWorkflowError as error:
+        cause = error.cause or error
+        if isinstance(cause, CancelledError):
+            ended.status, ended.reason = "cancelled", "the job was cancelled"
+        elif isinstance(cause, JobTimeoutError):
+            ended.reason = "the job ran out of time"
+        else:
+            while isinstance(cause, (ChildWorkflowError, ActivityError)) and cause.cause:
+                cause = cause.cause
+            ended.reason = str(getattr(cause, "message", None) or cause)[:1000]
+        return _child_outcome_from_report(ended, run)
+    except (FailureError, ValueError) as error:
+        ended.reason = str(error)[:1000]
+        return _child_outcome_from_report(ended, run)
+    ended.status = "completed" if result.status == "completed" else "failed"
+    ended.reason = result.summary[:1000] if result.status != "completed" else ""
+    ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
+    ended.unresolved = [one_line(entry, 200) for entry in result.unresolved[:MOST_UNRESOLVED]]
+    if (more := len(result.unresolved) - MOST_UNRESOLVED) > 0:
+        ended.unresolved.append(f"and {more} more, in its {COMPLETION_FILE}")
+    return ended
+
+
+def _child_outcome_from_report(ended: EndedJob, run: RunningJob) -> EndedJob:
+    """Fill in usage and checkpoint from the last report, the newest known."""
+    ended.usage = run.last_report.usage
+    ended.checkpoint, ended.phases = run.last_report.checkpoint, run.last_report.number
+    return ended

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from temporalio import workflow
-from temporalio.exceptions import (
-    ActivityError,
-    CancelledError,
-    ChildWorkflowError,
-    FailureError,
-    TimeoutError,
-    WorkflowAlreadyStartedError,
-)
-from temporalio.workflow import (
-    ChildWorkflowCancellationType,
-    ChildWorkflowHandle,
-    ParentClosePolicy,
-)
+from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from protocol.endings import COMPLETION_FILE, JobResult
 from protocol.handoffs import ProjectLink
 from protocol.project import (
-    MOST_UNRESOLVED,
     OTHERS_TOKENS,
     SUMMARY_TOKENS,
     EndedJob,
@@ -44,17 +29,15 @@ from protocol.project_requests import (
 )
 from protocol.publishing import BranchResult, Publish
 from protocol.requests import CheckpointReply
-from protocol.short_text import one_line
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import activity_table as table
 from workflows import project_budget_shares, project_status
 from workflows.activity_calls import ActivityCalls
-from workflows.activity_failures import is_called_workflow_gone
+from workflows.child_jobs import Child, start_child_job
 from workflows.project_moves import AssignJob
 
 SUMMARY_CHARACTERS = 95
 """The server accepts 400 bytes."""
-Child = ChildWorkflowHandle[Any, dict[str, Any]]
 
 
 class ProjectSteps(ActivityCalls):
@@ -78,7 +61,7 @@ class ProjectSteps(ActivityCalls):
             checkpoint=ended.checkpoint,
             folder=project.start.product,
             handoff=run.handoff,
-            tokens=project_role_summary_tokens(run.role),
+            tokens=SUMMARY_TOKENS.get(run.role, OTHERS_TOKENS),
             head=project.head,
             success=project.start.success if run.role == "manager" else [],
             room=project_budget_shares.remaining_share_after(project, run, ended),
@@ -166,7 +149,7 @@ class ProjectSteps(ActivityCalls):
             root=project.root,
             remote=project.remote,
             folder=project.start.product,
-            summary_tokens=project_role_summary_tokens(move.role),
+            summary_tokens=SUMMARY_TOKENS.get(move.role, OTHERS_TOKENS),
             handoff=move.handoff,
             divided=FORM_SPECS[project.start.form].divided,
         )
@@ -180,71 +163,11 @@ class ProjectSteps(ActivityCalls):
         }
         title = f"{move.handoff.to_agent} on {move.unit}, {project.title}"[:SUMMARY_CHARACTERS]
         try:
-            return await workflow.start_child_workflow(
-                "Job",
-                {key: value for key, value in start.items() if value},
-                id=move.job,
-                result_type=dict,
-                cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-                # A project that is ended from outside cancels its jobs in order.
-                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
-                static_summary=title,
+            return await start_child_job(
+                move.job, {key: value for key, value in start.items() if value}, title
             )
         except WorkflowAlreadyStartedError:
             return (
                 f"there is a job {move.job} already, at work since before the project was reset "
                 "and for nobody: cancel it. A project is to be cancelled before it is reset"
             )
-
-    async def cancel_child(self, job: str) -> None:
-        """Cancel a job so that it closes properly; nothing happens if it has ended.
-
-        The child's handle would address the run that the project started. The server accepts a
-        request for a run that has continued as new, and ignores it
-        (https://github.com/temporalio/features/issues/503).
-        """
-        try:
-            await workflow.get_external_workflow_handle(job).cancel()
-        except FailureError as error:
-            if not is_called_workflow_gone(error):
-                raise
-
-
-def project_role_summary_tokens(role: str) -> int:
-    """Return the longest summary of a role's job, in tokens."""
-    return SUMMARY_TOKENS.get(role, OTHERS_TOKENS)
-
-
-async def await_project_child(run: RunningJob, child: Child) -> EndedJob:
-    """Wait for a child and return how it ended."""
-    ended = EndedJob(job=run.job, status="failed")
-    try:
-        result = JobResult.model_validate(await child)
-    except ChildWorkflowError as error:
-        cause = error.cause or error
-        if isinstance(cause, CancelledError):
-            ended.status, ended.reason = "cancelled", "the job was cancelled"
-        elif isinstance(cause, TimeoutError):
-            ended.reason = "the job ran out of time"
-        else:
-            while isinstance(cause, (ChildWorkflowError, ActivityError)) and cause.cause:
-                cause = cause.cause
-            ended.reason = str(getattr(cause, "message", None) or cause)[:1000]
-        return _child_outcome_from_report(ended, run)
-    except (FailureError, ValueError) as error:
-        ended.reason = str(error)[:1000]
-        return _child_outcome_from_report(ended, run)
-    ended.status = "completed" if result.status == "completed" else "failed"
-    ended.reason = result.summary[:1000] if result.status != "completed" else ""
-    ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
-    ended.unresolved = [one_line(entry, 200) for entry in result.unresolved[:MOST_UNRESOLVED]]
-    if (more := len(result.unresolved) - MOST_UNRESOLVED) > 0:
-        ended.unresolved.append(f"and {more} more, in its {COMPLETION_FILE}")
-    return ended
-
-
-def _child_outcome_from_report(ended: EndedJob, run: RunningJob) -> EndedJob:
-    """Fill in usage and checkpoint from the last report, the newest known."""
-    ended.usage = run.last_report.usage
-    ended.checkpoint, ended.phases = run.last_report.checkpoint, run.last_report.number
-    return ended

@@ -8,11 +8,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import CancelledError, ChildWorkflowError, FailureError, TerminatedError
-from temporalio.workflow import (
-    ActivityCancellationType,
-    ChildWorkflowCancellationType,
-    ParentClosePolicy,
-)
+from temporalio.workflow import ActivityCancellationType
 
 from protocol.endings import JobResult
 from protocol.trial_start import TrialStart
@@ -20,7 +16,7 @@ from protocol.trial_status import TrialRun, WatchTrialReply, WatchTrialRequest
 from workflows.activity_calls import HEARTBEAT
 from workflows.activity_failures import is_called_workflow_gone
 from workflows.activity_table import WATCH_TRIAL
-from workflows.project_steps import Child
+from workflows.child_jobs import Child, cancel_child_job, start_child_job
 
 
 async def start_trial_job(start: TrialStart, run: TrialRun) -> Child:
@@ -28,14 +24,7 @@ async def start_trial_job(start: TrialStart, run: TrialRun) -> Child:
     job = start.job_start(run.configuration)
     if run.share:
         job["trial"] = {"trial": workflow.info().workflow_id, "limits": share_payload(run.share)}
-    return await workflow.start_child_workflow(
-        "Job",
-        job,
-        id=run.job,
-        result_type=dict,
-        cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-        parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
-    )
+    return await start_child_job(run.job, job)
 
 
 def share_payload(share: dict[str, float]) -> dict[str, float]:
@@ -55,12 +44,7 @@ async def signal_trial_job(job: str, signal: str, payload: dict[str, Any]) -> No
 
 async def cancel_trial_job(job: str, reason: str) -> None:
     """Request the cancellation of a job; a job that has already ended is no error."""
-    try:
-        handle = workflow.get_external_workflow_handle(job)
-        await handle.cancel(reason=f"its trial ended it: {reason}")
-    except FailureError as error:
-        if not is_called_workflow_gone(error):
-            raise
+    await cancel_child_job(job, f"its trial ended it: {reason}")
 
 
 async def note_trial_ending(run: TrialRun, child: Child) -> None:

@@ -12,7 +12,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun
 from protocol.usage import Usage
-from workflows.project_steps import Child
+from workflows.child_jobs import Child
 from workflows.trial_display import TrialDisplay
 from workflows.trial_jobs import (
     cancel_trial_job,

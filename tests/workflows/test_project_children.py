@@ -26,12 +26,12 @@ from workflows.continuation import Continuation
 from workflows.forms import FORMS
 from workflows.inbox import Inbox
 from workflows.project import Project
-from workflows.project_children import ProjectChildren
+from workflows.project_children import ProjectChildren, await_project_child
 from workflows.project_display import ProjectDisplay
 from workflows.project_end import ProjectEnd
 from workflows.project_settlement import ProjectSettlement
 from workflows.project_signals import ProjectSignals
-from workflows.project_steps import ProjectSteps, await_project_child
+from workflows.project_steps import ProjectSteps
 
 LATER = Usage(model_calls=7)
 
