@@ -9,7 +9,7 @@ from typing import Any
 
 from activities.guards.hooks.voters import matching_hooks
 from activities.guards.tool_routes import CALL_EVENTS, WORKFLOW_POINTS, tools_routed_to_approval
-from activities.starting.agent_models import KINDS
+from activities.preparation.agent_models import KINDS
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.own_tools import own_tool_file
 from activities.toolkit.registry import Tool

@@ -17,6 +17,15 @@ from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
 from activities.phases.orientation import orientation_messages
 from activities.phases.phase_tags import phase_tag
+from activities.preparation.agent_resolution import resolve_job_limits, resolve_tool_routes
+from activities.preparation.fork import prepare_fork
+from activities.preparation.fork_origin import (
+    fetch_fork_origin,
+    newest_fork_origin_phase,
+    unforkable_job_error,
+)
+from activities.preparation.new_job import prepare_new_job
+from activities.preparation.search_attributes import registered_search_attributes
 from activities.projects.handoff import add_handoff_proof_time
 from activities.projects.project_remote import open_linked_remote_project
 from activities.requirements.store_sync import (
@@ -25,15 +34,6 @@ from activities.requirements.store_sync import (
 )
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.starting.agent_resolution import resolve_job_limits, resolve_tool_routes
-from activities.starting.fork import (
-    fetch_fork_origin,
-    newest_fork_origin_phase,
-    prepare_fork,
-    unforkable_job_error,
-)
-from activities.starting.new_job import prepare_new_job
-from activities.starting.server_search_attributes import registered_search_attributes
 from activities.text.safe_text import text_title_line
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces

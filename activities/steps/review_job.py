@@ -27,9 +27,9 @@ from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_cache_key
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
+from activities.preparation.agent_resolution import resolve_reviewer_tools
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.starting.agent_resolution import resolve_reviewer_tools
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.result_text import truncate_result

@@ -7,19 +7,19 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.snapshot import Snapshot
-from activities.projects.handoff import add_handoff_proof_time
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.starting.agent_models import (
+from activities.preparation.agent_models import (
     change_model_settings,
     choose_agent_models,
     list_model_changes,
 )
-from activities.starting.agent_resolution import (
+from activities.preparation.agent_resolution import (
     resolve_agent_tools,
     resolve_job_limits,
     resolve_tool_routes,
 )
+from activities.projects.handoff import add_handoff_proof_time
+from activities.runtime.failures import typed_failures
+from activities.runtime.heartbeats import heartbeats_from_thread
 from config.schema.agent import AgentConfig
 from protocol.prepare_requests import SetModelReply, SetModelRequest
 from protocol.tools import ToolRoute

@@ -11,14 +11,14 @@ from activities.checkpoints import PathRefused, parse_path
 from activities.commands.variables import missing_variable, missing_variables
 from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices_for_cost_limit
-from activities.projects.required_commands import failing_required_command, required_commands
-from activities.requirements.text.indicators import Indicators
-from activities.starting.agent_models import check_agent_context_windows
-from activities.starting.agent_resolution import (
+from activities.preparation.agent_models import check_agent_context_windows
+from activities.preparation.agent_resolution import (
     resolve_configured_tools,
     resolve_reviewer_tools,
     resolve_tool_routes,
 )
+from activities.projects.required_commands import failing_required_command, required_commands
+from activities.requirements.text.indicators import Indicators
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.own_tools import own_tools_by_file
 from activities.toolkit.registry import Tool

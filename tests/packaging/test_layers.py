@@ -20,7 +20,7 @@ LAYERS = [
     "activities.repository",
     "activities.guards activities.model activities.phases activities.stores activities.web",
     "activities.search activities.mcp activities.notifications",
-    "activities.traces activities.forgetting activities.learning activities.starting",
+    "activities.traces activities.forgetting activities.learning activities.preparation",
     "activities.tools",
     "activities.requirements",
     "activities.tool_catalogue",

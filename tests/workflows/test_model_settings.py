@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from activities.model.endpoint import connect_endpoint
-from activities.starting.agent_models import change_model_settings
+from activities.preparation.agent_models import change_model_settings
 from activities.stores.stored_traces import read_job_traces
 from benchmarks.zero_cost import ZeroCost
 from config.agent_files import load_agent

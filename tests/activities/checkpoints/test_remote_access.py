@@ -16,8 +16,8 @@ from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.remote import push_to_remote, remote_owner
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.checkpoint_fetch import fetch_snapshot
+from activities.preparation.checkpoint_ownership import check_remote_ownership
 from activities.runtime.failures import typed_failures
-from activities.starting.repository_ownership import check_remote_ownership
 from config.agent_files import load_agent
 from protocol.prepare_requests import PrepareRequest
 from tests.activities.standing import JOB, environment

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.job.conversation import Conversation
-from activities.starting.agent_resolution import resolve_reviewer_tools
+from activities.preparation.agent_resolution import resolve_reviewer_tools
 from activities.steps.review_job import ReviewJobActivity, review_task
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.tools.verdict import read_verdict

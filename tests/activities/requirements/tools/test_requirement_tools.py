@@ -11,9 +11,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.phases.phase_change import restore_phase_start
+from activities.preparation.fork import begin_fork
 from activities.requirements import requirement_rows, store_sync
 from activities.requirements import requirement_store as rows
-from activities.starting.fork import begin_fork
 from activities.steps.close_job import CloseJobActivity
 from activities.stores.relational_store import RelationalStore
 from activities.web import FetchedPage, read_page_source

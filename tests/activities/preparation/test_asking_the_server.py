@@ -13,8 +13,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.repository_owner import OwnerMark, record_owner
-from activities.starting.fork import unforkable_job_error
-from activities.starting.server_search_attributes import registered_search_attributes
+from activities.preparation.fork_origin import unforkable_job_error
+from activities.preparation.search_attributes import registered_search_attributes
 from protocol.search_attribute_names import NAMES, PHASE
 
 

@@ -20,13 +20,13 @@ from activities.job.activity_context import activity_job_id
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import SCHEMA_FILE, typed_result_schema_page
+from activities.preparation.checkpoint_ownership import (
+    claim_ownership,
+    refuse_forgotten_id,
+)
 from activities.projects.handoff import render_handoff
 from activities.projects.project_remote import push_start_to_project_remote
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.starting.repository_ownership import (
-    check_forgotten_ownership,
-    claim_repository_ownership,
-)
 from activities.toolkit.registry import Tool
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.notification_requests import Notifying
@@ -68,9 +68,9 @@ def project_cache(root: Root, request: PrepareRequest) -> ResultCache | None:
 
 def claim_checkpoints(root: Root, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
     """Open the job's checkpoint repository, creating it if needed, and claim it."""
-    check_forgotten_ownership(root)
+    refuse_forgotten_id(root)
     checkpoints = open_checkpoints(root, activity_job_id(), create=True)
-    claim_repository_ownership(
+    claim_ownership(
         root,
         checkpoints.path,
         request.chain,

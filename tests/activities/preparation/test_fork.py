@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from activities.starting.fork import begin_fork
+from activities.preparation.fork import begin_fork
 from protocol.scope_ledger import scope_from_plan, scope_from_texts, scope_ledger_line
 from tests.activities.standing import Standing
 

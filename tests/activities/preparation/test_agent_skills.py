@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.starting.agent_skills import (
+from activities.preparation.agent_skills import (
     MOST_FILES,
     add_repository_agent_skills,
     read_agent_skills,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from activities.starting.agent_models import check_agent_context_windows
+from activities.preparation.agent_models import check_agent_context_windows
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 

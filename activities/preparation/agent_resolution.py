@@ -11,8 +11,8 @@ from activities.commands.sandbox import SandboxUnavailable
 from activities.guards.tool_routes import guarded_route, tools_routed_to_approval
 from activities.mcp.server_errors import ServerUnavailable
 from activities.model.prices import highest_price
+from activities.preparation.agent_models import KINDS
 from activities.runtime.failures import may_retry_activity, typed_failure
-from activities.starting.agent_models import KINDS
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.registry import REGISTRY, Tool, select_registered_tools
 from activities.toolkit.tool_offer import offerable_tools

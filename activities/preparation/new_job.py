@@ -14,24 +14,21 @@ from activities.phases.predefined_todos import (
     begin_configured_list,
     predefined_todos,
 )
-from activities.projects.handoff import prepare_handoff_workspace
-from activities.repository.bounds import RepositoryBounds
-from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace_repository import put_repository_into_workspace
-from activities.starting.agent_models import choose_agent_models
-from activities.starting.agent_resolution import (
+from activities.preparation.agent_models import choose_agent_models
+from activities.preparation.agent_resolution import (
     resolve_agent_tools,
     resolve_learned_guards,
     resolve_reviewer_tools,
     resolve_server_tools,
 )
-from activities.starting.agent_skills import (
+from activities.preparation.agent_skills import (
     REPOSITORY,
     add_repository_agent_skills,
     notice_untrusted_skills,
     read_agent_skills,
 )
-from activities.starting.prepared_job import (
+from activities.preparation.checkpoint_ownership import check_remote_ownership
+from activities.preparation.prepared_job import (
     PreparedJob,
     claim_checkpoints,
     job_instructions,
@@ -40,7 +37,10 @@ from activities.starting.prepared_job import (
     report_refused_files,
     write_tool_pages,
 )
-from activities.starting.repository_ownership import check_remote_ownership
+from activities.projects.handoff import prepare_handoff_workspace
+from activities.repository.bounds import RepositoryBounds
+from activities.repository.repository_fetch import fetch_pinned_repository
+from activities.repository.workspace_repository import put_repository_into_workspace
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template

@@ -18,7 +18,7 @@ from protocol.git_address import git_address_without_user
 from protocol.prepare_requests import PrepareRequest
 
 
-def claim_repository_ownership(
+def claim_ownership(
     root: Root, repository: Path, chain: str, *, project: str = "", keep_days: float | None = None
 ) -> None:
     """Claim a repository for one workflow; another of the same id would write into its history.
@@ -27,7 +27,7 @@ def claim_repository_ownership(
         ConfigError: Another workflow owns it, or its job was forgotten.
         OSError: The owner cannot be read.
     """
-    check_forgotten_ownership(root)
+    refuse_forgotten_id(root)
     mark = OwnerMark(
         chain=chain,
         job=activity_job_id(),
@@ -48,7 +48,7 @@ def claim_repository_ownership(
         )
 
 
-def check_forgotten_ownership(root: Root) -> None:
+def refuse_forgotten_id(root: Root) -> None:
     """Refuse the id of a forgotten job: its remains in the stores carry that id.
 
     Raises:

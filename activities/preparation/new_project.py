@@ -9,6 +9,11 @@ from activities.job.activity_context import activity_job_id, activity_schedule_t
 from activities.job.done_when import check_done_when
 from activities.job.plan_and_todo_files import list_under_heading
 from activities.notifications.recipients import resolve_recipients
+from activities.preparation.agent_models import choose_agent_models
+from activities.preparation.checkpoint_ownership import (
+    claim_ownership,
+    refuse_forgotten_id,
+)
 from activities.projects.project_remote import (
     check_remote_project_owner,
     push_project,
@@ -19,11 +24,6 @@ from activities.projects.required_commands import failing_required_command
 from activities.repository.bounds import RepositoryBounds
 from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.runtime.failures import typed_failure
-from activities.starting.agent_models import choose_agent_models
-from activities.starting.repository_ownership import (
-    check_forgotten_ownership,
-    claim_repository_ownership,
-)
 from activities.text.safe_text import text_title_line
 from activities.toolkit.path_ownership import owned_path_refusal
 from config.agent_files import load_agent
@@ -53,7 +53,7 @@ def create_project(
     """Check the start as far as possible, then create the project's repository."""
     if len(activity_job_id()) > MAX_ID:
         raise ConfigError(f"the id of a project has at most {MAX_ID} characters: its jobs' follow")
-    check_forgotten_ownership(root)
+    refuse_forgotten_id(root)
     agents = load_project_agents(start)
     _check_product_folder(start)
     for condition in _project_conditions(start):
@@ -72,7 +72,7 @@ def create_project(
         check_remote_project_owner(remote, activity_job_id(), chain)
     path = project_repository_path(root, activity_job_id())
     repository = ProjectRepository.create(path)
-    claim_repository_ownership(root, path, chain, keep_days=longest_project_keep_days(agents))
+    claim_ownership(root, path, chain, keep_days=longest_project_keep_days(agents))
     name = start.title or text_title_line(start.instructions) or activity_job_id()
     brief = f"# {name}\n\n{start.instructions.strip()}\n"
     nothing = str(repository.git.TreeBuilder().write())

@@ -1,0 +1,245 @@
+"""A job that continues from the start of a phase of another, with amended instructions.
+
+The new job copies that checkpoint and its history into its own repository, so the first job may
+continue or be removed. The phase at the fork is archived unchanged, and a strategic phase follows.
+"""
+
+from __future__ import annotations
+
+from activities.checkpoints import Checkpoints, Root
+from activities.documents.input_documents import InputDocument, read_input_documents
+from activities.job.activity_context import activity_job_id
+from activities.job.plan_and_todo_files import list_under_heading, parse_plan
+from activities.job.remarks import AMENDED
+from activities.job.snapshot import Snapshot
+from activities.job.typed_result import check_result_schema
+from activities.job.workspace_summary import with_workspace_summary
+from activities.notifications.recipients import resolve_recipients
+from activities.phases.archive import FORKED, archive_page, archive_phase
+from activities.phases.orientation import last_archive_page
+from activities.phases.predefined_todos import (
+    STRATEGIC_NAMES,
+    begin_configured_list,
+    predefined_todos,
+)
+from activities.preparation.agent_models import choose_agent_models
+from activities.preparation.agent_resolution import resolve_agent_tools, resolve_server_tools
+from activities.preparation.agent_skills import read_agent_skills
+from activities.preparation.checkpoint_ownership import check_remote_ownership
+from activities.preparation.fork_origin import copy_fork_origin, find_fork_origin
+from activities.preparation.prepared_job import (
+    PreparedJob,
+    claim_checkpoints,
+    job_instructions,
+    project_cache,
+    push_start_history,
+    report_refused_files,
+    write_tool_pages,
+)
+from activities.projects.handoff import prepare_handoff_workspace
+from activities.projects.project_remote import open_remote_project
+from activities.projects.project_repository import project_repository_path
+from activities.repository.workspace_repository import share_repository_with_fork
+from config.agent_files import amend_agent_config
+from config.schema.agent import AgentConfig, ConfigError
+from protocol.endings import COMPLETION_FILE
+from protocol.job_state import JobState
+from protocol.payloads import Fork
+from protocol.phase import Phase, Purpose
+from protocol.prepare_requests import PrepareRequest
+from protocol.publishing import Publish
+from protocol.repository_link import RepositoryLink
+from protocol.scope_ledger import scope_from_texts, scope_size_fault
+
+OF_ITS_OWN = (
+    "This job works by itself: it is a fork of a job of project {project}, which takes nothing "
+    "over from it."
+)
+
+
+def prepare_fork(
+    root: Root, request: PrepareRequest, fork: Fork, newest: int | None
+) -> PreparedJob:
+    """Prepare a fork of another job at the start of a phase."""
+    origin = find_fork_origin(root, fork, newest)
+    pinned = origin.snapshot.config
+    config = _resolve_fork_config(request, fork, pinned)
+    # Keep the pinned tools of MCP servers unless the fork overrides `mcp`.
+    notices = resolve_server_tools(config) if config.mcp != pinned.mcp else []
+    notices += check_remote_ownership(config, request)
+    skills = read_agent_skills(config) if config.skills != pinned.skills else None
+    tools = resolve_agent_tools(config)
+    notifying = None if request.project else resolve_recipients([config])
+    documents = read_input_documents(
+        root,
+        request.documents,
+        config.limits.file_bytes,
+        origin.document_names,
+        project_cache(root, request),
+        config.workspace.remote,
+        can_view=config.has_vision,
+    )
+    notices += [line for document in documents for line in document.notices()]
+
+    owned = claim_checkpoints(root, request, config)
+    owner = request.project.id if request.project else activity_job_id()
+    if shared := origin.snapshot.repository:
+        notices += _share_repository(root, shared, owner, owned, config.workspace.remote or "")
+    elif request.publish:
+        raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
+    snapshot = copy_fork_origin(origin, fork, owned)
+    if snapshot.repository:
+        snapshot.repository = snapshot.repository.model_copy(
+            update={
+                "owner": owner,
+                "publish": _resolve_fork_publish(request, snapshot.repository),
+                "earlier": origin.earlier_starts(fork.job),
+            }
+        )
+    before = snapshot.files
+    with report_refused_files(config):
+        leaving_notice = "" if request.project else _leave_project(snapshot)
+        notices += [leaving_notice] if leaving_notice else []
+        page = begin_fork(
+            snapshot,
+            config,
+            "\n\n".join(filter(None, (leaving_notice, job_instructions(root, request, snapshot)))),
+            request.items,
+            documents,
+            ended=origin.ended,
+            # Work that a project rejected goes through all its steps again.
+            repeats_list=request.project is not None,
+        )
+        if request.project:
+            prepare_handoff_workspace(root, snapshot, request.project)
+        if skills:
+            snapshot.files = skills.put_into(snapshot.files)
+            notices += skills.notices
+        snapshot.files = write_tool_pages(snapshot.files, config, tools)
+        snapshot.files = with_workspace_summary(snapshot)
+    snapshot.record_changes(before)
+    began = f"forked from {fork.job} at {fork.place} · "
+    return PreparedJob(snapshot, tools, page, began, notices, notifying)
+
+
+def _leave_project(snapshot: Snapshot) -> str:
+    """Unlink a job that a person forked from a project, and return the notice of it.
+
+    No project waits for this job or judges its handoff. Without a project the notice is empty.
+    """
+    if not snapshot.link:
+        return ""
+    project, snapshot.link = snapshot.link.id, None
+    return OF_ITS_OWN.format(project=project)
+
+
+def _share_repository(
+    root: Root, link: RepositoryLink, owner: str, owned: Checkpoints, remote: str
+) -> list[str]:
+    """Give a fork the first job's repository, which a remote may have to bring here.
+
+    Returns messages for people.
+    """
+    is_own = owner != link.owner
+    if remote and is_own:
+        open_remote_project(root, link.owner, remote, link.commit)
+    share_repository_with_fork(root, link, owner, owned)
+    if is_own and project_repository_path(root, owner).exists():
+        return [f"repository: {note}" for note in push_start_history(root, owner, remote)]
+    return []
+
+
+def _resolve_fork_config(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> AgentConfig:
+    """The first job's configuration with the fork's settings, checked. Raises ConfigError."""
+    if request.agent not in ("", pinned.name):
+        raise ConfigError(
+            f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
+            "leave `agent` out"
+        )
+    config = amend_agent_config(pinned, request.set)
+    check_result_schema(config)
+    choose_agent_models(config)
+    return config
+
+
+def _resolve_fork_publish(request: PrepareRequest, link: RepositoryLink) -> Publish | None:
+    """Return where the fork's branch is pushed; the original job's target does not apply."""
+    try:
+        return request.publish and request.publish.completed(link.origin.start)
+    except ValueError as problem:
+        raise ConfigError(str(problem)) from None
+
+
+def amended_fork_instructions(text: str, addition: str) -> str:
+    """Append an amendment, which takes precedence over the instructions before it."""
+    return f"{text.rstrip()}\n\n{AMENDED}\n\n{addition.strip()}\n" if addition.strip() else text
+
+
+def begin_fork(
+    snapshot: Snapshot,
+    config: AgentConfig,
+    instructions: str,
+    items: list[str],
+    documents: list[InputDocument],
+    *,
+    ended: bool = False,
+    repeats_list: bool = False,
+) -> str:
+    """Turn the copied start of a phase into the start of the fork's first phase.
+
+    Args:
+        instructions: The amendment; may be empty.
+        ended: Whether the end of the first job was copied.
+        items: Further scope items; if empty, those listed in the instructions.
+        repeats_list: Whether an agent whose work is one list does all of it again.
+
+    Returns:
+        The newest archive page of a phase that was begun, for orientation.
+    """
+    if ended:
+        # The phase already has a page, and the result belongs to the first job.
+        snapshot.files = snapshot.files.delete(COMPLETION_FILE)
+    else:
+        page = archive_page(snapshot, "forked", "", FORKED)
+        snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
+    earlier_list = snapshot.config.todos.work
+    snapshot.pin_config(config)
+    text = amended_fork_instructions(snapshot.read_text("instructions.md"), instructions)
+    snapshot.files = snapshot.files.write("instructions.md", text.encode())
+    for document in documents:
+        snapshot.files = document.put_into(snapshot.files)
+    scope = snapshot.state.scope
+    given_count = sum(item.source == "given" for item in scope)
+    scope = [
+        *scope,
+        *scope_from_texts(items or list_under_heading(instructions, "Scope"), given_count + 1),
+    ]
+    if why := scope_size_fault(scope):
+        raise ConfigError(f"fork: with those of the first job {why}")
+    snapshot.state = JobState(
+        step=snapshot.state.step,
+        last_requirement=snapshot.state.last_requirement,
+        scope=scope,
+        phase=_first_fork_phase(snapshot, config, text),
+    )
+    # Otherwise the list is in the plan and in the scope, and the strategic phase reconsiders it.
+    if config.todos.work and (repeats_list or config.todos.work != earlier_list):
+        begin_configured_list(snapshot, snapshot.state.phase.number)
+    return snapshot.read_text(last) if (last := last_archive_page(snapshot)) else ""
+
+
+def _first_fork_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> Phase:
+    """Return the strategic phase that follows the phase at the fork."""
+    plan = parse_plan(snapshot.read_text("plan.md"))
+    # Without a plan there is nothing to reconsider, so the job starts from the beginning.
+    purpose: Purpose = "fork" if plan else "bootstrap"
+    return Phase(
+        number=snapshot.state.phase.number + 1,
+        kind="strategic",
+        purpose=purpose,
+        name=STRATEGIC_NAMES[purpose],
+        since=snapshot.state.step,
+        plan_position=next((n for n, each in enumerate(plan, 1) if each.is_open), len(plan)),
+        plan_total=len(plan),
+        todos=predefined_todos(config, purpose, instructions),
+    )
