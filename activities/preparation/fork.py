@@ -39,7 +39,7 @@ from activities.preparation.prepared_job import (
 from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import project_repository_path
-from activities.repository.workspace_repository import share_repository_with_fork
+from activities.source_repository.workspace_repository import share_repository_with_fork
 from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.endings import COMPLETION_FILE

@@ -38,9 +38,9 @@ from activities.preparation.prepared_job import (
     write_tool_pages,
 )
 from activities.projects.handoff import prepare_handoff_workspace
-from activities.repository.bounds import RepositoryBounds
-from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace_repository import put_repository_into_workspace
+from activities.source_repository.repository_bounds import RepositoryBounds
+from activities.source_repository.repository_fetch import fetch_pinned_repository
+from activities.source_repository.workspace_repository import put_repository_into_workspace
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template

@@ -21,9 +21,9 @@ from activities.projects.project_remote import (
 )
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
 from activities.projects.required_commands import failing_required_command
-from activities.repository.bounds import RepositoryBounds
-from activities.repository.repository_fetch import fetch_pinned_repository
 from activities.runtime.failures import typed_failure
+from activities.source_repository.repository_bounds import RepositoryBounds
+from activities.source_repository.repository_fetch import fetch_pinned_repository
 from activities.text.safe_text import text_title_line
 from activities.toolkit.path_ownership import owned_path_refusal
 from config.agent_files import load_agent

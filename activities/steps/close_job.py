@@ -23,16 +23,16 @@ from activities.job.typed_result import read_typed_result
 from activities.job.workspace_summary import with_workspace_summary
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import todos_completed_by_job_end
-from activities.repository.branch import (
+from activities.requirements.store_sync import release_store_at_end
+from activities.runtime.failures import typed_failures
+from activities.runtime.heartbeats import heartbeats
+from activities.source_repository.branch_files import with_branch_files
+from activities.source_repository.job_branch import (
     commit_job_branch,
     completed_branch_story,
     open_branch_repository,
     unfinished_branch_story,
-    with_branch_files,
 )
-from activities.requirements.store_sync import release_store_at_end
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_own_run
 from activities.tool_catalogue import REGISTRY
 from config.schema.agent import ConfigError

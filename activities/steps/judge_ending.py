@@ -19,9 +19,9 @@ from activities.job.snapshot import Snapshot
 from activities.job.unresolved import is_named_unresolved
 from activities.projects.handoff import handoff_proof_problems
 from activities.redaction.secrets import redact
-from activities.repository.branch import branch_changes_nothing
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
+from activities.source_repository.job_branch import branch_changes_nothing
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.tool_errors import ToolError
 from config.schema.agent_sections import Verifier

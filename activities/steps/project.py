@@ -22,9 +22,9 @@ from activities.preparation.search_attributes import registered_search_attribute
 from activities.projects.project_remote import open_remote_project, push_project
 from activities.projects.project_repository import MAIN
 from activities.projects.project_state import commit_project_files, write_project_units
-from activities.repository.branch import make_branch_patch
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats, heartbeats_from_thread
+from activities.source_repository.branch_files import make_branch_patch
 from activities.steps.cancel_start import cancel_own_run
 from activities.steps.take_work import TakeWorkActivity
 from protocol.project import PATCH, RESULT

@@ -15,14 +15,14 @@ from activities.job.activity_context import (
     open_activity_snapshot,
 )
 from activities.projects.project_remote import open_remote_project
-from activities.repository.branch import (
+from activities.runtime.failures import typed_failures
+from activities.runtime.heartbeats import heartbeats
+from activities.source_repository.branch_push import push_branch
+from activities.source_repository.job_branch import (
     commit_job_branch,
     completed_branch_story,
     open_branch_repository,
 )
-from activities.repository.publish import push_branch
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats
 from config.schema.agent import ConfigError
 from protocol.project_requests import PublishProjectRequest
 from protocol.publishing import BranchResult, PublishRequest

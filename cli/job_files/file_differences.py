@@ -9,7 +9,7 @@ from typing import Any
 
 from activities.checkpoints import Change, Files, FilesError, PathRefused, diff_files, diff_lines
 from activities.checkpoints.volatile_paths import volatile_matcher
-from activities.repository.branch import BUNDLE, PATCH
+from activities.source_repository.branch_files import BUNDLE, PATCH
 from activities.toolkit.path_ownership import is_system_path
 from cli.output import UserError
 

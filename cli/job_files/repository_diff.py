@@ -11,7 +11,7 @@ from pygit2.enums import DiffOption, DiffStatsFormat
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.repository.branch import job_branch_tree
+from activities.source_repository.job_branch import job_branch_tree
 from cli.job_files.checkpoint_reader import CheckpointPlaces
 from cli.output import UserError
 from cli.projects.project_files import open_project_files, project_files_tip

@@ -29,8 +29,8 @@ def stage_repository(
     if not folder or folder.startswith(STAGED):
         return repository
     from activities.checkpoints.checkpoint_errors import GitNotInstalled  # noqa: PLC0415 - loads the activities
-    from activities.repository.bounds import RepositoryBounds  # noqa: PLC0415
-    from activities.repository.staged_folder import stage_folder  # noqa: PLC0415
+    from activities.source_repository.repository_bounds import RepositoryBounds  # noqa: PLC0415
+    from activities.source_repository.staged_folder import stage_folder  # noqa: PLC0415
 
     try:
         path = (beside or Path()).joinpath(Path(folder).expanduser()).resolve()
@@ -57,7 +57,7 @@ def _upload_staged_repository(path: Path, staged: str, remote: str) -> None:
     """
     from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
     from activities.checkpoints.remote_files import store_remote_folder  # noqa: PLC0415 - takes a moment
-    from activities.repository.staged_folder import staged_folder_commit  # noqa: PLC0415
+    from activities.source_repository.staged_folder import staged_folder_commit  # noqa: PLC0415
 
     name = staged.removeprefix(STAGED).partition("/")[0]
     try:

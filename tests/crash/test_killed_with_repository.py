@@ -11,7 +11,7 @@ import pytest
 from activities.checkpoints import Root
 from activities.projects.project_repository import project_repository_path
 from rehearsal.server import ModelServer
-from tests.activities.repository.origins import WorkTree, bare_clone, git
+from tests.activities.source_repository.origins import WorkTree, bare_clone, git
 from tests.activities.wires import PASSWORD, USER, Trouble, web
 from tests.crash.begun import Place
 from tests.crash.processes import Nursery, TemporalServer

@@ -17,7 +17,7 @@ LAYERS = [
     "activities.commands",
     "activities.job",
     "activities.toolkit activities.documents activities.projects",
-    "activities.repository",
+    "activities.source_repository",
     "activities.guards activities.model activities.phases activities.stores activities.web",
     "activities.search activities.mcp activities.notifications",
     "activities.traces activities.forgetting activities.learning activities.preparation",

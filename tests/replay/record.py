@@ -24,7 +24,7 @@ from activities.checkpoints import Root
 from engine.development import development_server
 from rehearsal import Failure, Reply, rehearse
 from rehearsal.wire import Answer, Request
-from tests.activities.repository.origins import WorkTree, bare_clone
+from tests.activities.source_repository.origins import WorkTree, bare_clone
 from tests.workflows import (
     delegating,
     team,

@@ -11,7 +11,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from tests.activities.repository.origins import WorkTree, bare_clone, git
+from tests.activities.source_repository.origins import WorkTree, bare_clone, git
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, answer, project, write
 

@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from rehearsal.request_view import RequestView
-from tests.activities.repository.origins import WorkTree, bare_clone, git
+from tests.activities.source_repository.origins import WorkTree, bare_clone, git
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, MARKED, TEA, Call, Short, close, hand_over, job
 

@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from activities.projects.project_repository import project_repository_path
 from rehearsal import Reply, Request
-from tests.activities.repository.origins import WorkTree
+from tests.activities.source_repository.origins import WorkTree
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, hand_over, job
 

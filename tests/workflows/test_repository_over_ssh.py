@@ -12,7 +12,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from tests.activities.repository.origins import WorkTree, bare_clone, git
+from tests.activities.source_repository.origins import WorkTree, bare_clone, git
 from tests.activities.wires import Shell, shell
 from tests.workflows.serving import serving
 from tests.workflows.short import job

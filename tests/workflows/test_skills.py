@@ -10,7 +10,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from rehearsal.request_view import RequestView
-from tests.activities.repository.origins import WorkTree
+from tests.activities.source_repository.origins import WorkTree
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
 from tests.workflows.team import Team, project, write

@@ -17,7 +17,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from tests.activities.repository.origins import WorkTree
+from tests.activities.source_repository.origins import WorkTree
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, close, hand_over, job, plan
 

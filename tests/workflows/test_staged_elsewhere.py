@@ -18,7 +18,7 @@ from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request_view
-from tests.activities.repository.origins import WorkTree
+from tests.activities.source_repository.origins import WorkTree
 from tests.soak import soak
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, hand_over, job

@@ -17,9 +17,9 @@ from activities.projects.project_remote import (
     push_start_to_project_remote,
 )
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
-from activities.repository.repository_fetch import fetch_pinned_repository
+from activities.source_repository.repository_fetch import fetch_pinned_repository
 from protocol.repository_start import RepositoryStart
-from tests.activities.repository.origins import BOUNDS, WorkTree, git
+from tests.activities.source_repository.origins import BOUNDS, WorkTree, git
 from tests.buckets import empty_remote
 
 OWNER = "tea"

@@ -10,9 +10,9 @@ import pytest
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
-from activities.repository.bounds import RepositoryBounds
-from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace_repository import put_repository_into_workspace
+from activities.source_repository.repository_bounds import RepositoryBounds
+from activities.source_repository.repository_fetch import fetch_pinned_repository
+from activities.source_repository.workspace_repository import put_repository_into_workspace
 from cli.output import UserError
 from cli.start.repository_input import publish_input_fields, repository_input_fields
 from cli.start.repository_staging import stage_repository
@@ -21,7 +21,7 @@ from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.repository_start import RepositoryStart
 from protocol.todo_list import Todo
-from tests.activities.repository.origins import WorkTree, git
+from tests.activities.source_repository.origins import WorkTree, git
 from tests.activities.standing import AT
 
 

@@ -14,17 +14,17 @@ from activities.checkpoints.remote import push_to_remote
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import project_repository_path
-from activities.repository.bounds import RepositoryBounds
-from activities.repository.branch import commit_job_branch
-from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.workspace_repository import put_repository_into_workspace
+from activities.source_repository.job_branch import commit_job_branch
+from activities.source_repository.repository_bounds import RepositoryBounds
+from activities.source_repository.repository_fetch import fetch_pinned_repository
+from activities.source_repository.workspace_repository import put_repository_into_workspace
 from config.agent_files import load_agent
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.repository_link import EarlierStart
 from protocol.repository_start import RepositoryStart
 from protocol.todo_list import Todo
-from tests.activities.repository.origins import WorkTree, git
+from tests.activities.source_repository.origins import WorkTree, git
 from tests.activities.standing import AT
 
 

@@ -35,7 +35,7 @@ from activities.checkpoints.sharded_tree import (
     encode_tree_shard,
 )
 from activities.projects.project_repository import EMAIL, MAIN, ProjectRepository
-from activities.repository.bounds import RepositoryBounds
+from activities.source_repository.repository_bounds import RepositoryBounds
 from config.schema.agent import ConfigError
 from protocol.repository_start import STAGED
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import yaml
 
 from activities.checkpoints import CheckpointMissing, Root, job_folder_name
-from activities.checkpoints.git import run_git
 from activities.job.snapshot import Snapshot
 from activities.projects.ignored_files import without_ignored
 from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import (
-    EMAIL,
     ProjectRepository,
     Since,
     project_repository_path,
 )
-from activities.repository.bounds import RepositoryBounds
-from activities.repository.repository_fetch import fetch_pinned_repository
+from activities.source_repository.repository_bounds import RepositoryBounds
+from activities.source_repository.repository_fetch import fetch_pinned_repository
 from activities.toolkit.registry import REGISTRY
 from config.schema.agent import ConfigError
 from protocol.commit_message import commit_message
@@ -32,9 +27,6 @@ from protocol.repository_link import EarlierStart, RepositoryLink
 from protocol.repository_start import STAGED
 from protocol.short_text import as_sentence, one_line
 
-PATCH, BUNDLE = "output/changes.patch", "output/branch.bundle"
-PLAIN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-"""Ignore git settings of the system and the user, which may change a patch's format."""
 MOST_TODOS = 30
 """Number of todos in a commit message."""
 MOST_NOTES = 300
@@ -195,77 +187,6 @@ def _branch_phase_story(before: Snapshot, after: Snapshot) -> str:
         for todo in completed[:MOST_TODOS]
     ]
     return "\n\n".join(filter(None, [as_sentence(phase.name), "\n".join(lines)]))
-
-
-def with_branch_files(
-    repository: ProjectRepository, snapshot: Snapshot, result: BranchResult
-) -> BranchResult:
-    """Write the branch into the workspace as a patch and a bundle; the result names the files.
-
-    Raises:
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: Git failed.
-        OSError: The temporary files cannot be written.
-    """
-    written = []
-    text = make_branch_patch(repository, result.base, result.commit)
-    assert snapshot.repository is not None
-    excluded = _commits_outside_branch(repository, snapshot.repository)
-    with TemporaryDirectory() as place:
-        bundle = _make_branch_bundle(repository, Path(place), result.branch, excluded)
-        for path, data in ((PATCH, text), (BUNDLE, bundle)):
-            if len(data) <= snapshot.files.limit:
-                snapshot.write_system_file(path, data)
-                written.append(path)
-    return result.model_copy(update={"files": written})
-
-
-def _commits_outside_branch(repository: ProjectRepository, link: RepositoryLink) -> list[str]:
-    """Return the commits that people have already, so that a bundle may leave them out.
-
-    The commit of a plain folder, or of uncommitted changes, was made for the job: it is nowhere
-    else, and a bundle that requires it could not be used.
-    """
-    base = repository.get_commit(link.commit)
-    if link.origin.start.folder and base.author.email == EMAIL:
-        return [str(parent) for parent in base.parent_ids]
-    return [link.commit]
-
-
-def _make_branch_bundle(
-    repository: ProjectRepository, place: Path, branch: str, excluded: Sequence[str]
-) -> bytes:
-    """Return a bundle of a branch. Its HEAD is that branch, so that `git clone` checks it out."""
-    head, bundle = place / "head", place / "bundle"
-    head.mkdir()
-    # Like the folder of a linked work tree: its own HEAD, and all else of the repository.
-    (head / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
-    (head / "commondir").write_text(f"{repository.path.absolute()}\n")
-    run_git(
-        head,
-        # With one thread the same objects give the same bytes.
-        *("-c", "pack.threads=1"),
-        *("bundle", "create", "--quiet", str(bundle)),
-        *(f"^{commit}" for commit in excluded),
-        *("HEAD", f"refs/heads/{branch}"),
-    )
-    return bundle.read_bytes()
-
-
-def make_branch_patch(repository: ProjectRepository, base: str, commit: str) -> bytes:
-    """Return the commits between the two in the format of `git am`.
-
-    Raises:
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: Git failed.
-    """
-    with TemporaryDirectory() as place:
-        form = ["--binary", "--full-index", "--no-signature", "--quiet"]
-        commits = f"{base}..{commit}"
-        run_git(repository.path, "format-patch", *form, "-o", place, commits, variables=PLAIN)
-        # Sort by number: git pads it to four digits only.
-        patches = sorted(Path(place).iterdir(), key=lambda path: int(path.name.partition("-")[0]))
-        return b"".join(path.read_bytes() for path in patches)
 
 
 def completed_branch_story(snapshot: Snapshot, call: int | None) -> str:

@@ -6,8 +6,8 @@ import pygit2
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable
 from activities.projects.project_repository import ProjectRepository
-from activities.repository.remotes import run_remote_git
 from activities.runtime.failures import may_retry_activity, typed_failure
+from activities.source_repository.remote_git import run_remote_git
 from protocol.git_address import git_address_without_user
 from protocol.publishing import Publish
 from protocol.short_text import as_sentence

@@ -22,16 +22,16 @@ from activities.projects.project_repository import (
     ProjectRepository,
     project_repository_path,
 )
-from activities.repository.bounds import RepositoryBounds, repository_folder_bytes
-from activities.repository.guidance import read_guidance
-from activities.repository.remotes import run_remote_git
-from activities.repository.staged_folder import (
+from activities.runtime.failures import may_retry_activity, typed_failure
+from activities.source_repository.agents_md import read_agents_md
+from activities.source_repository.remote_git import run_remote_git
+from activities.source_repository.repository_bounds import RepositoryBounds, repository_folder_bytes
+from activities.source_repository.staged_folder import (
     fetch_staged_folder,
     stage_folder,
     staged_folder_commit,
 )
-from activities.repository.survey import survey_tree
-from activities.runtime.failures import may_retry_activity, typed_failure
+from activities.source_repository.tree_survey import survey_tree
 from config.schema.agent import ConfigError
 from protocol.git_address import git_address_without_user
 from protocol.repository_link import RepositoryOrigin
@@ -119,7 +119,7 @@ def _fetch_repository_draft(
         raise ConfigError(
             f"repository {source}: there is no folder {start.subfolder} at {commit.id}"
         )
-    guidance, notes = read_guidance(drafted, commit.tree, start.subfolder)
+    guidance, notes = read_agents_md(drafted, commit.tree, start.subfolder)
     shallow = draft / "shallow"
     if shallow.exists():
         _write_fetch_record(path / "shallow", shallow.read_text())

@@ -9,11 +9,11 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.repository.repository_fetch import fetch_pinned_repository
-from activities.repository.staged_folder import stage_folder
+from activities.source_repository.repository_fetch import fetch_pinned_repository
+from activities.source_repository.staged_folder import stage_folder
 from config.schema.agent import ConfigError
 from protocol.repository_start import RepositoryStart
-from tests.activities.repository.origins import BOUNDS, WorkTree, git
+from tests.activities.source_repository.origins import BOUNDS, WorkTree, git
 
 
 def bring_folder(root: Root, folder: Path) -> tuple[ProjectRepository, str]:

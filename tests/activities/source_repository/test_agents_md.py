@@ -7,15 +7,15 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from activities.repository.guidance import MOST_BYTES, read_guidance
-from tests.activities.repository.origins import WorkTree
+from activities.source_repository.agents_md import MOST_BYTES, read_agents_md
+from tests.activities.source_repository.origins import WorkTree
 
 
 def guidance(tmp_path: Path, files: dict[str, str], subfolder: str = "") -> tuple[str, list[str]]:
     tree = WorkTree.create(tmp_path / "tea")
     tree.commit("Guidance", files)
     repository = pygit2.Repository(str(tree.path))
-    return read_guidance(repository, repository.head.peel(pygit2.Tree), subfolder)
+    return read_agents_md(repository, repository.head.peel(pygit2.Tree), subfolder)
 
 
 def test_nearer_ones_come_later_and_the_override_takes_the_place_of_the_other(
@@ -55,5 +55,5 @@ def test_a_link_to_another_file_of_the_repository_is_followed(tmp_path: Path) ->
     (tree.path / "AGENTS.md").symlink_to("CLAUDE.md")
     tree.commit("Link", {})
     repository = pygit2.Repository(str(tree.path))
-    text, _ = read_guidance(repository, repository.head.peel(pygit2.Tree), "")
+    text, _ = read_agents_md(repository, repository.head.peel(pygit2.Tree), "")
     assert text == "## AGENTS.md\n\nlinked"

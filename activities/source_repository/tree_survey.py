@@ -10,7 +10,7 @@ from pygit2.enums import FileMode
 
 from activities.checkpoints.entry_names import name_from_bytes
 from activities.checkpoints.git import is_git_folder
-from activities.repository.bounds import RepositoryBounds
+from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.text.safe_text import replace_surrogates
 from config.schema.agent import ConfigError
 from protocol.short_text import first_few
@@ -22,7 +22,7 @@ MOST_NAMED = 10
 
 
 @dataclass
-class Survey:
+class TreeSurvey:
     """Size and missing contents of a tree."""
 
     file_count: int = 0
@@ -46,13 +46,13 @@ class Survey:
 
 def survey_tree(
     repository: pygit2.Repository, tree: pygit2.Tree, source: str, bounds: RepositoryBounds
-) -> Survey:
+) -> TreeSurvey:
     """Inspect every entry of a tree; read only small files.
 
     Raises:
         ConfigError: It exceeds the limits, or has a name that no folder can hold.
     """
-    survey = Survey()
+    survey = TreeSurvey()
     small: list[tuple[str, pygit2.Oid]] = []
     uses_lfs = False
     todo = [("", tree)]

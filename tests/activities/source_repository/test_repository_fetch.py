@@ -14,10 +14,10 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Checkpoints, Files, PathRefused, Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.redaction import credentials
-from activities.repository.repository_fetch import fetch_pinned_repository
+from activities.source_repository.repository_fetch import fetch_pinned_repository
 from config.schema.agent import ConfigError
 from protocol.repository_start import RepositoryStart
-from tests.activities.repository.origins import BOUNDS, WorkTree, bare_clone, git
+from tests.activities.source_repository.origins import BOUNDS, WorkTree, bare_clone, git
 from tests.activities.standing import environment
 from tests.activities.wires import PASSWORD, USER, Web, web
 

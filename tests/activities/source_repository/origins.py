@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.repository.bounds import RepositoryBounds
+from activities.source_repository.repository_bounds import RepositoryBounds
 
 BOUNDS = RepositoryBounds(files=1000, bytes=1_000_000, file_bytes=100_000)
 _WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")

@@ -10,11 +10,11 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.repository.publish import push_branch
-from activities.repository.repository_fetch import fetch_pinned_repository
+from activities.source_repository.branch_push import push_branch
+from activities.source_repository.repository_fetch import fetch_pinned_repository
 from protocol.publishing import Publish
 from protocol.repository_start import RepositoryStart
-from tests.activities.repository.origins import BOUNDS, WorkTree, bare_clone, git
+from tests.activities.source_repository.origins import BOUNDS, WorkTree, bare_clone, git
 from tests.activities.standing import AT, environment
 from tests.activities.wires import PASSWORD, USER, Trouble, Web, web
 

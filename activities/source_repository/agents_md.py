@@ -20,7 +20,7 @@ MOST_LINKS = 5
 CUT = "\n[cut here: the files have more than 32 KiB together]"
 
 
-def read_guidance(
+def read_agents_md(
     repository: pygit2.Repository, tree: pygit2.Tree, subfolder: str
 ) -> tuple[str, list[str]]:
     """Return the texts, each under its path, and notes for people.
@@ -36,7 +36,7 @@ def read_guidance(
     for folder in reversed(folders):
         for name in NAMES:
             path = posixpath.join(folder, name)
-            raw = _read_guidance_file(repository, tree, path)
+            raw = _read_agents_md_file(repository, tree, path)
             if raw is None or not raw.strip():
                 continue
             if len(raw) > bytes_left:
@@ -49,7 +49,7 @@ def read_guidance(
     return "\n\n".join(reversed(texts)), notes[::-1]
 
 
-def _read_guidance_file(
+def _read_agents_md_file(
     repository: pygit2.Repository, tree: pygit2.Tree, path: str
 ) -> bytes | None:
     """Return a file's content, following links within the repository; None if there is none."""
