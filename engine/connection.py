@@ -17,7 +17,7 @@ from temporalio.service import GrpcCompression
 from activities.redaction.credentials import without_credentials
 from engine import logs
 from engine.codec import data_converter
-from engine.otel import export_settings
+from engine.otel import optional_export
 from engine.setup_errors import SetupError
 from protocol.short_text import one_line
 
@@ -42,7 +42,7 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
     options = client_options()
     options |= {
         "data_converter": data_converter(),
-        "plugins": export_settings.export_client_plugins(),
+        "plugins": optional_export.export_client_plugins(),
     }
     if address is not None:
         options["target_host"] = address

@@ -21,7 +21,7 @@ from temporalio.service import GrpcCompression
 
 from engine.codec import data_converter
 from engine.connection import plain_connection_runtime
-from engine.otel import export_settings
+from engine.otel import optional_export
 from engine.setup_errors import SetupError
 from protocol.search_attribute_names import NAMES
 from protocol.short_text import one_line
@@ -100,7 +100,7 @@ async def development_server(
     from temporalio.testing import WorkflowEnvironment  # noqa: PLC0415
 
     binary, converter = find_temporal_binary(), data_converter()
-    plugins = export_settings.export_client_plugins()
+    plugins = optional_export.export_client_plugins()
     port = free_port(port)
     ui_port = free_port(ui_port, avoid=port) if ui else None
     if database is not None:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from engine import logs
-from engine.otel import export_settings
+from engine.otel import optional_export
 from engine.setup_errors import SetupError
 from protocol.short_text import one_line
 
@@ -24,10 +24,10 @@ async def metrics_runtime() -> AsyncIterator[Runtime | None]:
         SetupError: LONGHAUL_METRICS is invalid, or OpenTelemetry is not installed.
     """
     prometheus = _prometheus_runtime()
-    if prometheus or not export_settings.exports_metrics():
+    if prometheus or not optional_export.exports_metrics():
         yield prometheus
         return
-    async with export_settings.load_otlp_export().otlp_metrics_runtime() as runtime:
+    async with optional_export.load_otlp_export().otlp_metrics_runtime() as runtime:
         yield runtime
 
 

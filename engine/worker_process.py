@@ -25,7 +25,7 @@ from engine import health, logs, telemetry, waiting_jobs
 from engine.connection import connect_client, describe_model_connection, task_queue
 from engine.deployment import version_label, worker_deployment
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
-from engine.otel import export_settings
+from engine.otel import optional_export
 from engine.root_location import check_root_writable, open_workspaces_root, workspaces_root
 from engine.service import build_worker
 from engine.setup_errors import SetupError
@@ -44,7 +44,7 @@ def exit_worker_process(code: int) -> NoReturn:
     The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300) and
     so turn success into a failure code; `os._exit` skips that.
     """
-    export_settings.flush_optional_exports()
+    optional_export.flush_optional_exports()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:

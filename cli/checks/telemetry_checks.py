@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from activities.redaction.credentials import without_credentials
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from engine import logs
-from engine.otel import export_settings
+from engine.otel import optional_export
 from engine.setup_errors import SetupError
 
 
@@ -20,10 +20,10 @@ def check_log_settings() -> CheckResult:
 
 
 def check_collectors() -> CheckResult:
-    name, addresses = "traces and metrics", export_settings.collector_addresses()
+    name, addresses = "traces and metrics", optional_export.collector_addresses()
     try:
         if addresses:
-            export_settings.load_otlp_export()
+            optional_export.load_otlp_export()
         for address in addresses:
             url = urlsplit(address)
             port = url.port or (443 if url.scheme == "https" else 80)
@@ -33,7 +33,7 @@ def check_collectors() -> CheckResult:
     except (OSError, ValueError) as error:
         return CheckResult(
             name, False, f"{without_credentials(address)} is not reached ({error}): they are lost",
-            f"start the collector, or correct or unset {export_settings.ENDPOINT}",
+            f"start the collector, or correct or unset {optional_export.ENDPOINT}",
         )  # fmt: skip
     targets = f"to {', '.join(map(without_credentials, addresses))}"
     return CheckResult(name, True, targets if addresses else "not exported")

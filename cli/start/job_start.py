@@ -15,7 +15,7 @@ from cli.jobs.job_memo import read_job_memo
 from cli.jobs.job_view import JOB, TRIAL, describe_job, view_job
 from cli.output import UserError
 from engine.connection import task_queue
-from engine.otel import export_settings
+from engine.otel import optional_export
 from protocol.prepare_requests import NEVER_BEGAN
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -43,7 +43,7 @@ async def start_job(client: Client, job_id: str, data: dict[str, Any], kind: str
     """
 
     async def begin(reuse: WorkflowIDReusePolicy) -> None:
-        with export_settings.trace_start_if_exported(kind, job_id):
+        with optional_export.trace_start_if_exported(kind, job_id):
             await client.start_workflow(
                 kind,
                 data,

@@ -1,4 +1,4 @@
 """Traces and metrics for OpenTelemetry: one trace per job, from Temporal's plugin and our spans.
 
-`export_settings` decides whether to export them and loads the rest, which needs the extra `otel`.
+`optional_export` decides whether to export them and loads the rest, which needs the extra `otel`.
 """

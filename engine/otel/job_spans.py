@@ -35,7 +35,7 @@ from temporalio.worker import (
 )
 
 from engine.otel.failure_kinds import failure_kind
-from engine.otel.otlp_export import SCOPE, span_export
+from engine.otel.otlp_providers import SCOPE, span_export
 
 HEADER = "longhaul-trace"
 """Header of a continued run: start in nanoseconds since 1970, and the id of the parent span."""

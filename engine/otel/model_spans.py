@@ -15,7 +15,7 @@ from opentelemetry.trace import SpanKind
 
 from activities.runtime.tracing import ModelRequest, ReplyCallback, TracedReply
 from engine.otel.failure_kinds import failure_kind, set_span_failure_kind
-from engine.otel.otlp_export import SCOPE, meter_provider, otel_tracer
+from engine.otel.otlp_providers import SCOPE, meter_provider, otel_tracer
 
 REHEARSAL = "rehearsal"
 PROVIDER = "openai"

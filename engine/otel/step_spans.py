@@ -12,7 +12,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from activities.runtime.tracing import WATCHER, ModelRequest, ReplyCallback
 from engine.otel import model_spans
 from engine.otel.failure_kinds import failure_kind, set_span_failure_kind
-from engine.otel.otlp_export import otel_tracer
+from engine.otel.otlp_providers import otel_tracer
 from protocol.requests import ToolReply
 
 NOT_DONE = "refused"

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from engine.otel import export_settings
+from engine.otel import optional_export
 from tests.engine.otel.receiver import Receiver, Span
 
 
@@ -33,7 +33,7 @@ def exported() -> Iterator[Exported]:
         )
         # A batch that exceeds the time-out is dropped, and a busy machine may take 10 seconds.
         environment_patch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
-        pipeline = export_settings.load_otlp_export()
+        pipeline = optional_export.load_otlp_export()
         # OpenTelemetry allows one provider for each process; it is made here.
         assert not pipeline.span_export.cache_info().currsize, "another test has made it"
         pipeline.span_export()

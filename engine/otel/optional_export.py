@@ -1,4 +1,7 @@
-"""Whether traces and metrics are exported, according to OpenTelemetry's own variables."""
+"""Export of traces and metrics where OpenTelemetry's own variables ask for it.
+
+This module imports nothing of OpenTelemetry, which is an extra.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from engine.otel import export_settings
+from engine.otel import optional_export
 from engine.setup_errors import SetupError
 from tests.crash.processes import CLEAN, REPOSITORY
 
@@ -42,7 +42,7 @@ def test_an_endpoint_turns_it_on(
 ) -> None:
     for name, value in variables.items():
         environment_patch.setenv(name, value)
-    assert (export_settings.exports_traces(), export_settings.exports_metrics()) == (
+    assert (optional_export.exports_traces(), optional_export.exports_metrics()) == (
         traces,
         metrics,
     )
@@ -52,7 +52,7 @@ def test_another_protocol_is_refused(environment_patch: pytest.MonkeyPatch) -> N
     environment_patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", HERE)
     environment_patch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     with pytest.raises(SetupError, match=r"PROTOCOL=grpc: .* http/protobuf; unset it"):
-        export_settings.export_client_plugins()
+        optional_export.export_client_plugins()
 
 
 def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -77,9 +77,9 @@ def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
     code = (
         "import sys, engine.worker_process, cli.app, workflows.project\n"
         "import activities.activity_catalogue\n"
-        "from engine.otel import export_settings\n"
-        "assert export_settings.export_client_plugins() == []\n"
-        "export_settings.flush_optional_exports()\n"
+        "from engine.otel import optional_export\n"
+        "assert optional_export.export_client_plugins() == []\n"
+        "optional_export.flush_optional_exports()\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     ended = run(code)
