@@ -5,11 +5,11 @@ ConfigError.
 """
 
 from activities.requirements.tools import (  # noqa: F401 - each enters its tools
+    candidate_tools,
     citation_tools,
+    coverage_tools,
     graph_tools,
     graph_writing_tools,
-    output_collection,
-    relevance_tools,
     requirement_tools,
     similarity_tool,
     validation_tools,

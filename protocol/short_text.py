@@ -55,7 +55,7 @@ def shorten_to_both_ends(text: str, most: int) -> str:
 
 def count_noun(number: int, noun: str) -> str:
     """Return a number with its noun in singular or plural."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def shell_quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Requirement tools: candidates, requirements with citations, sentences set aside."""
+"""Tools that write requirements down, with their citations."""
 
 from __future__ import annotations
 
@@ -6,35 +6,22 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import name_unread_pages
-from activities.requirements import candidate_list, requirement_files
-from activities.requirements.open_candidates import open_candidate_fault
-from activities.requirements.requirement import MAX_CITATIONS, Requirement, RequirementKind
-from activities.requirements.set_aside_rules import (
-    PATH,
-    SetAsideRule,
-    parse_set_aside_pages,
-    put_rules,
-    read_set_aside_rules,
-)
-from activities.requirements.store_sync import sync_store_or_defer
-from activities.requirements.text.candidate_sentences import Force, candidate_binding_force
-from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
-from activities.requirements.text.statements import statements_of
-from activities.requirements.tools.citation_tools import (
+from activities.requirements import requirement_files
+from activities.requirements.citations import (
     QuotedPassage,
     record_all_citations,
     render_citation,
 )
+from activities.requirements.open_candidates import open_candidate_fault
+from activities.requirements.requirement import MAX_CITATIONS, Requirement, RequirementKind
+from activities.requirements.store_sync import sync_store_or_defer
+from activities.requirements.text.candidate_sentences import Force, candidate_binding_force
 from activities.stores.outbox import OutboxWriter
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.document_tools import DocumentPath
-from activities.tools.workspace_documents import canonical_document_path, read_workspace_pages
+from activities.tools.workspace_documents import read_workspace_pages
 
-MAX_LISTED = 120
-LISTED_TEXT = 110
 Quotes = Annotated[
     list[QuotedPassage] | None,
     Field(
@@ -46,45 +33,6 @@ Citations = Annotated[
     list[str] | None,
     Field(max_length=MAX_CITATIONS, description="Ids of citations that were made before."),
 ]
-
-
-@tool("requirements", effect="writes", phases=("tactical",), local=False, seconds=180)
-def identify_requirement_candidates(context: ToolContext, path: DocumentPath) -> str:
-    """Find sentences that may be requirements, by obligation language in English and German.
-
-    Answers with the list, and keeps those of all documents identified so far in
-    candidates/candidates.json and, to be read, in candidates/candidates.md; asked about a document
-    again, it replaces what it had there. Indicators of GoBD and GDPR are named. Recall comes before
-    precision: decide on each, and read the document for what no wording shows, such as tables.
-    Those below the agent's threshold stand at the end of their document.
-    """
-    path = canonical_document_path(context.files, path)
-    threshold = context.config.settings.confidence_threshold
-    pages = read_workspace_pages(context, path)
-    every = list(statements_of(pages).candidates)
-    likely = [c for c in every if c.confidence >= threshold]
-    try:
-        context.files = candidate_list.put_candidates(context.files, path, every, threshold)
-    except requirement_files.InvalidWorkspaceFile as problem:
-        raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
-    weak = len(every) - len(likely)
-    further = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
-    further += name_unread_pages(pages)
-    if not is_language_known(pages):
-        further += f" {UNKNOWN_LANGUAGE}: read all of it."
-    if not likely:
-        return f"No candidates in {path}.{further}"
-    lines = [
-        candidate_list.describe_candidate(candidate, LISTED_TEXT)
-        for candidate in likely[:MAX_LISTED]
-    ]
-    if len(likely) > MAX_LISTED:
-        lines.append(
-            f"[TRUNCATED {len(likely) - MAX_LISTED} more in {candidate_list.MARKDOWN_PATH}]"
-        )
-    noun = "candidate" if len(likely) == 1 else "candidates"
-    head = f"{len(likely)} {noun} in {path}, all in {candidate_list.MARKDOWN_PATH}.{further}"
-    return "\n".join([head, *lines])
 
 
 @tool(
@@ -188,69 +136,6 @@ def add_citation(
     )
 
 
-@tool("requirements", effect="writes", local=False, seconds=180, owns=(PATH,))
-def set_sentences_aside(
-    context: ToolContext,
-    path: DocumentPath,
-    reason: Annotated[
-        str, Field(min_length=10, max_length=1000, description="Why they need no requirement.")
-    ],
-    ids: Annotated[
-        list[str] | None, Field(max_length=500, description="Of candidates, such as C-012.")
-    ] = None,
-    pages: Annotated[str | None, Field(description='"3" or "2-5".')] = None,
-    section: Annotated[
-        str | None, Field(max_length=200, description="Its number or title; with those below it.")
-    ] = None,
-    containing: Annotated[
-        str | None, Field(min_length=3, max_length=200, description="Words of the sentences.")
-    ] = None,
-    below: Annotated[
-        float | None, Field(gt=0, le=1, description="Only with less confidence than this.")
-    ] = None,
-    covered_by: Annotated[
-        str | None, Field(pattern=r"^REQ-\d{3,9}$", description="The requirement that says it.")
-    ] = None,
-) -> str:
-    """Set sentences of a document aside that need no requirement, by rule and with a reason.
-
-    They are those for which all holds that is given; with nothing given, the whole document is out
-    of scope. Each rule is told in the results. A sentence that is cited counts as cited.
-    """
-    path = canonical_document_path(context.files, path)
-    if covered_by and covered_by not in requirement_files.list_requirement_files(context.files):
-        raise ToolError(f"covered_by: there is no requirement {covered_by} in this workspace.")
-    rule = SetAsideRule(
-        document=path,
-        reason=reason,
-        covered_by=covered_by,
-        ids=ids or [],
-        pages=pages,
-        section=section,
-        containing=containing,
-        below=below,
-    )
-    try:
-        parse_set_aside_pages(pages)
-        rules = read_set_aside_rules(context.files)
-    except ValueError as problem:
-        raise ToolError(str(problem)) from None
-    _check_confidence_threshold(context, below)
-    every = statements_of(read_workspace_pages(context, path)).candidates
-    if unknown := set(rule.ids) - {each.id for each in every}:
-        raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
-    matching = [each for each in every if each.binds and rule.sets_aside(path, each)]
-    if not matching and not rule.takes_whole_document:
-        raise ToolError(f"No sentence of {path} with words of obligation fits that.")
-    if rule in rules:
-        raise ToolError("That rule is there already.")
-    context.files = put_rules(context.files, [*rules, rule])
-    lines = [candidate_list.describe_candidate(each, LISTED_TEXT) for each in matching[:10]]
-    more = [f"and {len(matching) - 10:,} more"] if len(matching) > 10 else []
-    count = f"{len(matching):,} sentence{'' if len(matching) == 1 else 's'}"
-    return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
-
-
 def _check_open_candidate(context: ToolContext, candidate: str, documents: list[str]) -> None:
     pages = {path: read_workspace_pages(context, path) for path in dict.fromkeys(documents)}
     try:
@@ -261,13 +146,4 @@ def _check_open_candidate(context: ToolContext, candidate: str, documents: list[
         raise ToolError(
             f"candidate: {fault}. Nothing was written. Leave `candidate` out for what no candidate "
             "says, or for another statement of a settled one."
-        )
-
-
-def _check_confidence_threshold(context: ToolContext, below: float | None) -> None:
-    threshold = context.config.settings.confidence_threshold
-    if below is not None and below > threshold:
-        raise ToolError(
-            f"below: at most {threshold:g}, the agent's threshold. Name those above it by ids, "
-            "pages, section or words."
         )

@@ -1,25 +1,31 @@
-"""Tools of validators: claim other jobs' drafts one at a time, and decide on them."""
+"""Tools of validators: claim other jobs' drafts one at a time, decide on them, and report."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from activities.job.activity_context import attempt_started_ms
 from activities.requirements import validation_claims
 from activities.requirements.graph.graph_writes import REMOVAL, is_written_to_graph
+from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
+from activities.requirements.graph.neighbours import Relations, requirement_neighbours
 from activities.requirements.requirement import Requirement, RequirementVerdict
 from activities.requirements.store_sync import DECIDED
+from activities.requirements.tools.result_lists import shorten_list, tally_words
 from activities.stores.outbox import OutboxWriter, flush_outbox, write_or_defer
 from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
+from activities.text.safe_text import as_readable_json
 from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from protocol.job_state import DeferredWrite
+from protocol.short_text import count_noun
 
+DECISIONS = "output/decisions.json"
 INTEGRATE = "create_requirement_node"
 
 
@@ -100,6 +106,58 @@ def decide_requirement(
     return "\n".join([f"{id} is {status}.", *remarks])
 
 
+@tool("validation", effect="outside", local=False, seconds=180)
+def collect_decisions(context: ToolContext) -> str:
+    """Write output/decisions.json from what the store has of the decisions of this job.
+
+    Each with its reasons, what it is a duplicate of, and what it is related to in the graph.
+    Answers with how many there are of each kind, what is accepted and not in the graph or related
+    to nothing, what is in the graph and not accepted, and what is not decided. Call it again when
+    something has changed.
+    """
+    writer = OutboxWriter.for_call(context)
+    own_jobs = (context.job, *context.earlier_jobs)
+    try:
+        remarks = flush_outbox(writer, "relational")
+        now = attempt_started_ms()
+        decisions, undecided, free = writer.store.read(
+            lambda store: validation_claims.list_claim_decisions(store, own_jobs, now)
+        )
+    except StoreUnavailableError as error:
+        raise DependencyUnavailable(str(error)) from None
+    accepted = [each.ref for each in decisions if each.status == "accepted"]
+    known: dict[str, Relations] | None = None
+    try:
+        if validator_integrates_graph(context):
+            remarks += flush_outbox(writer, "graph")
+            every = [each.ref for each in decisions]
+            known = requirement_neighbours(
+                context.root, context.config.graph_schema, every, context.heartbeat
+            )
+    except (StoreUnavailableError, GraphUnavailableError) as error:
+        remarks.append(f"The graph does not answer, so what it has is not shown: {error}")
+    except GraphQueryError as error:
+        raise ToolError(f"The graph refused it: {error}") from None
+    content = [_decision_as_data(each, known) for each in decisions]
+    context.files = context.files.write(DECISIONS, as_readable_json(content).encode())
+    lines = [f"Wrote {count_noun(len(decisions), 'decision')} to {DECISIONS}."]
+    if decisions:
+        lines.append(f"By verdict: {tally_words(each.status for each in decisions)}.")
+    if known is not None:
+        lines += _named_decision_lines(
+            "Accepted and not in the graph", [r for r in accepted if r not in known]
+        )
+        alone = [r for r in accepted if r in known and not known[r]]
+        lines += _named_decision_lines("In the graph and related to nothing", alone)
+        over = [each.ref for each in decisions if each.status != "accepted" and each.ref in known]
+        lines += _named_decision_lines(
+            "Not accepted and still in the graph; decide on them again", over
+        )
+    lines += _named_decision_lines("Taken and not decided", undecided)
+    lines.append(f"Drafts left to take: {free:,}.")
+    return "\n".join([*lines, *remarks])
+
+
 def _remove_unaccepted_from_graph(writer: OutboxWriter, decision: DeferredWrite) -> list[str]:
     """Remove a requirement that was not accepted from the graph; return remarks for the model."""
     if any(each is decision for each in writer.state.deferred_writes):
@@ -142,3 +200,22 @@ def _requirement_text_to_validate(requirement: Requirement) -> str:
             f'Decide on it with decide_requirement(id="{requirement.ref}", status, reasons).',
         ]
     )
+
+
+def _decision_as_data(
+    each: validation_claims.DecidedRequirement, known: dict[str, Relations] | None
+) -> dict[str, Any]:
+    statements = {
+        "id": each.ref,
+        "decision": each.status,
+        "reasons": each.reasons,
+        "duplicate_of": each.duplicate_of,
+        "text": each.text,
+    }
+    if known is None or each.status != "accepted":
+        return statements
+    return statements | {"in_graph": each.ref in known, "related": known.get(each.ref, [])}
+
+
+def _named_decision_lines(what: str, names: list[str]) -> list[str]:
+    return [f"{what}: {', '.join(shorten_list(names))}."] if names else []
