@@ -12,6 +12,7 @@ from activities.checkpoints import FileEntry, Files
 from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from activities.job.workspace_summary import workspace_summary
 from activities.text.safe_text import split_lines
+from activities.toolkit.misplaced_paths import check_new_path
 from activities.toolkit.path_ownership import DOCUMENT_NOTICE, is_path_of_outside_content
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
@@ -177,6 +178,7 @@ def move_file(context: ToolContext, old: Path, new: Path) -> str:
         _refuse_folder_path(new)
     if context.files.entry(new):
         raise ToolError(f"{new} exists. Choose another name or delete it first.")
+    check_new_path(context, new)
     context.files = context.files.move(old, new)
     return f"Moved {old} to {new}."
 
@@ -205,6 +207,7 @@ def generate_workspace_summary(context: ToolContext) -> str:
 
 def _write_file_text(context: ToolContext, path: str, content: str) -> None:
     _refuse_folder_path(path)
+    check_new_path(context, path)
     context.files = context.files.write(path, content.encode())
     context.note_read(path)
 

@@ -1,0 +1,59 @@
+"""Finds new files that would be beside the repository although one inside it was surely meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from activities.checkpoints import parse_path
+from activities.checkpoints.checkpoint_errors import quote_path_in_error
+from activities.toolkit.path_ownership import READ, is_system_path
+from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_errors import ToolError
+
+OWN_FOLDERS = ("notes", "output")
+"""Folders in which agents keep their own files, whether or not the repository has such folders."""
+
+
+def check_new_path(context: ToolContext, path: str) -> None:
+    """Check the path of a file that a tool is about to make.
+
+    A model that names files as the repository does leaves out the repository's folder. It would
+    make a second `src/`, in which nothing finds its work.
+
+    Raises:
+        ToolError: The path begins like one in the repository, and like nothing beside it.
+    """
+    parts = parse_path(path)
+    beside = "/".join(parts)
+    if not parts or parts[0] in OWN_FOLDERS or beside in READ or is_system_path(beside):
+        return
+    if context.files.tree_entry(parts[:1]) or beside in _expected_paths(context):
+        return
+    for folder in _product_folders(context):
+        if context.files.tree_entry((*folder, parts[0])):
+            raise ToolError(
+                f"{quote_path_in_error(beside)} is outside the repository, which has "
+                f"{quote_path_in_error('/'.join((*folder, parts[0])))}. The path inside is "
+                f"{quote_path_in_error('/'.join((*folder, *parts)))}; a file that is no part of "
+                "the repository goes under notes/ or output/."
+            )
+
+
+def _product_folders(context: ToolContext) -> Iterator[tuple[str, ...]]:
+    """Yield the folders of the repository or product that a path may be relative to."""
+    if link := context.repository:
+        if subfolder := link.origin.start.subfolder:
+            yield parse_path(f"{link.folder}/{subfolder}")
+        yield parse_path(link.folder)
+    if context.project_link:
+        yield parse_path(context.project_link.folder)
+
+
+def _expected_paths(context: ToolContext) -> set[str]:
+    """Return the paths that the phase's todos name as theirs."""
+    paths = {todo.updates for todo in context.state.phase.todos}
+    for todo in context.state.phase.todos:
+        if done_when := todo.done_when:
+            named = done_when.matches or done_when.valid
+            paths.add(named.path if named else done_when.file_exists or "")
+    return paths
