@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from activities.toolkit.registry import REGISTRY, Tool
@@ -16,6 +19,22 @@ from config.schema.agent import ConfigError
 
 PREFIX = "longhaul_own_tools."
 """Begins the names of their modules, which thus collide with no installed package."""
+_collected_problems: ContextVar[list[str] | None] = ContextVar("problems", default=None)
+
+
+@contextmanager
+def collecting_tool_problems() -> Iterator[list[str]]:
+    """Collect what is wrong with files of tools in place of failing on the first.
+
+    For a command that shows what is wrong. Anything else has to fail: a job without a tool that it
+    counts on would go on without it.
+    """
+    problems: list[str] = []
+    token = _collected_problems.set(problems)
+    try:
+        yield problems
+    finally:
+        _collected_problems.reset(token)
 
 
 def load_own_tools(layers: Layers) -> None:
@@ -26,10 +45,17 @@ def load_own_tools(layers: Layers) -> None:
 
     Raises:
         ConfigError: A file cannot be imported, or declares a tool wrongly; the message names it.
+            Not within `collecting_tool_problems`.
     """
     for path in layers.list_files(f"{TOOLS}/*.py"):
-        if not path.name.startswith("."):
+        if path.name.startswith("."):
+            continue
+        try:
             _import_tool_file(path)
+        except ConfigError as error:
+            if (problems := _collected_problems.get()) is None:
+                raise
+            problems.append(str(error))
 
 
 def own_tool_file(entry: Tool) -> str:

@@ -210,8 +210,11 @@ def summarise_config_findings() -> CheckResult:
     return CheckResult("configuration", True, f"agents {', '.join(agent_names())}")
 
 
-def list_own_tools() -> CheckResult:
-    """Name the tools of one's own; one that cannot be loaded stops every command."""
+def list_own_tools(problems: Sequence[str] = ()) -> CheckResult:
+    """Name the tools of one's own, or what is wrong with their files."""
+    if problems:
+        remedy = "correct the files: until then no worker starts"
+        return CheckResult("own tools", False, "; ".join(problems), remedy)
     files = own_tools_by_file()
     found = "; ".join(f"{', '.join(names)} ({file})" for file, names in files.items())
     return CheckResult("own tools", True, found or "none")

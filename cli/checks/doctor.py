@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from temporalio.service import RPCError
@@ -30,18 +31,21 @@ from engine.connection import client_options, connect_client
 from engine.setup_errors import SetupError
 
 
-async def run_checks(project: Path | None = None) -> AsyncIterator[CheckResult]:
+async def run_checks(
+    project: Path | None = None, tool_problems: Sequence[str] = ()
+) -> AsyncIterator[CheckResult]:
     """Yield all checks; a failing check often explains those after it.
 
     Args:
         project: File of a project, whose needs are checked too.
+        tool_problems: What is wrong with files of tools of one's own, which are loaded before.
     """
-    looks = {
+    looks: dict[str, Callable[[], CheckResult]] = {
         "temporal binary": check_temporal_binary,
         "workspaces": check_workspaces_root,
         "store": check_store,
+        "own tools": partial(list_own_tools, tool_problems),
         "configuration": summarise_config_findings,
-        "own tools": list_own_tools,
         "variables of commands": check_command_variables,
         "graph": check_graph,
         "token vocabulary": check_token_vocabulary,

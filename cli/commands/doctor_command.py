@@ -29,12 +29,16 @@ def doctor(
     json: Json = False,
 ) -> int:
     """Check everything a job needs, and say how to fix what is wrong."""
-    from cli.checks.doctor import run_checks  # noqa: PLC0415 - loads the activities
-    from cli.checks.model_checks import check_models  # noqa: PLC0415
+    # Loading the activities loads the tools, which are among what is checked.
+    from activities.toolkit.own_tools import collecting_tool_problems  # noqa: PLC0415
+
+    with collecting_tool_problems() as tool_problems:
+        from cli.checks.doctor import run_checks  # noqa: PLC0415
+        from cli.checks.model_checks import check_models  # noqa: PLC0415
 
     async def print_checks() -> list[CheckResult]:
         results = []
-        examined = check_models() if model else run_checks(project)
+        examined = check_models() if model else run_checks(project, tool_problems)
         async for check in examined:
             results.append(check)
             if not json:

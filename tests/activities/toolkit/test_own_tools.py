@@ -15,7 +15,12 @@ from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from activities.steps.tool_call import tool_activities
 from activities.toolkit.agent_tools import agent_tools
-from activities.toolkit.own_tools import PREFIX, load_own_tools, own_tools_by_file
+from activities.toolkit.own_tools import (
+    PREFIX,
+    collecting_tool_problems,
+    load_own_tools,
+    own_tools_by_file,
+)
 from activities.toolkit.registry import REGISTRY, STEP_ACTIVITIES
 from config.layers import SHIPPED, Layers
 from config.schema.agent import ConfigError
@@ -95,6 +100,18 @@ def test_file_that_cannot_be_used_is_named_with_the_error(
     assert why in str(caught.value)
 
 
+def test_a_check_collects_what_is_wrong_and_loads_the_rest(tmp_path: Path) -> None:
+    layers = Layers((tmp_path, SHIPPED))
+    paths = [write(tmp_path, file, "import no_such_module") for file in ("a.py", "b.py")]
+    write(tmp_path, "c.py", name="brew")
+    with collecting_tool_problems() as problems:
+        load_own_tools(layers)
+    assert [problem.partition(": ")[0] for problem in problems] == list(map(str, paths))
+    assert "brew" in REGISTRY
+    with pytest.raises(ConfigError):
+        load_own_tools(layers)
+
+
 def test_names_of_other_activities_are_taken(tmp_path: Path) -> None:
     root = Root.open(tmp_path / "root", create=True)
     names = {activity._Definition.must_from_callable(each).name for each in all_activities(root)}
@@ -105,7 +122,9 @@ def test_commands_and_workers_load_them_from_the_folder_that_init_writes(tmp_pat
     folder = tmp_path / "mine"
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "LONGHAUL_CONFIG": str(folder)}
+        environment = {
+            **os.environ, "LONGHAUL_CONFIG": str(folder), "TEMPORAL_ADDRESS": "localhost:1"
+        }  # fmt: skip
         return subprocess.run(
             [sys.executable, *command],
             cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
@@ -124,3 +143,6 @@ def test_commands_and_workers_load_them_from_the_folder_that_init_writes(tmp_pat
     broken = run("starter.py", "tools")
     assert broken.returncode == 2
     assert broken.stderr.startswith(f"error: {file}: cannot be imported (ModuleNotFoundError")
+    doctor = run("starter.py", "doctor").stdout
+    assert f"✗ own tools: {file}: cannot be imported (ModuleNotFoundError" in doctor
+    assert "✓ configuration" in doctor
