@@ -17,7 +17,7 @@ from protocol.payloads import ReceivedSignal
 from protocol.prepare_requests import PrepareReply
 from protocol.publishing import Publish
 from protocol.repository_start import PinnedSource
-from protocol.requests import Call, Pending
+from protocol.requests import Call, Pending, tool_effect_key
 from protocol.tools import ToolRoute
 from protocol.trace_requests import Trace
 from protocol.usage import Usage
@@ -93,6 +93,21 @@ class Approval(Data):
     """Time of the decision, epoch seconds; None before it."""
     expired: bool = False
     """Whether it was denied because nobody decided in time."""
+
+
+class CallStart(Data):
+    """Where a call first ran, so that its effects outside keep their key if it runs again."""
+
+    step: int
+    call_index: int
+    """Index of the call in its reply; `step` identifies the reply."""
+    run_id: str
+    commit: str
+
+    @property
+    def effect_key(self) -> str:
+        """Key of the call's effects outside."""
+        return tool_effect_key(self.run_id, self.commit, self.call_index)
 
 
 class Review(Data):
@@ -194,6 +209,8 @@ class JobRecord(Data):
     calls: list[Call] = Field(default_factory=list)
     """Tool calls of the newest reply."""
     next_call: int = 0
+    call_start: CallStart | None = None
+    """Where the newest call that ran first ran."""
     failed_call: str = ""
     """The first of these calls that failed, was refused or denied, and why; empty without one."""
     failed_command: str = ""
@@ -338,6 +355,16 @@ class JobRecord(Data):
         if self.review:
             self.bypasses = {**self.review.bypasses, **self.bypasses}
         self.review = None
+
+    def start_call(self) -> CallStart:
+        """Return where the next call first ran; if it did not run yet, it starts here."""
+        start = self.call_start
+        if start is None or (start.step, start.call_index) != (self.step, self.next_call):
+            start = CallStart(
+                step=self.step, call_index=self.next_call, run_id=self.run_id, commit=self.commit
+            )
+            self.call_start = start
+        return start
 
     def settle_reply(self, refusal: str) -> None:
         """Record the newest reply's refusal; an empty one means that the reply was accepted."""

@@ -195,12 +195,22 @@ class ToolRequest(JobPosition):
     """Whether a person approved the call; guards that ask then pass it."""
     bypass: list[str] = Field(default_factory=list)
     """Guards of which a person bypassed one refusal."""
+    effect_key: str = ""
+    """Key of the call's effects outside, if it first ran at another checkpoint."""
     pending: Pending | None = None
     """Progress of a call that was already begun; None for a new call."""
     gives_up: bool = False
     """Whether to abandon the task and inform its server."""
     helper: str = ""
     """For `delegate`: hex id of the finished helper's tree."""
+
+
+def tool_effect_key(run_id: str, commit: str, call: int) -> str:
+    """Return the key of the effects outside of a call that first runs here.
+
+    It differs after a reset or rewind.
+    """
+    return f"{run_id}.{commit[:12]}.{call}"
 
 
 class GuardOutcome(Reply):

@@ -73,6 +73,7 @@ class JobRecovery:
         for dropped in questions.drop_questions(job):
             self._inbox.notice(dropped)
         job.calls, job.next_call = recovered.calls, recovered.next_call
+        job.call_start = None
         job.failed_call = ""
         if recovered.failed_call is not None:
             job.failed_call = text_replies.failed_call_in_reply(

@@ -135,6 +135,10 @@ class JobSteps(ActivityCalls):
             request.approved = True
         if answer is not None:
             request.answer = answer
+        start = job.start_call()
+        if (start.run_id, start.commit) != (job.run_id, job.commit):
+            # A person's remark or edits moved the checkpoint in between.
+            request.effect_key = start.effect_key
         if call.tool == DELEGATE and (helper := job.helper):
             request.helper, request.guards_passed = helper.tree, route.guarded
         elif job.pending:

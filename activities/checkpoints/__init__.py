@@ -18,6 +18,7 @@ from activities.checkpoints.line_diff import diff_lines
 from activities.checkpoints.path_rules import parse_path
 from activities.checkpoints.projection import update_projection
 from activities.checkpoints.tree_diff import Change, diff_files
+from activities.checkpoints.tree_merge import merge_files
 from activities.checkpoints.workspaces_root import Root, job_folder_name
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "diff_files",
     "diff_lines",
     "job_folder_name",
+    "merge_files",
     "open_checkpoints",
     "parse_path",
     "take_edits",

@@ -52,7 +52,7 @@ from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unf
 from activities.toolkit.tool_offer import deferred_tool_refusal
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
 from protocol.errors import Refusal
-from protocol.requests import GuardOutcome, ToolReply, ToolRequest
+from protocol.requests import GuardOutcome, ToolReply, ToolRequest, tool_effect_key
 from protocol.scope_ledger import complete_ticked_scope_items
 
 
@@ -323,12 +323,9 @@ def _run_tool_with_typed_failures(
 
 
 def _tool_call_key(request: ToolRequest) -> str:
-    """Return the key of a call's effects outside.
-
-    It stays the same if the call runs again after an approval or a repair, and differs after a
-    reset or rewind.
-    """
-    return f"{activity.info().workflow_run_id}.{request.commit[:12]}.{request.call}"
+    """Return the key of a call's effects outside, the same if it runs again after an approval."""
+    run_id = activity.info().workflow_run_id or ""
+    return request.effect_key or tool_effect_key(run_id, request.commit, request.call)
 
 
 def _record_tool_call_result(

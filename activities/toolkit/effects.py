@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from activities.checkpoints import Files
+from activities.checkpoints import Files, merge_files
 from activities.job.result_cache import ResultCache
 from activities.redaction.credentials import hide_credentials
 from activities.runtime.heartbeats import check_thread_by_heartbeat
@@ -49,13 +49,15 @@ def run_tool_once(
             raise ToolError(MAY_HAVE_HAPPENED)
         context.held = state or {}
 
-    state_key, state_before = f"{key}.state", context.state.model_dump_json(exclude_defaults=True)
+    state_key, state_before = f"{key}.state", context.state.model_dump()
 
     def run_entry() -> tuple[str, Files]:
         text = hide_credentials(entry.run(context, arguments))
-        state_after = context.state.model_dump_json(exclude_defaults=True)
-        if state_after != state_before:
-            results.put(state_key, state_after.encode())
+        state_after = context.state.model_dump()
+        if changed := {
+            name: value for name, value in state_after.items() if value != state_before[name]
+        }:
+            results.put(state_key, json.dumps(changed).encode())
         else:
             # Of an attempt that was killed before its result was recorded.
             results.release(state_key)
@@ -73,7 +75,7 @@ def run_tool_once(
     )
     # Of an earlier attempt as well: a deferred write would be lost without it.
     if stored := results.find(state_key):
-        context.state = JobState.model_validate_json(stored)
+        context.state = JobState.model_validate(context.state.model_dump() | json.loads(stored))
     return text
 
 
@@ -93,7 +95,8 @@ def run_effect_once(
     Args:
         results: The ledger shared by the job's attempts.
         key: The call's idempotency key.
-        files: The files before the call; their store also reads the recorded tree.
+        files: The files before the call; their store also reads the recorded tree. If a person
+            changed them after the call first ran, the result has those changes as well.
         run: Makes the call. A ToolError is recorded as a result, DependencyUnavailable is not.
         repeatable: Whether an interrupted call may be made again. A finished call is never
             repeated: a late attempt would undo later changes.
@@ -127,7 +130,7 @@ def run_effect_once(
         raise ToolError(MAY_HAVE_HAPPENED)
     else:
         try:
-            outcome = _run_effect_to_outcome(run)
+            outcome = _run_effect_to_outcome(run) | {"before": files.id}
         except Unfinished:
             results.release(begun_key)
             raise
@@ -160,7 +163,11 @@ def _effect_result(outcome: dict[str, Any], files: Files) -> tuple[str, Files]:
         raise Unfinished(Pending.model_validate(outcome["pending"]), outcome["held"])
     if "error" in outcome:
         raise ToolError(outcome["error"])
-    return outcome["text"], Files(files.store, outcome["files"], limit=files.limit)
+    after = Files(files.store, outcome["files"], limit=files.limit)
+    before = outcome.get("before", files.id)
+    if before == files.id:
+        return outcome["text"], after
+    return outcome["text"], merge_files(Files(files.store, before), after, files)
 
 
 def _effect_mark(activity_id: str, attempt: int) -> bytes:

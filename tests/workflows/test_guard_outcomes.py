@@ -73,6 +73,47 @@ async def test_a_person_is_shown_the_call_as_guards_have_rewritten_it(
         assert not (folder / "notes/a.txt").exists()
 
 
+async def test_a_remark_before_the_approval_does_not_run_a_command_twice(
+    temporal: Client, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guards = tmp_path / "config" / "guards"
+    guards.mkdir(parents=True)
+    (guards / "mine.yaml").write_text(
+        "- {name: mine, point: before_tool, decision: ask, message: Sure?,\n"
+        "   match: {changes: {path: [a.json], field: done}}}\n"
+    )
+    monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path / "config"))
+    outside = tmp_path / "outside"
+    command = f"echo sent >> {outside}; echo '{{\"done\": true}}' > a.json; echo new > b.md"
+    model = Short({"Work": [("run_command", {"command": command}), TEA, DONE]})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(
+            job(
+                set={
+                    "tools": ["files", "todos", "job", "shell"],
+                    "guards": ["mine"],
+                    "shell.sandbox": "none",
+                    "shell.network": True,
+                }
+            )
+        )
+        await jobs.until(handle, waiting_for="approval")
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        (jobs.folder(handle) / "c.md").write_text("a person's")
+        await handle.signal("tell", {"text": "Use green tea."})
+        await handle.signal("resume", {})
+        await jobs.until(handle, waiting_for="approval")
+        await handle.signal("approve", {})
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        folder = jobs.folder(handle)
+        assert (folder / "a.json").read_text() == '{"done": true}\n'
+        assert (folder / "b.md").read_text() == "new\n"
+        assert (folder / "c.md").read_text() == "a person's"
+    assert outside.read_text() == "sent\n"
+
+
 async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:

@@ -225,3 +225,18 @@ def test_a_turn_that_changed_nothing_comes_once_more(cache: ResultCache, files: 
     with pytest.raises(Unfinished):
         run_effect_once(cache, "run.7.1", files, asks)
     assert run_effect_once(cache, "run.7.1", files, lambda: ("sent", files))[0] == "sent"
+
+
+def test_a_result_of_an_earlier_checkpoint_leaves_what_people_changed_since(
+    cache: ResultCache, files: Files
+) -> None:
+    first = files.write("a.md", b"old").write("b.md", b"old").write("gone/c.md", b"old")
+    left = first.write("a.md", b"tool").write("b.md", b"tool").delete("gone").write("new", b"tool")
+    run_effect_once(cache, "run.7", first, lambda: ("sent", left))
+    present = first.write("b.md", b"person").write("new/d.md", b"person").delete("gone")
+    _, after = run_effect_once(cache, "run.7", present, never)
+    assert {entry.path: after.read_entry(entry) for entry in after.walk()} == {
+        "a.md": b"tool",
+        "b.md": b"person",
+        "new/d.md": b"person",
+    } | {entry.path: files.read_entry(entry) for entry in files.walk()}
