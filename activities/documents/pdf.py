@@ -55,9 +55,21 @@ MAX_ANNOTATIONS = 5_000
 PICTURE_SHARE = 0.1
 """Share of a page's area that pictures cover on a page that counts as a scan.
 
-Only pages without text are looked at. A receipt or a small form on a large sheet is a scan too; a
-logo or a line is smaller.
+This is for pages without text. A receipt or a small form on a large sheet is a scan too; a logo or
+a line is smaller.
 """
+STAMP_WORDS = 40
+"""Most words, such as a court's header, that a stamp puts on a scanned page."""
+STAMPED_PICTURE_SHARE = 0.5
+"""Share of a page's area that pictures cover on a scanned page with a stamp."""
+PAPER_SHARE = 0.6
+"""Share of light pixels on scanned paper. A photograph under a heading has fewer."""
+_INK = 160
+"""Lightness of a pixel below which it counts as ink, out of 255."""
+ROW_STROKES = 8
+"""Least strokes of ink that a row of pixels through a line of text crosses."""
+TEXT_ROWS_SHARE = 0.1
+"""Share of such rows on a page of text. The background of a slide has fewer."""
 MAX_BLANK_PAGES_CHECKED = 100
 """Most empty pages that are checked again."""
 
@@ -158,7 +170,7 @@ def _read_pdf_page(document: Any, number: int) -> _PageContent:
             page = document[number]
         content.lines = join_raised_number_lines(list(_read_pdf_lines(page, content, marks.struck)))
         _add_pdf_form_values(marks.values, content)
-        if not content.lines and not content.notes:
+        if not content.notes:
             _detect_scanned_page(page, content)
         return content
     finally:
@@ -255,17 +267,44 @@ def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:
 
 
 def _detect_scanned_page(page: Any, content: _PageContent) -> None:
+    """Mark a page as unread if it is a picture with no words, or those of a stamp."""
+    words = " ".join(line.text for line in content.lines).split()
+    if len(words) > STAMP_WORDS:
+        return
     width, height = page.get_size()
     covered = 0.0
-    content.blank = True
+    content.blank = not words
+    texts = []
     for thing in page.get_objects(max_depth=3):
         content.blank = False
         if thing.type == pdfium.FPDF_PAGEOBJ_IMAGE:
             left, bottom, right, top = thing.get_bounds()
             covered += max(0.0, right - left) * max(0.0, top - bottom)
-    if covered > PICTURE_SHARE * width * height:
+        elif thing.type == pdfium.FPDF_PAGEOBJ_TEXT:
+            texts.append(thing)
+    if words:
+        if covered > STAMPED_PICTURE_SHARE * width * height and _shows_other_text(page, texts):
+            stamp = document_error_line(" ".join(words))
+            why = f"a scan without its text, stamped {stamp}; it needs text recognition (OCR)"
+            content.unread, content.lines = unread_page_placeholder(why), []
+    elif covered > PICTURE_SHARE * width * height:
         why = "a picture without text, as of a scan; it needs text recognition (OCR)"
         content.unread = unread_page_placeholder(why)
+
+
+def _shows_other_text(page: Any, texts: list[Any]) -> bool:
+    """Return whether the page is paper with lines of text that are not among its texts."""
+    for thing in texts:
+        mode = pdfium.FPDFTextObj_GetTextRenderMode(thing)
+        if mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE:
+            # Text recognition has read the page.
+            return False
+        if thing.level == 0:
+            page.remove_obj(thing)
+    ink = page.render(grayscale=True).to_numpy() < _INK
+    strokes = (ink[:, 1:] & ~ink[:, :-1]).sum(axis=1)
+    text_rows = (strokes >= ROW_STROKES).sum()
+    return bool(1 - ink.mean() > PAPER_SHARE and text_rows > TEXT_ROWS_SHARE * len(strokes))
 
 
 def _check_blank_pdf_pages(data: bytes, contents: list[_PageContent]) -> None:

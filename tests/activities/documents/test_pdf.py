@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageDraw
 from pypdf import PdfReader, PdfWriter
 from pypdf.annotations import Text
 from pypdf.constants import AnnotationFlag, PageLabelStyle
@@ -31,6 +32,7 @@ from activities.documents import (
     section_on_page,
 )
 from activities.documents.document_reader import read_document
+from activities.documents.pages import Page
 from activities.documents.pdf_lines import (
     Box,
     Line,
@@ -299,6 +301,33 @@ def test_a_small_scan_on_a_large_sheet_is_not_taken_for_a_blank_page(real: Real)
     )
     reading = read_document_bounded("a.pdf", saved(writer))
     assert [page.unread for page in reading.pages] == [False, True]
+
+
+def stamped(picture: Image.Image, stamp: str) -> Page:
+    """Read a page that the picture covers, under a line of text."""
+    drawn = BytesIO()
+    picture.save(drawn, "PDF")
+    writer = made(["Tea."])
+    writer.append(PdfReader(drawn))
+    writer.pages[1].merge_page(made([stamp]).pages[0])
+    return read_document_bounded("a.pdf", saved(writer)).pages[1]
+
+
+def test_a_stamped_scan_is_unread_and_says_the_stamp():
+    paper = Image.new("L", (600, 800), 240)
+    for line in range(60, 740, 20):
+        ImageDraw.Draw(paper).text((60, line), "Each record must be kept for ten years. " * 2)
+    stamp = "Case 1:22-cv-00123 Document 45 Filed 03/14/22 Page 3 of 17"
+    page = stamped(paper, stamp)
+    assert page.unread
+    assert stamp in page.text
+
+
+@pytest.mark.parametrize("shade", [90, 250])
+def test_a_photograph_or_background_under_a_heading_is_no_scan(shade: int):
+    picture = Image.new("L", (600, 800), shade)
+    ImageDraw.Draw(picture).rectangle((0, 0, 600, 60), fill=30)
+    assert stamped(picture, "Part Two").text == "Part Two"
 
 
 def test_many_pages_take_seconds_and_little_memory():
