@@ -237,6 +237,8 @@ class JobRecord(Data):
     """Helpers of the next call, if that is a `delegate`, and of the `delegate` calls after it."""
     text_only_replies: int = 0
     """Consecutive replies without a tool call."""
+    refusing_replies: int = 0
+    """Consecutive replies that the model marked as refusals."""
     can_require_call: bool = True
     """Whether requests may require a tool call; false after the endpoint has refused one."""
     clarification: Clarification = Field(default_factory=Clarification)

@@ -15,9 +15,9 @@ from protocol.job_state import JobState, Remark
 from protocol.scope_ledger import ScopeItem
 from protocol.usage import Usage
 
-ReplyVerdict = Literal["", "asks", "claims", "reports"]
-"""Class of a reply without a tool call: it asks a person, claims that work is complete, or only
-reports. Empty for a reply with calls."""
+ReplyVerdict = Literal["", "asks", "claims", "reports", "refuses"]
+"""Class of a reply without a tool call: it asks a person, claims that work is complete, only
+reports, or is marked as the model's refusal. Empty for a reply with calls."""
 
 
 LOST_WORKERS = 8
@@ -123,6 +123,8 @@ class ModelReply(CheckpointReply):
     model: str = ""
     """The fallback model that answered; empty for the configured model."""
     verdict: ReplyVerdict = ""
+    refused_words: str = ""
+    """Beginning of a reply that the model marked as a refusal, for people."""
     guard: str = ""
     """The guard that refused the reply; empty when it was accepted."""
     refusal: str = ""

@@ -30,6 +30,12 @@ class Reply:
     calls: list[tuple[str, Arguments]] = field(default_factory=list)
     finish: str | None = None
     """Finish reason; None means `tool_calls` or `stop`."""
+    is_refusal: bool = False
+    """Whether the text is sent as a refusal."""
+
+    @property
+    def text_field(self) -> str:
+        return "refusal" if self.is_refusal else "content"
 
     @property
     def finish_reason(self) -> str:
@@ -148,7 +154,8 @@ def estimate_wire_usage(incoming: WireRequest, reply: Reply) -> dict[str, Any]:
 
 def encode_wire_reply(incoming: WireRequest, reply: Reply) -> bytes:
     """Return the answer as one `chat.completion`."""
-    message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": None}
+    message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
+    message[reply.text_field] = reply.content
     if reply.calls:
         message["tool_calls"] = [
             {
@@ -201,7 +208,7 @@ def _wire_stream_deltas(incoming: WireRequest, reply: Reply) -> list[dict[str, A
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     if reply.content:
         third = len(reply.content) // 3 + 1
-        deltas += [{"content": piece} for piece in _split_wire_text(reply.content, third)]
+        deltas += [{reply.text_field: piece} for piece in _split_wire_text(reply.content, third)]
     for index, (name, arguments) in enumerate(reply.calls):
         text = _wire_arguments_text(arguments)
         first, *rest = _split_wire_text(text, min(MAX_PIECE_CHARACTERS, len(text) // 2 + 1))

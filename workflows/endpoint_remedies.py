@@ -92,6 +92,16 @@ def _contains_any(text: str, words: tuple[str, ...]) -> bool:
     return any(word in text for word in words)
 
 
+def model_refusal_wait(words: str, count: int) -> WaitState:
+    """Return how a job waits whose model refuses again and again."""
+    return WaitState(
+        reason="endpoint",
+        message=f"The model refused {count} times in a row: {words}",
+        remedy="Rewind with an issue that says what to do otherwise; pause the job and change "
+        f"instructions.md; or resume: {ANOTHER}.",
+    )
+
+
 def is_endpoint_without_calls(job: JobRecord) -> bool:
     """Whether every reply since the start was text."""
     return not job.usage.tool_calls and not job.calls and job.usage.model_calls >= LEAST_REPLIES

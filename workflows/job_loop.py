@@ -22,7 +22,16 @@ from __future__ import annotations
 from protocol.helpers import DELEGATE
 from protocol.requests import Call, ModelReply
 from protocol.usage import Usage
-from workflows import budget, course, guard_outcomes, stuck, text_replies, tool_rules, trace_notes
+from workflows import (
+    budget,
+    course,
+    endpoint_remedies,
+    guard_outcomes,
+    stuck,
+    text_replies,
+    tool_rules,
+    trace_notes,
+)
 from workflows.activity_failures import StepFailed
 from workflows.completion import Completion
 from workflows.delegation import Delegation
@@ -112,15 +121,33 @@ class JobLoop:
         job.text_only_replies = 0 if reply.calls else job.text_only_replies + 1
         if not reply.calls:
             job.context = reply.context
-            job.refusals += 1
-            happened = f"a reply called no tool ({reply.verdict or 'reports'})"
-            correct = job.correction or ""
-            trace_notes.note_trace(
-                job, "violation", "gate", "reply", happened, what_was_correct=correct
-            )
+            self._note_text_reply(reply)
         job.settle_reply(self._apply_reply_guards(reply))
         guard_outcomes.record_guard_trials(job, reply.trials, "a reply")
         self._calls.record_course(course.course_after_reply(job.course, reply.calls))
+        self._count_model_refusal(reply)
+
+    def _note_text_reply(self, reply: ModelReply) -> None:
+        """Record for people and for later jobs that a reply called no tool."""
+        job = self._job
+        job.refusals += 1
+        happened = f"a reply called no tool ({reply.verdict or 'reports'})"
+        if reply.verdict == "refuses":
+            happened = f"the model refused: {reply.refused_words}"
+            self._notice(f"step {job.step}: {happened}")
+        trace_notes.note_trace(
+            job, "violation", "gate", "reply", happened, what_was_correct=job.correction or ""
+        )
+
+    def _count_model_refusal(self, reply: ModelReply) -> None:
+        """Count refusals in a row; after some, the job waits for a person."""
+        job = self._job
+        job.refusing_replies = job.refusing_replies + 1 if reply.verdict == "refuses" else 0
+        if job.refusing_replies == text_replies.MAX_REFUSING_REPLIES:
+            job.waiting = endpoint_remedies.model_refusal_wait(
+                reply.refused_words, job.refusing_replies
+            )
+            job.refusing_replies = 0
 
     def _apply_reply_guards(self, reply: ModelReply) -> str:
         """Return why a guard refuses all calls of a reply; empty if none does."""

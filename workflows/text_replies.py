@@ -13,16 +13,23 @@ from protocol.short_text import first_few, one_line
 
 DEMAND_AFTER = 2
 """Number of replies in a row without a call after which the next must call a tool."""
+MAX_REFUSING_REPLIES = 3
+"""Number of refusals in a row after which a person has to decide."""
 MAX_SQUEEZES = 4
 """Limit of consecutive compactions after the endpoint rejected a request as too long."""
 CUT_SHORT = (
-    "Your last reply was cut at the output limit. Say less and act, in smaller pieces: {do}."
+    "Your last reply was cut at the output limit. Say less and act, in smaller pieces: go on with "
+    "todo {id} ({todo})."
 )
+NEXT_CALL = "If todo {id} ({todo}) is done, call {ending}; else go on with it with a tool."
+"""Puts the ending first: the list above it may say that the todo is seen to be done."""
 CORRECTIONS: dict[ReplyVerdict, str] = {
-    "asks": "Nobody answers a question in a reply: you need no permission. {open} Decide and {do}.",
-    "claims": "Saying that work is complete completes nothing; only calls count. {open} If todo "
-    "{id} is done, call todo_complete; else {do}. Only job_complete ends the job.",
-    "reports": "Your last reply called no tool. Now {do}, or call todo_complete when it is done.",
+    "asks": "Nobody answers a question in a reply: you need no permission. {open} Decide. {next}",
+    "claims": "Saying that work is complete completes nothing; only calls count. {open} {next} "
+    "Only job_complete ends the job.",
+    "reports": "Your last reply called no tool. {next}",
+    "refuses": "Your last reply was a refusal and called no tool. Leave out no more than what you "
+    "must not do, name that in your notes, and do the rest. {next}",
 }
 TOO_MANY = (
     "Your last reply had {all} calls; those after the first {most}, which is the most, were left "
@@ -48,9 +55,15 @@ def reply_correction(reply: ModelReply, state: JobState) -> str | None:
         return TOO_MANY.format(all=most + reply.dropped, most=most) if reply.dropped else None
     if todo is None:
         return "Your last reply called no tool. Do the next step of your list with a tool."
-    text = CUT_SHORT if reply.finish == "length" else CORRECTIONS[reply.verdict or "reports"]
-    do = f"do todo {todo.id} ({one_line(todo.content.rstrip(' .'), LONGEST)}) with a tool"
-    return text.format(id=todo.id, do=do, open=_open_work_after_text_reply(state))
+    named = {"id": todo.id, "todo": one_line(todo.content.rstrip(" ."), LONGEST)}
+    if reply.finish == "length":
+        return CUT_SHORT.format(**named)
+    # The gate accepts nothing else for the last todo of a job.
+    is_last = state.phase.purpose == "final" and state.phase.open_count == 1
+    ending = "job_complete" if is_last else "todo_complete"
+    return CORRECTIONS[reply.verdict or "reports"].format(
+        open=_open_work_after_text_reply(state), next=NEXT_CALL.format(**named, ending=ending)
+    )
 
 
 def _open_work_after_text_reply(state: JobState) -> str:

@@ -32,13 +32,15 @@ from activities.runtime.failures import is_failure_retried, typed_failure
 from activities.runtime.heartbeats import check_attempt_by_heartbeat
 from config.schema.agent_sections import ModelConfig
 from protocol.failure_details import BY_FALLBACK
+from protocol.short_text import one_line
 
 ATTEMPTS_PER_MODEL = 3
 """Failed attempts on the way to a model before the next fallback is asked."""
 FALLBACK_ERRORS = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
-CONTENT_FILTER = "content_filter"
-"""Finish reason of a reply that was refused after the request had been accepted."""
+REFUSED_FINISHES = ("content_filter", "refusal")
+"""Finish reasons of a reply that was refused after the request had been accepted."""
+QUOTED_CHARACTERS = 200
 SUMMARY_SECONDS = 60
 MAX_REMEMBERED_JOBS = 10_000
 """Most jobs whose newest key is remembered."""
@@ -274,10 +276,12 @@ async def call_endpoint(connect: Connect, model: ModelConfig, body: bytes) -> St
             heard(streamed)
     except (openai.OpenAIError, *MALFORMED_REPLY_ERRORS) as error:
         raise endpoint_failure(error, model) from error
-    if streamed.finish == CONTENT_FILTER and not streamed.calls:
+    if streamed.finish in REFUSED_FINISHES and not streamed.calls:
+        received = one_line(streamed.text, QUOTED_CHARACTERS)
         raise typed_failure(
             "ModelRefused",
-            f"The model endpoint took the reply back for its content ({CONTENT_FILTER}).",
+            f"The model endpoint took the reply back for its content ({streamed.finish})"
+            + (f", of which had come: {received}" if received else "."),
         )
     return streamed
 

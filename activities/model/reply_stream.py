@@ -66,6 +66,8 @@ class StreamedReply(Data):
     calls: list[tuple[str, str]]
     finish: str
     usage: Usage
+    is_refusal: bool = False
+    """Whether the model marked its text as a refusal."""
     extras: list[dict[str, Any] | None] = Field(default_factory=list)
     """Data that an endpoint put beside each call and wants back, such as Gemini's thought
     signature.
@@ -218,6 +220,7 @@ class _ReplyStreamBuffer:
     pieces: list[Piece] = field(default_factory=list)
     """Pieces of tool calls."""
     finish: str = ""
+    is_refusal: bool = False
     is_over: bool = False
     """Whether the stream's final event came."""
     usage: object = None
@@ -236,6 +239,7 @@ class _ReplyStreamBuffer:
             self.add_delta(choice.get("delta") or {})
 
     def add_delta(self, delta: dict[str, Any]) -> None:
+        self.is_refusal = self.is_refusal or bool(delta.get("refusal"))
         if content := delta.get("content") or delta.get("refusal"):
             self.text.append(content if isinstance(content, str) else _streamed_reply_text(content))
         self.reasoning.add(delta)
@@ -275,6 +279,7 @@ class _ReplyStreamBuffer:
             extras=extras if any(extras) else [],
             dropped_calls=dropped,
             finish=replace_surrogates(self.finish) or ("tool_calls" if calls else "stop"),
+            is_refusal=self.is_refusal,
             missing_parts=[
                 *([] if self.finish else ["finish_reason"]),
                 *([] if _streamed_token_count(self.usage, "prompt_tokens") else ["usage"]),
@@ -320,6 +325,7 @@ class _ResponseStreamBuffer(ResponseEvents):
             ],
             dropped_calls=max(0, len(calls) - MAX_CALLS),
             finish=replace_surrogates(self.finish),
+            is_refusal=self.is_refusal,
             missing_parts=[] if _streamed_token_count(self.usage, "input_tokens") else ["usage"],
             usage=_streamed_reply_usage(self.usage, len(body), received),
             reasoning=replace_surrogates(self.reasoning)[:MAX_TEXT],

@@ -111,12 +111,21 @@ class ResponseEvents:
     @property
     def text(self) -> str:
         """Return the model's text, or its refusal."""
-        parts = [
+        return "".join(
+            str(part.get("text") or part.get("refusal") or "") for part in self._message_parts
+        )
+
+    @property
+    def is_refusal(self) -> bool:
+        return any(part.get("refusal") for part in self._message_parts)
+
+    @property
+    def _message_parts(self) -> list[dict[str, Any]]:
+        return [
             part
             for message in self._items_of_type("message")
             for part in message.get("content") or []
         ]
-        return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
 
     @property
     def reasoning(self) -> str:

@@ -27,11 +27,15 @@ from activities.model.reply_message import (
     wrap_unusable_arguments,
 )
 from activities.model.reply_stream import StreamedReply
+from activities.redaction.credentials import hide_credentials
 from activities.runtime import metrics
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.call_refs import describe_call_ref
 from protocol.requests import ModelReply, ModelRequest
+from protocol.short_text import one_line
+
+REFUSED_CHARACTERS = 200
 
 
 class ModelCallActivity:
@@ -116,6 +120,9 @@ class ModelCallActivity:
         if not streamed.calls:
             reply.context = count_prompt_tokens(snapshot)
             reply.verdict = classify_reply(streamed.text, snapshot.config.wording)
+            if streamed.is_refusal:
+                reply.verdict = "refuses"
+                reply.refused_words = one_line(hide_credentials(streamed.text), REFUSED_CHARACTERS)
         if streamed.dropped_calls:
             reply.dropped = streamed.dropped_calls
         if streamed.is_fallback:

@@ -21,6 +21,7 @@ _TALK = {
     "asks": "a reply that asks a person",
     "claims": "a reply that claims to be done",
     "reports": "a reply that only reports",
+    "refuses": "a reply that refuses",
 }
 
 
@@ -44,7 +45,8 @@ def derive_reply_refusal(result: ActivityResult) -> Refusal | None:
     if guard := reply.get("guard"):
         return Refusal("guard", str(guard), "", str(reply.get("refusal") or ""))
     verdict = str(reply.get("verdict") or "")
-    return Refusal("reply", _TALK.get(verdict, "a reply without a tool call"), "")
+    words = str(reply.get("refused_words") or "")
+    return Refusal("reply", _TALK.get(verdict, "a reply without a tool call"), "", words)
 
 
 def derive_call_refusal(

@@ -290,11 +290,31 @@ async def test_content_that_is_filtered_is_a_refusal(temporal: Client, root: Roo
         models.clear()
         handle = await jobs.start({**START, "set": named})
         status = await jobs.until(handle, waiting_for="endpoint")
-        assert "content_filter" in status["waiting"]["message"]
+        assert "(content_filter), of which had come: The te" in status["waiting"]["message"]
         assert status["refusals"] == 0
         models += ["first"] * 3
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
+
+
+async def test_a_person_reads_why_a_model_refuses(temporal: Client, root: Root) -> None:
+    requests: list[Request] = []
+
+    def model(request: Request) -> Answer:
+        requests.append(request)
+        return Reply("I cannot keep logs.", is_refusal=True) if len(requests) < 4 else FEW(request)
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        status = await jobs.until(handle, waiting_for="endpoint")
+        assert status["waiting"]["message"] == (
+            "The model refused 3 times in a row: I cannot keep logs."
+        )
+        assert "--set model.name=" in status["waiting"]["remedy"]
+        assert "step 1: the model refused: I cannot keep logs." in status["notices"]
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert "Your last reply was a refusal" in requests[1]["messages"][-1]["content"]
 
 
 async def test_kinds_of_phase_may_have_models_of_their_own(temporal: Client, root: Root) -> None:

@@ -52,8 +52,24 @@ def test_a_correction_names_the_todo_and_what_to_do(
     correction = reply_correction(reply(verdict, finish), at(TODO))
     assert correction is not None
     assert words in correction
-    assert "do todo 3 (Write the guide. In English) with a tool" in correction
+    assert "todo 3 (Write the guide. In English)" in correction
     assert len(correction) < 300
+
+
+def test_a_correction_lets_a_todo_that_is_done_be_completed_first() -> None:
+    for verdict in ("asks", "claims", "reports"):
+        correction = reply_correction(reply(verdict), at(TODO)) or ""
+        begin, _, _ = correction.partition("else go on with it with a tool.")
+        assert begin.endswith(
+            "If todo 3 (Write the guide. In English) is done, call todo_complete; "
+        )
+
+
+def test_the_last_todo_of_a_job_is_completed_by_job_complete() -> None:
+    phase = Phase(number=2, kind="strategic", purpose="final", name="End", todos=[TODO])
+    correction = reply_correction(reply("reports"), JobState(phase=phase)) or ""
+    assert "is done, call job_complete; else" in correction
+    assert "todo_complete" not in correction
 
 
 def test_a_reply_with_calls_is_work_whatever_it_says() -> None:

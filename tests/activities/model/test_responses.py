@@ -149,6 +149,7 @@ async def test_what_cannot_go_back_as_it_is_goes_back_in_our_form(
 async def test_a_refusal_is_what_the_model_says() -> None:
     reply = await asked(*ended("completed", said("I cannot.", "refusal")))
     assert (reply.text, reply.calls, reply.finish) == ("I cannot.", [], "stop")
+    assert reply.is_refusal
 
 
 def failed(code: str | None, message: str = "no") -> dict[str, Any]:
