@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from protocol.usage import Usage
+
 BY_FALLBACK = "fallback"
 """A fallback refused the request, and not the model itself."""
 _MEND = "mend"
+_UNFINISHED = "unfinished"
 
 
 def mend_detail(mend: str) -> dict[str, str]:
@@ -19,3 +22,18 @@ def read_mend_detail(details: Sequence[Any]) -> str:
     """Return what a person can mend; empty if the failure does not say."""
     found = (detail[_MEND] for detail in details if isinstance(detail, dict) and _MEND in detail)
     return str(next(found, ""))
+
+
+def unfinished_detail(usage: Usage) -> dict[str, Any]:
+    """Return the detail with what replies that broke off have used."""
+    return {_UNFINISHED: usage.model_dump(exclude_defaults=True)}
+
+
+def read_unfinished_detail(details: Sequence[Any]) -> Usage:
+    """Return what replies that broke off have used; nothing if the failure does not say."""
+    found = (
+        detail[_UNFINISHED]
+        for detail in details
+        if isinstance(detail, dict) and _UNFINISHED in detail
+    )
+    return Usage.model_validate(next(found, {}))

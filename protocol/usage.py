@@ -24,6 +24,9 @@ class Usage(Data):
     """Prompt tokens that the endpoint read from its cache."""
     written_tokens: int = 0
     """Prompt tokens that the endpoint wrote to its cache."""
+    unfinished_tokens: int = 0
+    """Tokens of replies that broke off, by estimate; they are among the prompt's and the
+    completion's."""
     estimated_tokens: int = 0
     """Prompt tokens by our own count, to compare with the endpoint's count."""
     cost: float = 0.0
@@ -36,6 +39,12 @@ class Usage(Data):
         counts = (self.sent_calls, "sent"), (self.refused_calls, "refused")
         parts = [*counts, (self.failed_calls, "failed")]
         return ", ".join(f"{count:,} {word}" for count, word in parts if count)
+
+    @property
+    def unfinished_details(self) -> str:
+        """`1,234 estimated of replies that broke off`; empty if none did."""
+        count = self.unfinished_tokens
+        return f"{count:,} estimated of replies that broke off" if count else ""
 
     def add(self, other: Usage) -> None:
         for name in Usage.model_fields:

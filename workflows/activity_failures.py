@@ -7,8 +7,9 @@ from datetime import timedelta
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
-from protocol.failure_details import BY_FALLBACK, read_mend_detail
+from protocol.failure_details import BY_FALLBACK, read_mend_detail, read_unfinished_detail
 from protocol.short_text import one_line
+from protocol.usage import Usage
 from protocol.waiting import WaitReason, WaitState
 
 OTHER_MODEL = (
@@ -117,12 +118,15 @@ class StepFailed(Interruption):
         """Whether a fallback refused, and not the model itself."""
         self.mend = ""
         """What a person can mend, if the failure says so."""
+        self.unfinished = Usage()
+        """What replies that broke off have used, without its cost."""
         if isinstance(cause, ApplicationError):
             self.kind = cause.type or "Unknown"
             if cause.details and isinstance(cause.details[0], (int, float)):
                 self.delay = timedelta(seconds=cause.details[0])
             self.by_fallback = BY_FALLBACK in cause.details
             self.mend = read_mend_detail(cause.details)
+            self.unfinished = read_unfinished_detail(cause.details)
         else:
             self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
         """The typed failure's word (`activities.runtime.failures`), or another word for "

@@ -112,6 +112,14 @@ def judge_call_reservation(job: JobRecord) -> Reservation:
     return model_call_reservation(JUDGE_TOKENS, job.limits.output_tokens, job.limits.price)
 
 
+def unfinished_usage(job: JobRecord, used: Usage) -> Usage:
+    """Return what replies that broke off have used, at the highest prices."""
+    if job.limits.price is None:
+        return used
+    cost = job.limits.price.max_cost(used.prompt_tokens, used.completion_tokens)
+    return used.model_copy(update={"cost": cost})
+
+
 def summary_call_reservation(job: JobRecord) -> Reservation:
     """Reserve for the summary of the ending phase."""
     prompt = min(job.context, SUMMARY_TOKENS)

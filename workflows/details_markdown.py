@@ -34,7 +34,8 @@ def markdown_usage_line(usage: Usage) -> str:
     cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
     tokens = usage.prompt_tokens + usage.completion_tokens
     details = f" ({usage.call_details})" if usage.call_details else ""
-    return f"tool calls {usage.tool_calls}{details} · tokens {tokens:,}{cost}"
+    unfinished = f" ({usage.unfinished_details})" if usage.unfinished_details else ""
+    return f"tool calls {usage.tool_calls}{details} · tokens {tokens:,}{unfinished}{cost}"
 
 
 def markdown_code_block(about: dict[str, str]) -> list[str]:

@@ -25,7 +25,13 @@ from activities.model.endpoint import Connect
 from activities.model.endpoint_errors import endpoint_failure, endpoint_refusal_text
 from activities.model.prompt import simple_prompt_body
 from activities.model.providers import provider_name
-from activities.model.reply_stream import CONNECTION_ERRORS, StreamedReply, stream_reply
+from activities.model.reply_stream import (
+    CONNECTION_ERRORS,
+    ReplyProgress,
+    StreamedReply,
+    stream_reply,
+)
+from activities.model.unfinished_replies import UnfinishedReplies
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
 from activities.runtime.failures import is_failure_retried, typed_failure
@@ -33,6 +39,7 @@ from activities.runtime.heartbeats import check_attempt_by_heartbeat
 from config.schema.agent_sections import ModelConfig
 from protocol.failure_details import BY_FALLBACK
 from protocol.short_text import one_line
+from protocol.usage import Usage
 
 ATTEMPTS_PER_MODEL = 3
 """Failed attempts on the way to a model before the next fallback is asked."""
@@ -98,6 +105,7 @@ class _ModelExchange:
         self.repository = repository
         self.key = key
         self.replies = ResultCache(repository)
+        self.unfinished = UnfinishedReplies(self.replies, key)
         self._squeezed = squeezed
         self._began = time.monotonic()
         self._skip = (activity.info().attempt - 1) // ATTEMPTS_PER_MODEL
@@ -204,13 +212,18 @@ class ModelClient:
             if isinstance(request, StreamedReply):
                 return await asyncio.to_thread(use_reply, request)
             await check_attempt_by_heartbeat()
-            model = request.model
+            model, unfinished = request.model, Usage()
             try:
                 reply = await call_endpoint(
-                    self._connect, request.dialect.adapt_settings(model), request.body
+                    self._connect, request.dialect.adapt_settings(model), request.body, unfinished
                 )
             except ApplicationError as error:
-                exchange.go_on_after(request, error)
+                await asyncio.to_thread(exchange.unfinished.add, model.name, unfinished)
+                try:
+                    exchange.go_on_after(request, error)
+                except ApplicationError as failure:
+                    complete = await asyncio.to_thread(exchange.unfinished.with_detail, failure)
+                    raise complete from failure.__cause__
                 continue
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback
@@ -221,6 +234,7 @@ class ModelClient:
         self, exchange: _ModelExchange, reply: StreamedReply, use: Callable[[StreamedReply], R]
     ) -> R:
         """Keep the reply before anything else can fail, since it is paid for; then use it."""
+        reply.unfinished = exchange.unfinished.by_model
         data = hide_in_json(reply.model_dump_json().encode())
         now = activity.info().scheduled_time
         then, before = self._newest_keys.get(exchange.repository, (now, ""))
@@ -258,25 +272,33 @@ class ModelClient:
             return None
 
 
-async def call_endpoint(connect: Connect, model: ModelConfig, body: bytes) -> StreamedReply:
+async def call_endpoint(
+    connect: Connect, model: ModelConfig, body: bytes, unfinished: Usage | None = None
+) -> StreamedReply:
     """Send one request to one endpoint; every error becomes a typed failure.
 
     Args:
         connect: Returns the client.
         model: Its settings; `api`, which is not `auto`, selects the API.
         body: The request in the form of that API.
+        unfinished: Receives what a reply that breaks off has used.
     """
+    progress = ReplyProgress()
     try:
         client = connect(model)
         with tracing.trace_activity_model_call(model, client) as heard:
             # The client's own limit applies to each wait, and a trickling reply could go on for
             # ever.
             async with asyncio.timeout(model.timeout_seconds):
-                streamed = await stream_reply(client, body, model)
+                streamed = await stream_reply(client, body, model, progress)
             heard(streamed)
     except (openai.OpenAIError, *MALFORMED_REPLY_ERRORS) as error:
+        if unfinished is not None and (used := progress.unfinished_usage(error, body)):
+            unfinished.add(used)
         raise endpoint_failure(error, model) from error
     if streamed.finish in REFUSED_FINISHES and not streamed.calls:
+        if unfinished is not None:
+            unfinished.add(streamed.usage.model_copy(update={"model_calls": 0}))
         received = one_line(streamed.text, QUOTED_CHARACTERS)
         raise typed_failure(
             "ModelRefused",

@@ -29,28 +29,26 @@ def highest_price(config: AgentConfig) -> Price | None:
 
 
 def priced_usage(reply: StreamedReply, config: AgentConfig, estimate: int = 0) -> Usage:
-    """Return the usage of one call, with its cost if known.
+    """Return the usage of one call and of the replies before it that broke off, with the cost if
+    known.
 
     Args:
         reply: The reply.
         config: The configuration with prices.
         estimate: Our own count of the prompt's tokens, if any.
     """
-    usage, price = reply.usage, price_of(config, reply.model)
+    total = Usage(estimated_tokens=estimate) if estimate else Usage()
+    for model, usage in [(reply.model, reply.usage), *reply.unfinished.items()]:
+        total.add(usage)
+        if price := price_of(config, model):
+            total.cost += price.cost(
+                usage.prompt_tokens,
+                usage.cached_tokens,
+                usage.completion_tokens,
+                usage.written_tokens,
+            )
     # Zeros stay unset, so that they are not written into the history at each step.
-    figures = usage.model_dump(exclude_defaults=True)
-    if estimate:
-        figures["estimated_tokens"] = estimate
-    if price and (
-        cost := price.cost(
-            usage.prompt_tokens,
-            usage.cached_tokens,
-            usage.completion_tokens,
-            usage.written_tokens,
-        )
-    ):
-        figures["cost"] = cost
-    return Usage.model_validate(figures)
+    return Usage.model_validate(total.model_dump(exclude_defaults=True))
 
 
 def check_prices_for_cost_limit(config: AgentConfig) -> None:

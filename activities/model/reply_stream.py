@@ -81,6 +81,8 @@ class StreamedReply(Data):
     """Name of the model asked."""
     maker: str = ""
     """Endpoint and model of the reply, to which alone fields, items and extras go back."""
+    unfinished: dict[str, Usage] = Field(default_factory=dict)
+    """What attempts whose reply broke off have used before, by the name of the model."""
     answered_by: str = ""
     """The endpoint's name of the model; empty if it gives none."""
     is_fallback: bool = False
@@ -92,7 +94,9 @@ class StreamedReply(Data):
     """What the endpoint left out: finish_reason, usage."""
 
 
-async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> StreamedReply:
+async def stream_reply(
+    client: AsyncOpenAI, body: bytes, model: ModelConfig, progress: ReplyProgress
+) -> StreamedReply:
     """Send a ready body and collect the reply; a stream that was cut counts as no reply.
 
     The body bypasses the client's argument handling, whose cost grows with the conversation, and
@@ -103,6 +107,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
         client: The endpoint's client.
         body: The request in the form of the API that `model.api` names.
         model: Its settings, as the endpoint accepts them.
+        progress: Updated as the reply comes.
 
     Raises:
         openai.OpenAIError: an error of the endpoint.
@@ -129,11 +134,9 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
                     return (_read_unstreamed_response if is_responses else _read_unstreamed_reply)(
                         answer, body
                     )
-            gathered = await _gather_reply_stream(
-                response,
-                model.stall_seconds,
-                _ResponseStreamBuffer() if is_responses else _ReplyStreamBuffer(),
-            )
+            gathered = _ResponseStreamBuffer() if is_responses else _ReplyStreamBuffer()
+            progress.gathered = gathered
+            await _gather_reply_stream(response, model.stall_seconds, gathered)
     except httpx2.TimeoutException as error:
         raise openai.APITimeoutError(request=response.request) from error
     except CONNECTION_ERRORS as error:
@@ -153,7 +156,7 @@ async def _gather_reply_stream(
     response: httpx2.Response,
     stall_seconds: float,
     gathered: _ReplyStreamBuffer | _ResponseStreamBuffer,
-) -> _ReplyStreamBuffer | _ResponseStreamBuffer:
+) -> None:
     """Read the events of the stream."""
     events, pieces = EventParser(), response.aiter_bytes()
     loop = asyncio.get_running_loop()
@@ -182,7 +185,6 @@ async def _gather_reply_stream(
         async with asyncio.timeout(END_SECONDS):
             async for _ in pieces:
                 continue
-    return gathered
 
 
 @contextmanager
@@ -253,6 +255,16 @@ class _ReplyStreamBuffer:
         )
 
     @property
+    def received_characters(self) -> int:
+        """Characters of text and calls, without the reasoning."""
+        return sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
+
+    @property
+    def partial_characters(self) -> int:
+        """Characters of everything that has come."""
+        return self.received_characters + len(self.reasoning.text)
+
+    @property
     def cut_message(self) -> str:
         """Return why it is not complete."""
         return EMPTY_STREAM if self.is_over else UNENDED
@@ -268,7 +280,6 @@ class _ReplyStreamBuffer:
             calls = convert_pieces_to_calls(self.pieces)
         else:
             calls = assemble_call_pieces(self.pieces, lambda: _stream_request_tool_names(body))
-        received = sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
         dropped, calls = len(calls[MAX_CALLS:]), calls[:MAX_CALLS]
         extras = [_streamed_call_extra(call.extra) for call in calls]
         return StreamedReply(
@@ -284,7 +295,7 @@ class _ReplyStreamBuffer:
                 *([] if self.finish else ["finish_reason"]),
                 *([] if _streamed_token_count(self.usage, "prompt_tokens") else ["usage"]),
             ],
-            usage=_streamed_reply_usage(self.usage, len(body), received),
+            usage=_streamed_reply_usage(self.usage, len(body), self.received_characters),
             reasoning=replace_surrogates(self.reasoning.text)[:MAX_TEXT],
             fields=self.reasoning.message_fields(),
             answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
@@ -298,6 +309,10 @@ class _ResponseStreamBuffer(ResponseEvents):
     @property
     def is_complete(self) -> bool:
         return bool(self.finish)
+
+    @property
+    def partial_characters(self) -> int:
+        return self.delta_characters
 
     @property
     def cut_message(self) -> str:
@@ -332,6 +347,39 @@ class _ResponseStreamBuffer(ResponseEvents):
             items=self.returnable_items() if is_whole else [],
             answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
         )
+
+
+@dataclass
+class ReplyProgress:
+    """How far a reply has come, to count what one that breaks off has used."""
+
+    gathered: _ReplyStreamBuffer | _ResponseStreamBuffer | None = None
+
+    def unfinished_usage(self, error: Exception, body: bytes) -> Usage | None:
+        """Return an estimate of what the endpoint counts for this reply; None if for none.
+
+        Endpoints report tokens at the end. An error in place of a reply is not charged for.
+
+        Args:
+            error: Why there is no reply.
+            body: The request.
+        """
+        received = self.gathered.partial_characters if self.gathered else 0
+        if not received and not _is_reply_under_way(error):
+            return None
+        usage = _streamed_reply_usage(
+            self.gathered.usage if self.gathered else None, len(body), received
+        )
+        usage.model_calls = 0
+        usage.unfinished_tokens = usage.prompt_tokens + usage.completion_tokens
+        return usage
+
+
+def _is_reply_under_way(error: Exception) -> bool:
+    """Return whether the endpoint had taken the request when this came."""
+    if isinstance(error, openai.APITimeoutError):
+        return not isinstance(error.__cause__, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
+    return isinstance(error, (ReplyCutShort, TimeoutError))
 
 
 def _streamed_call_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:

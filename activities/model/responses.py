@@ -66,6 +66,8 @@ class ResponseEvents:
     """The finish reason in terms of Chat Completions; empty until the end."""
     usage: object = None
     model: object = ""
+    delta_characters: int = 0
+    """Characters received in pieces, whatever they are pieces of."""
     is_thinking: bool = False
     """Whether the model is working on hidden output, so that silence means nothing."""
 
@@ -75,6 +77,8 @@ class ResponseEvents:
 
     def add(self, event: dict[str, Any]) -> None:
         kind = event["type"]
+        if isinstance(delta := event.get("delta"), str):
+            self.delta_characters += len(delta)
         item = event.get("item") or {}
         if kind == "response.output_item.added":
             self.is_thinking = item.get("type") == "reasoning"

@@ -72,6 +72,7 @@ def job_usage_line(status: Status) -> str:
     if not counts:
         return ""
     tokens = int(counts.get("prompt_tokens") or 0) + int(counts.get("completion_tokens") or 0)
+    unfinished = Usage(unfinished_tokens=int(counts.get("unfinished_tokens") or 0))
     read, written = (int(counts.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
     cost = float(counts.get("cost") or 0)
     details = _job_call_details(counts)
@@ -83,6 +84,7 @@ def job_usage_line(status: Status) -> str:
         + (f" ({details})" if details else "")
         + f" · {tokens:,} tokens"
         + (f" (cache: {read:,} read, {written:,} written)" if read or written else "")
+        + (f" ({unfinished.unfinished_details})" if unfinished.unfinished_details else "")
         + (f" · cost {cost:.4f}" if cost else "")
     )
 

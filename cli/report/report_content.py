@@ -72,6 +72,8 @@ class Figures(Data):
     completion_tokens: int
     cached_tokens: int
     written_tokens: int = 0
+    unfinished_tokens: int = 0
+    """Estimated tokens of replies that broke off, among the others."""
     cost: float
     rewinds: int
     refusals: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -295,6 +296,41 @@ async def test_content_that_is_filtered_is_a_refusal(temporal: Client, root: Roo
         models += ["first"] * 3
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
+
+
+async def test_a_reply_that_breaks_off_counts_by_estimate(temporal: Client, root: Root) -> None:
+    requests: list[Request] = []
+
+    def model(request: Request) -> Answer:
+        requests.append(request)
+        return Cut(LISTED) if len(requests) == 1 else FEW(request)
+
+    price = {"prices.rehearsal": {"prompt": 1_000_000, "completion": 0}}
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start({**START, "set": {**START["set"], **price}}))
+    usage = result["usage"]
+    assert usage["model_calls"] == len(requests) - 1
+    first = len(json.dumps(requests[0])) // 4
+    assert first // 2 < usage["unfinished_tokens"] < first * 2
+    assert usage["cost"] == usage["prompt_tokens"] > usage["unfinished_tokens"]
+
+
+async def test_replies_that_always_break_off_are_counted(temporal: Client, root: Root) -> None:
+    settings = {
+        **START["set"], "model.patience_seconds": 1,
+        "prices.rehearsal": {"prompt": 1000, "completion": 1000},
+    }  # fmt: skip
+    async with serving(temporal, root, lambda _: Cut(LISTED)) as jobs:
+        handle = await jobs.start({**START, "set": settings})
+        status = await jobs.until(handle, waiting_for="endpoint")
+        spent = status["usage"]["unfinished_tokens"]
+        assert spent == status["usage"]["prompt_tokens"] + status["usage"]["completion_tokens"]
+        await handle.signal("resume", {})
+        status = await jobs.until(
+            handle, usage=lambda now: now["unfinished_tokens"] > spent, waiting_for="endpoint"
+        )
+        assert status["usage"]["cost"] == status["usage"]["unfinished_tokens"] / 1000
+        await handle.signal("cancel", {})
 
 
 async def test_a_person_reads_why_a_model_refuses(temporal: Client, root: Root) -> None:
