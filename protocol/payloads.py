@@ -14,6 +14,7 @@ from protocol.limits import Amount, Count, TrialShare
 from protocol.publishing import Publish
 from protocol.repository_start import RepositoryStart
 from protocol.scope_ledger import MAX_ITEMS
+from protocol.short_text import text_title_line
 
 MAX_INSTRUCTIONS = 200_000
 """Most characters of the instructions in a start."""
@@ -52,6 +53,13 @@ class JobStart(Data):
     """Set by the project that the job works for."""
     trial: TrialShare | None = None
     """Set by the trial that the job is a run of."""
+
+    @property
+    def title(self) -> str:
+        """A name for people, as far as the start has one; empty for a fork."""
+        return text_title_line(
+            self.instructions or (self.project.handoff.task if self.project else "")
+        )
 
     @model_validator(mode="after")
     def _check_start_payload(self) -> Self:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+TITLE_CHARACTERS = 80
+
 
 def one_line(text: str, limit: int) -> str:
     """The text with white space folded, cut at a word to at most `limit` characters."""
     return shorten_to_start(" ".join(text.split()), limit)
+
+
+def text_title_line(text: str) -> str:
+    """Return the first line with words, at most `TITLE_CHARACTERS` long."""
+    lines = [line.strip("# ").strip() for line in text.splitlines()]
+    first = next((line for line in lines if line), "")
+    return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"
 
 
 def as_sentence(text: str) -> str:

@@ -178,8 +178,8 @@ class ExceededBudgetLimit:
         # A summary may be requested twice, so there can be room for the call but not for the step.
         more = f" and the next step may make {needed}" if self.needed > 1 else ""
         sentences = {
-            "model_calls": f"limit is {limit} model calls; {spent} are made{more}.",
-            "tool_calls": f"limit is {limit} tool calls; {spent} are made{more}.",
+            "model_calls": f"{_call_limit_words('model', limit, spent)}{more}.",
+            "tool_calls": f"{_call_limit_words('tool', limit, spent)}{more}.",
             "tokens": f"limit is {limit} tokens; {spent} are used and the next call may use "
             f"{needed}.",
             "cost": f"cost limit is {limit}; {spent} are spent and the next call may cost "
@@ -201,6 +201,12 @@ class ExceededBudgetLimit:
     def wait_state(self, job_id: str) -> WaitState:
         """Return how a job waits because of it."""
         return WaitState(reason="budget", message=self.message, remedy=self.remedy(job_id))
+
+
+def _call_limit_words(kind: str, limit: str, spent: str) -> str:
+    """Return `limit is 1 model call; 1 is made`."""
+    calls, are = "call" if limit == "1" else "calls", "is" if spent == "1" else "are"
+    return f"limit is {limit} {kind} {calls}; {spent} {are} made"
 
 
 def exceeded_limit(job: JobRecord, reservation: Reservation) -> ExceededBudgetLimit | None:

@@ -144,6 +144,7 @@ class Job(SignalReceiver):
             prepared = await self._start.prepare_until_ready(
                 lambda: self._steps.prepare_job(request),
                 project=start_input.project.id if start_input.project else "",
+                title=start_input.title,
                 agent=start_input.agent,
             )
         except InvalidPayload as refusal:

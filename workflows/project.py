@@ -26,6 +26,7 @@ from protocol.project import BRIEF, ChildReport
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ProjectPrepareRequest
 from protocol.project_start import ProjectStart
+from protocol.short_text import text_title_line
 from protocol.waiting import WaitState
 from workflows import (
     activity_failures,
@@ -131,7 +132,7 @@ class Project(SignalReceiver):
                 lambda: self._steps.prepare_project(
                     ProjectPrepareRequest(start=start_input, chain=chain)
                 ),
-                title=start_input.title,
+                title=start_input.title or text_title_line(start_input.instructions),
                 agent=f"project ({start_input.form})",
             )
         except InvalidPayload as refusal:

@@ -24,7 +24,6 @@ from activities.projects.required_commands import failing_required_command
 from activities.runtime.failures import typed_failure
 from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.source_repository.repository_fetch import fetch_pinned_repository
-from activities.text.safe_text import text_title_line
 from activities.toolkit.path_ownership import owned_path_refusal
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
@@ -35,7 +34,7 @@ from protocol.project_requests import ProjectPrepareReply
 from protocol.project_start import ProjectStart
 from protocol.repository_link import RepositoryOrigin
 from protocol.scope_ledger import ScopeItem, scope_from_texts, scope_size_fault
-from protocol.short_text import one_line
+from protocol.short_text import one_line, text_title_line
 from protocol.todo_list import DoneWhen
 
 MAX_ID = 150

@@ -34,11 +34,11 @@ from activities.requirements.store_sync import (
 )
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.text.safe_text import text_title_line
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
 from config.agent_overrides import overridden_agent_value
 from protocol.prepare_requests import PrepareReply, PrepareRequest
+from protocol.short_text import text_title_line
 
 
 class PrepareActivity:

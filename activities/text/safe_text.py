@@ -3,7 +3,6 @@
 import json
 import re
 
-TITLE_CHARACTERS = 80
 NAME_CHARACTERS = 64
 """Longest tool name that endpoints accept."""
 
@@ -47,10 +46,3 @@ def split_lines(text: str) -> list[str]:
     """
     lines = text.removesuffix("\n").split("\n") if text else []
     return [line.removesuffix("\r") for line in lines]
-
-
-def text_title_line(text: str) -> str:
-    """Return the first line with words, at most `TITLE_CHARACTERS` long."""
-    lines = [line.strip("# ").strip() for line in text.splitlines()]
-    first = next((line for line in lines if line), "")
-    return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"

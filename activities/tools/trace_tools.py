@@ -10,13 +10,13 @@ from activities.stores import stored_traces as rows
 from activities.stores.outbox import OutboxWriter, register_outbox_maker, write_or_defer
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
-from activities.text.safe_text import text_title_line
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import DetailLevel, redact_trace_text, render_trace
 from protocol.job_state import DeferredWrite
+from protocol.short_text import text_title_line
 from protocol.trace_requests import MOST_CHARACTERS
 
 KIND = "trace"

@@ -147,6 +147,11 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
             "limit tea model_calls=54`",
         ),
         (
+            ExceededBudgetLimit("phase", "model_calls", 1, 1, 1),
+            "The phase's limit is 1 model call; 1 is made.",
+            "limit tea phase.model_calls=2`",
+        ),
+        (
             ExceededBudgetLimit("job", "tool_calls", 5, 5, 1),
             "The job's limit is 5 tool calls; 5 are made.",
             "limit tea tool_calls=10`",

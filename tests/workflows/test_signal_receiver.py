@@ -75,6 +75,13 @@ async def test_bad_start_fails_the_job_at_once_and_makes_nothing(
     assert not jobs.root.repository(handle.id).exists()
 
 
+async def test_a_failed_start_has_a_title_in_lists(jobs: Jobs) -> None:
+    handle = await jobs.start({"agent": "nobody", "instructions": "# Make tea.\nGreen."})
+    with pytest.raises(WorkflowFailureError):
+        await jobs.result(handle)
+    assert (await (await handle.describe()).memo())["title"] == "Make tea."
+
+
 async def test_job_id_used_before_is_refused(jobs: Jobs) -> None:
     first = await jobs.start(START)
     await jobs.until(first, step=lambda step: step > 0)
