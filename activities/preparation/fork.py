@@ -47,8 +47,7 @@ from protocol.job_state import JobState
 from protocol.payloads import Fork
 from protocol.phase import Phase, Purpose
 from protocol.prepare_requests import PrepareRequest
-from protocol.publishing import Publish
-from protocol.repository_link import RepositoryLink
+from protocol.repository_link import EarlierStart, RepositoryLink
 from protocol.scope_ledger import scope_from_texts, scope_size_fault
 
 OF_ITS_OWN = (
@@ -89,13 +88,8 @@ def prepare_fork(
         raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
     snapshot = copy_fork_origin(origin, fork, owned)
     if snapshot.repository:
-        snapshot.repository = snapshot.repository.model_copy(
-            update={
-                "owner": owner,
-                "publish": _resolve_fork_publish(request, snapshot.repository),
-                "earlier": origin.earlier_starts(fork.job),
-            }
-        )
+        earlier = origin.earlier_starts(fork.job)
+        snapshot.repository = _fork_link(request, snapshot.repository, owner, earlier)
     before = snapshot.files
     with report_refused_files(config):
         leaving_notice = "" if request.project else _leave_project(snapshot)
@@ -162,12 +156,15 @@ def _resolve_fork_config(request: PrepareRequest, fork: Fork, pinned: AgentConfi
     return config
 
 
-def _resolve_fork_publish(request: PrepareRequest, link: RepositoryLink) -> Publish | None:
-    """Return where the fork's branch is pushed; the original job's target does not apply."""
+def _fork_link(
+    request: PrepareRequest, link: RepositoryLink, owner: str, earlier: list[EarlierStart]
+) -> RepositoryLink:
+    """Return the fork's link; where the original job's branch is pushed does not apply."""
     try:
-        return request.publish and request.publish.completed(link.origin.start)
+        publish = request.publish and request.publish.completed(link.origin.start)
     except ValueError as problem:
         raise ConfigError(str(problem)) from None
+    return link.model_copy(update={"owner": owner, "publish": publish, "earlier": earlier})
 
 
 def amended_fork_instructions(text: str, addition: str) -> str:

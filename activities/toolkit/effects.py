@@ -95,15 +95,14 @@ def run_effect_once(
     Args:
         results: The ledger shared by the job's attempts.
         key: The call's idempotency key.
-        files: The files before the call; their store also reads the recorded tree. If a person
-            changed them after the call first ran, the result has those changes as well.
+        files: The files before the call. What people changed in them since the call first ran is
+            in the result as well.
         run: Makes the call. A ToolError is recorded as a result, DependencyUnavailable is not.
         repeatable: Whether an interrupted call may be made again. A finished call is never
             repeated: a late attempt would undo later changes.
         activity_id: The activity that runs the call. A call that a person resumes runs in another
             activity, whose attempts count from 1 again.
-        attempt: Number of this attempt of the activity, since earlier ones may have run on another
-            host with its own ledger.
+        attempt: Its number. Earlier ones may have run on a host with its own ledger.
         prepare: Makes ready for the call. It is repeated after an interruption, and the call does
             not count as begun before it returns. What it raises is not recorded.
 

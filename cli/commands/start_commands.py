@@ -38,6 +38,7 @@ from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 from engine.web_ui import answering_web_ui_link
 
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for the job and print how it ended.")]
 Every = Annotated[
     str,
     typer.Option(
@@ -81,9 +82,7 @@ def start(
     publish: Publish = None,
     publish_to: PublishTo = "",
     approve_publish: ApprovePublish = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
-    ] = False,
+    wait: Wait = False,
     json: Json = False,
 ) -> int:
     """Start a job; prints its id and its page in the Web UI.
@@ -197,9 +196,7 @@ def fork(
     publish: Publish = None,
     publish_to: PublishTo = "",
     approve_publish: ApprovePublish = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
-    ] = False,
+    wait: Wait = False,
     json: Json = False,
 ) -> int:
     """Start a new job from the start of any phase of another, running or closed, or from its end.
