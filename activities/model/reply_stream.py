@@ -16,7 +16,8 @@ from openai import AsyncOpenAI, AsyncStream
 from pydantic import Field
 from pydantic_core import from_json
 
-from activities.model.call_pieces import Piece, assemble_call_pieces, convert_pieces_to_calls
+from activities.model.call_assembly import assemble_call_pieces, convert_pieces_to_calls
+from activities.model.call_pieces import Piece
 from activities.model.event_stream import EventParser
 from activities.model.reply_reasoning import ReplyReasoning
 from activities.model.responses import ResponseEvents, response_event_failure

@@ -15,7 +15,8 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import MIXED_UP
-from activities.model.call_pieces import Piece, assemble_call_pieces
+from activities.model.call_assembly import assemble_call_pieces
+from activities.model.call_pieces import Piece
 from activities.model.client import call_endpoint
 from activities.model.json_text import is_json_object
 from activities.model.reply_message import wrap_unusable_arguments
