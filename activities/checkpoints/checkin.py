@@ -118,7 +118,7 @@ class Checkin:
                 check_path_size("/".join(parts))
                 with folder_io.full_path_in_io_errors(path):
                     raw: TreeEntry | None = self._import_entry(fd, name, path, known)
-            except (PathRefused, _SkippedEntry) as why:
+            except PathRefused as why:
                 self.notes.append(f"Left out {quote_path_in_error('/'.join(parts))}: {why}")
                 raw = self.base.tree_entry(parts)
             except FileNotFoundError:  # gone since it was listed
@@ -157,14 +157,14 @@ class Checkin:
                 below = known.folders.get(name) if known else None
                 return TreeEntry(FOLDER, self._import_folder(inner, path, below))
         if not stat.S_ISREG(file_stat.st_mode):
-            raise _SkippedEntry("it is a device, socket or FIFO.")
+            raise PathRefused("it is a device, socket or FIFO.")
         if file_stat.st_size > self.base.limit:
-            raise _SkippedEntry(f"it is larger than {self.base.limit:,} bytes.")
+            raise PathRefused(f"it is larger than {self.base.limit:,} bytes.")
         _grant_checkin_access(fd, name, file_stat.st_mode, 0o400)
         with os.fdopen(folder_io.open_file(fd, name), "rb") as file:
             data = file.read(self.base.limit + 1)
         if len(data) > self.base.limit:
-            raise _SkippedEntry(f"it is larger than {self.base.limit:,} bytes.")
+            raise PathRefused(f"it is larger than {self.base.limit:,} bytes.")
         return self._write_blob(EXECUTABLE if file_stat.st_mode & stat.S_IXUSR else FILE, data, was)
 
     def _write_blob(
@@ -188,10 +188,6 @@ class Checkin:
                 f"There are more than {self.limits.entries:,} files and folders, which is more "
                 "than a checkpoint takes. Keep what can be made again elsewhere: /tmp is not kept."
             )
-
-
-class _SkippedEntry(Exception):
-    """The entry cannot be stored in a tree."""
 
 
 def _grant_checkin_access(fd: int, name: bytes, mode: int, needed: int) -> None:

@@ -1,7 +1,7 @@
 """Errors of files and checkpoints.
 
 Invalid
-├── PathRefused         the path is not inside the workspace
+├── PathRefused         the path is not inside the workspace, or cannot be stored
 └── FilesError          the operation does not fit the present files
     └── FileMissing
 LonghaulError, LookupError
@@ -26,7 +26,10 @@ def quote_path_in_error(path: str) -> str:
 
 
 class PathRefused(Invalid):
-    """The path is not inside the workspace. The message names it and says what to do."""
+    """The path is not inside the workspace, or what is there can be in no checkpoint.
+
+    The message says why.
+    """
 
 
 class FilesError(Invalid):

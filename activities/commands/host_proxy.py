@@ -19,6 +19,7 @@ import h11
 
 from activities.runtime.addresses import is_public_address, resolve_host
 from config.schema.hosts import HostEntry, parse_host_entry, plain_host
+from protocol.errors import Refusal
 from protocol.fork_command import fork_command
 
 PORT = 3128
@@ -48,7 +49,7 @@ MAX_LISTED = 500
 """Characters of a list of hosts in a message."""
 
 
-class PlaceRefused(Exception):
+class PlaceRefused(Refusal):
     """A place that the configuration does not allow; the message says why and what to do.
 
     Args:

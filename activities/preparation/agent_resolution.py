@@ -14,7 +14,7 @@ from activities.model.prices import highest_price
 from activities.preparation.agent_models import KINDS
 from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.toolkit.agent_tools import check_agent_server_names
-from activities.toolkit.registry import REGISTRY, Tool, select_registered_tools
+from activities.toolkit.registry import REGISTRY, Tool, UnknownTool, select_registered_tools
 from activities.toolkit.tool_offer import offerable_tools
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
@@ -61,7 +61,7 @@ def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
     """Return the tools, sandbox unchecked. Raises ConfigError if one is unknown or missing."""
     try:
         tools = offerable_tools(config)
-    except KeyError as unknown:
+    except UnknownTool as unknown:
         raise unresolved_tool_error(config, "tools", unknown) from None
     names = {entry.name for entry in tools}
     if lacking := [name for name in REQUIRED_TOOLS if name not in names]:
@@ -72,14 +72,14 @@ def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
     return tools
 
 
-def unresolved_tool_error(config: AgentConfig, key: str, unknown: KeyError) -> ConfigError:
+def unresolved_tool_error(config: AgentConfig, key: str, unknown: UnknownTool) -> ConfigError:
     """Return the error for an unknown name under `key` of the configuration."""
-    name = unknown.args[0]
     names = [*REGISTRY, *{entry.group for entry in REGISTRY.values()}]
-    near = get_close_matches(name, sorted(names), MAX_NEAR)
+    near = get_close_matches(unknown.name, sorted(names), MAX_NEAR)
     expected = f", expected {' or '.join(near)}?" if near else "; `starter.py tools` lists them"
     return ConfigError(
-        f"agent {config.name}: {key}: {name!r} is neither a tool nor a group of tools{expected}"
+        f"agent {config.name}: {key}: {unknown.name!r} is neither a tool nor a group of "
+        f"tools{expected}"
     )
 
 
@@ -117,7 +117,7 @@ def resolve_tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRout
     """Return how each tool is called."""
     try:
         tools_routed_to_approval(config)
-    except KeyError as unknown:
+    except UnknownTool as unknown:
         raise unresolved_tool_error(config, "approve", unknown) from None
     return [guarded_route(config, entry) for entry in tools]
 
@@ -130,7 +130,7 @@ def resolve_reviewer_tools(config: AgentConfig) -> list[Tool]:
     """
     try:
         tools = select_registered_tools(config.tools)
-    except KeyError as unknown:
+    except UnknownTool as unknown:
         raise unresolved_tool_error(config, "tools", unknown) from None
     if writing := [entry.name for entry in tools if entry.effect != "reads"]:
         raise ConfigError(

@@ -17,6 +17,7 @@ from config.layers import configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.skills import SKILL_FILE, Skill
 from config.skill_files import parse_skill
+from protocol.errors import Invalid
 from protocol.short_text import first_few
 
 PLACE = "skills"
@@ -55,7 +56,7 @@ class AgentSkills:
                 self.notices.append(f"{where}: left out, another skill is called {skill.name}")
                 return
             self.skills[skill.name] = skill, dict(self._read_files(folder))
-        except (OSError, _TooMuch) as error:
+        except (OSError, Invalid) as error:
             self.notices.append(f"{where}: left out, {error}")
 
     def put_into(self, files: Files) -> Files:
@@ -71,7 +72,10 @@ class AgentSkills:
         return files
 
     def _read_files(self, folder: Path) -> Iterator[tuple[str, tuple[bytes, bool]]]:
-        """Yield every file below the folder with its path in it; links are not followed."""
+        """Yield every file below the folder with its path in it; links are not followed.
+
+        Raises Invalid if the skills together have too many files or bytes.
+        """
         for parent, folders, names in os.walk(folder):
             folders[:] = sorted(set(folders) - SKIPPED)
             for name in sorted(names):
@@ -80,15 +84,11 @@ class AgentSkills:
                     continue
                 self._count, self._size = self._count + 1, self._size + path.stat().st_size
                 if self._count > MOST_FILES or self._size > MOST_BYTES:
-                    raise _TooMuch(
+                    raise Invalid(
                         f"with it skills have more than {MOST_FILES:,} files or {MOST_BYTES:,} "
                         "bytes"
                     )
                 yield str(path.relative_to(folder)), (path.read_bytes(), os.access(path, os.X_OK))
-
-
-class _TooMuch(Exception):
-    """The skills together have too many files or bytes."""
 
 
 def read_agent_skills(config: AgentConfig) -> AgentSkills:

@@ -26,6 +26,7 @@ from activities.toolkit.arguments import (
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from config.schema.agent import ConfigError
+from protocol.errors import Invalid
 from protocol.phase import PhaseKind
 from protocol.tools import ToolRoute
 
@@ -282,12 +283,13 @@ def _registered_tool_arguments(function: ToolFunction) -> Arguments:
     )
 
 
-class UnknownTool(KeyError):
-    """A name that is neither a tool nor a group; the argument is the name."""
+class UnknownTool(Invalid):
+    """A name is neither that of a tool nor of a group."""
 
-    def __str__(self) -> str:
+    def __init__(self, name: str) -> None:
         # A job may continue on a worker with other code than the one it began on.
-        return f"this worker has no tool or group {self.args[0]!r}: start one that has it"
+        super().__init__(f"this worker has no tool or group {name!r}: start one that has it")
+        self.name = name
 
 
 def select_registered_tools(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:

@@ -13,7 +13,7 @@ import pytest
 from activities.model.prompt import job_prompt_body
 from activities.phases.orientation import orientation_messages
 from activities.text.tokens import count_tokens
-from activities.toolkit.registry import REGISTRY, select_registered_tools
+from activities.toolkit.registry import REGISTRY, UnknownTool, select_registered_tools
 from activities.toolkit.tool_offer import (
     MAX_OFFERED,
     deferred_tool_refusal,
@@ -193,6 +193,6 @@ def test_fifty_tools_cost_a_fifth_of_their_tokens_at_most(
 
 
 def test_a_worker_that_lacks_a_tool_of_a_running_job_says_so() -> None:
-    with pytest.raises(KeyError) as caught:
+    with pytest.raises(UnknownTool) as caught:
         select_registered_tools(["files", "counting"])
     assert str(caught.value) == "this worker has no tool or group 'counting': start one that has it"
