@@ -46,8 +46,8 @@ def replay_next_reply(view: RequestView, steps: Steps) -> Reply:
             if missing:
                 return Reply(content=_announce_current_todo(view), calls=missing[:MAX_CALLS])
             batch = steps.send([result or "" for result in results])
-    except StopIteration as end:
-        return complete_procedure_todo(view, end.value)
+    except StopIteration as error:
+        return complete_procedure_todo(view, error.value)
 
 
 def complete_procedure_todo(view: RequestView, note: str) -> Reply:
@@ -121,8 +121,8 @@ def interleave_procedures(
         for n in going:
             try:
                 batches[n] = procedures[n].send(results[n])  # type: ignore[arg-type]
-            except StopIteration as end:
-                values[n] = end.value
+            except StopIteration as error:
+                values[n] = error.value
         if not batches:
             return values
         answers = iter((yield [call for batch in batches.values() for call in batch]))

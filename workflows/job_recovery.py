@@ -50,8 +50,8 @@ class JobRecovery:
         job = self._job
         try:
             recovered = await self._steps.find_checkpoint(job)
-        except StepFailed as lost:
-            job.waiting = activity_failures.wait_after_failure(lost)
+        except StepFailed as error:
+            job.waiting = activity_failures.wait_after_failure(error)
             return True
         if recovered.commit == job.commit:
             # It may have come late from another host, where the trees of open helpers remain.

@@ -118,8 +118,8 @@ class Checkin:
                 check_path_size("/".join(parts))
                 with folder_io.full_path_in_io_errors(path):
                     raw: TreeEntry | None = self._import_entry(fd, name, path, known)
-            except PathRefused as why:
-                self.notes.append(f"Left out {quote_path_in_error('/'.join(parts))}: {why}")
+            except PathRefused as error:
+                self.notes.append(f"Left out {quote_path_in_error('/'.join(parts))}: {error}")
                 raw = self.base.tree_entry(parts)
             except FileNotFoundError:  # gone since it was listed
                 continue

@@ -40,8 +40,8 @@ class GitRemote:
         options = ("--porcelain", "--no-verify")
         try:
             run_git(repository, "push", *options, self._url, *specs, objects=objects)
-        except RemoteUnavailable as away:
-            lines = [line.split("\t") for line in away.output.splitlines()]
+        except RemoteUnavailable as error:
+            lines = [line.split("\t") for line in error.output.splitlines()]
             rejected = [line for line in lines if line[0] == "!"]
             new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
             # Do not send a new ref that exists with another commit; push again after a refusal.
@@ -51,7 +51,7 @@ class GitRemote:
                 if why.startswith("[remote") or not spec.endswith(tuple(new_specs))
             ]
             if reasons:
-                raise RemoteUnavailable(f"{reasons[0]} {away}", away.output) from None
+                raise RemoteUnavailable(f"{reasons[0]} {error}", error.output) from None
             if not rejected:
                 raise
 

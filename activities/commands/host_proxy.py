@@ -137,18 +137,18 @@ class HostProxy:
             if request is None:
                 return
             host, port = _proxy_target_host_and_port(request)
-        except (h11.RemoteProtocolError, ValueError) as wrong:
-            _send_proxy_answer(client, 400, "Bad Request", f"This is a proxy for HTTP: {wrong}.")
+        except (h11.RemoteProtocolError, ValueError) as error:
+            _send_proxy_answer(client, 400, "Bad Request", f"This is a proxy for HTTP: {error}.")
             return
         try:
             server = self._connect_place(host, port)
-        except PlaceRefused as why:
-            place = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}") + why.brief
+        except PlaceRefused as error:
+            place = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}") + error.brief
             with self._lock:
                 if place not in self.refused and len(self.refused) < MAX_REFUSED:
                     self.refused.append(place)
             # Clients show only the reason phrase of a refused CONNECT.
-            _send_proxy_answer(client, 403, f"shell.network refuses {place}"[:200], str(why))
+            _send_proxy_answer(client, 403, f"shell.network refuses {place}"[:200], str(error))
             return
         except OSError as error:
             _send_proxy_answer(

@@ -27,14 +27,14 @@ def convert_call_errors(declared: DeclaredTool, folder: Path | None = None) -> I
     """
     try:
         yield
-    except ServerUnavailable as away:
-        raise DependencyUnavailable(str(away)) from away
+    except ServerUnavailable as error:
+        raise DependencyUnavailable(str(error)) from error
     except ServerCallFailed as failed:
         raise ToolError(shorten_call_error_paths(str(failed), folder)) from failed
-    except ServerCallInterrupted as lost:
+    except ServerCallInterrupted as error:
         if declared.effect != "once":
-            raise ToolError(f"{lost}. Try something smaller, or another way.") from lost
-        raise ToolError(LOST.format(why=lost)) from lost
+            raise ToolError(f"{error}. Try something smaller, or another way.") from error
+        raise ToolError(LOST.format(why=error)) from error
 
 
 def make_result_paths_relative(text: str, folder: Path | None) -> str:

@@ -121,8 +121,8 @@ class _CallTurn:
                 self._ask("tasks/cancel")
                 raise Unfinished(pending, again=True)
             return self._state(self._ask("tasks/get"))
-        except ServerUnavailable as away:
-            raise DependencyUnavailable(str(away)) from away
+        except ServerUnavailable as error:
+            raise DependencyUnavailable(str(error)) from error
         except ServerCallFailed as failed:
             why = one_line(redact(str(failed)), 200).rstrip(".")
             message = FORGOTTEN.format(server=self._name, task=pending.task, why=why)
@@ -210,8 +210,8 @@ class _CallTurn:
     def _questions(self, requests: InputRequests | None) -> list[Elicited]:
         try:
             return elicited_question(requests)
-        except ValueError as other:
-            what = NOT_ANSWERED.format(server=self._name, what=other)
+        except ValueError as error:
+            what = NOT_ANSWERED.format(server=self._name, what=error)
             raise ToolError(what) from None
 
     def _answer(self, questions: Sequence[Elicited]) -> Pending:
@@ -270,8 +270,8 @@ def _answers_to_server_questions(
     if current and pending.answer is not None:
         try:
             answer = current.read_answer(pending.answer) if pending.answer else current.lapsed()
-        except Misread as misread:
-            question = f"{current.question} ({pending.answer[:100]!r} does not fit: {misread}.)"
+        except Misread as error:
+            question = f"{current.question} ({pending.answer[:100]!r} does not fit: {error}.)"
             again = {"answer": None, "question": question}
             raise Unfinished(pending.model_copy(update=again), again=True) from None
         answers[current.key] = answer

@@ -35,11 +35,11 @@ def declare_tools(config: AgentConfig) -> list[str]:
     for name, server in config.mcp.items():
         try:
             listed = _fetch_tool_declarations(name, server)
-        except ServerUnavailable as away:
+        except ServerUnavailable as error:
             if server.away == "park":
                 raise
-            config.unavailable_servers[name] = str(away)
-            notes.append(f"the job goes on without the tools of {name}. {away}")
+            config.unavailable_servers[name] = str(error)
+            notes.append(f"the job goes on without the tools of {name}. {error}")
             continue
         _check_declared_mcp_tools(config.name, name, server, listed)
         # By name: a server that ignores paging lists the same tools again.

@@ -51,9 +51,9 @@ class CommandHeaders(httpx2.Auth):
             return
         try:
             await self.refresh()
-        except ServerUnavailable as away:
+        except ServerUnavailable as error:
             # Keep the server's answer.
-            log.warning("no new headers for an MCP server: %s", away)
+            log.warning("no new headers for an MCP server: %s", error)
             return
         request.headers.update(self._headers)
         yield request

@@ -42,8 +42,8 @@ def resolve_server_tools(config: AgentConfig) -> list[str]:
     try:
         notes: list[str] = declaring.declare_tools(config)
         return notes
-    except ServerUnavailable as away:
-        raise typed_failure("Dependency", str(away), retry=may_retry_activity()) from away
+    except ServerUnavailable as error:
+        raise typed_failure("Dependency", str(error), retry=may_retry_activity()) from error
 
 
 def resolve_agent_tools(config: AgentConfig) -> list[Tool]:
@@ -61,8 +61,8 @@ def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
     """Return the tools, sandbox unchecked. Raises ConfigError if one is unknown or missing."""
     try:
         tools = offerable_tools(config)
-    except UnknownTool as unknown:
-        raise unresolved_tool_error(config, "tools", unknown) from None
+    except UnknownTool as error:
+        raise unresolved_tool_error(config, "tools", error) from None
     names = {entry.name for entry in tools}
     if lacking := [name for name in REQUIRED_TOOLS if name not in names]:
         raise ConfigError(
@@ -117,8 +117,8 @@ def resolve_tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRout
     """Return how each tool is called."""
     try:
         tools_routed_to_approval(config)
-    except UnknownTool as unknown:
-        raise unresolved_tool_error(config, "approve", unknown) from None
+    except UnknownTool as error:
+        raise unresolved_tool_error(config, "approve", error) from None
     return [guarded_route(config, entry) for entry in tools]
 
 
@@ -130,8 +130,8 @@ def resolve_reviewer_tools(config: AgentConfig) -> list[Tool]:
     """
     try:
         tools = select_registered_tools(config.tools)
-    except UnknownTool as unknown:
-        raise unresolved_tool_error(config, "tools", unknown) from None
+    except UnknownTool as error:
+        raise unresolved_tool_error(config, "tools", error) from None
     if writing := [entry.name for entry in tools if entry.effect != "reads"]:
         raise ConfigError(
             f"agent {config.name}: tools: a reviewer only reads; take out {', '.join(writing)}"

@@ -72,8 +72,8 @@ def check_remote_ownership(config: AgentConfig, request: PrepareRequest) -> list
         owner = remote_owner(url, activity_job_id())
     except (GitNotInstalled, RemoteUnfit) as problem:
         raise ConfigError(f"workspace.remote {git_address_without_user(url)}: {problem}") from None
-    except RemoteUnavailable as away:
-        return [f"the remote {url} cannot be reached: {away}; checkpoints wait for it here"]
+    except RemoteUnavailable as error:
+        return [f"the remote {url} cannot be reached: {error}; checkpoints wait for it here"]
     if owner not in (None, request.chain):
         raise ConfigError(
             f"a job with the id {activity_job_id()} is already in the remote {url}; "

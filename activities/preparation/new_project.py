@@ -58,8 +58,8 @@ def create_project(
     for condition in _project_conditions(start):
         try:
             check_done_when(condition)
-        except ValueError as wrong:
-            raise ConfigError(f"condition {condition.line}: {wrong}") from None
+        except ValueError as error:
+            raise ConfigError(f"condition {condition.line}: {error}") from None
     scope = _divided_project_scope(start)
     notifying = resolve_recipients(agents, start.notify)
     if why := failing_required_command(start, agents):

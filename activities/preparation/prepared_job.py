@@ -86,9 +86,9 @@ def push_start_history(root: Root, owner: str, remote: str) -> list[str]:
         push_start_to_project_remote(
             ProjectRepository(project_repository_path(root, owner)), owner, remote
         )
-    except ApplicationError as away:
+    except ApplicationError as error:
         # Checkpoints have the files, so the job itself can go on elsewhere.
-        return [f"its history is on this host only. {away.message}"]
+        return [f"its history is on this host only. {error.message}"]
     return []
 
 

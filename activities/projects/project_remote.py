@@ -50,10 +50,10 @@ def check_remote_project_owner(remote: str, project: str, chain: str) -> None:
     try:
         open_remote(remote).check_promises()
         owners = open_remote(remote).list_refs(project_remote_area(project), "owner")
-    except RemoteUnfit as unfit:
-        raise ConfigError(f"workspace.remote {git_address_without_user(remote)}: {unfit}") from None
-    except (GitNotInstalled, RemoteUnavailable) as away:
-        raise _project_remote_failure(remote, away) from away
+    except RemoteUnfit as error:
+        raise ConfigError(f"workspace.remote {git_address_without_user(remote)}: {error}") from None
+    except (GitNotInstalled, RemoteUnavailable) as error:
+        raise _project_remote_failure(remote, error) from error
     if owners and owners[0] != f"owner/{chain}":
         raise ConfigError(
             f"a project with the id {project} is already in the remote "
@@ -71,8 +71,8 @@ def open_remote_project(root: Root, project: str, remote: str, *commits: str) ->
     """
     try:
         return fetch_project_commits(root, project, remote, *commits)
-    except (GitNotInstalled, RemoteUnavailable) as away:
-        raise _project_remote_failure(remote, away) from away
+    except (GitNotInstalled, RemoteUnavailable) as error:
+        raise _project_remote_failure(remote, error) from error
 
 
 def fetch_project_commits(
@@ -134,8 +134,8 @@ def push_project(repository: ProjectRepository, project: str, remote: str) -> No
         open_remote(remote).push_refs(
             project_remote_area(project), repository.path, None, moved, new
         )
-    except (GitNotInstalled, RemoteUnavailable) as away:
-        raise _project_remote_failure(remote, away) from away
+    except (GitNotInstalled, RemoteUnavailable) as error:
+        raise _project_remote_failure(remote, error) from error
 
 
 def push_start_to_project_remote(repository: ProjectRepository, job: str, remote: str) -> None:

@@ -40,12 +40,12 @@ def push_branch(repository: ProjectRepository, publish: Publish, commit: str) ->
                 return shown
             _check_fast_forward(repository, publish, commit)
             raise
-    except (RemoteUnavailable, GitNotInstalled) as away:
+    except (RemoteUnavailable, GitNotInstalled) as error:
         raise typed_failure(
             "Dependency",
-            as_sentence(f"The branch {publish.branch} cannot be pushed to {shown}: {away}"),
+            as_sentence(f"The branch {publish.branch} cannot be pushed to {shown}: {error}"),
             retry=may_retry_activity(),
-        ) from away
+        ) from error
     return shown
 
 

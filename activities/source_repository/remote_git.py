@@ -54,8 +54,8 @@ def read_remote_token(variable: str) -> str:
     """Return the token in a variable of the worker. Raises ConfigError if it is unusable."""
     try:
         token = api_key_credential(variable)
-    except ValueError as wrong:
-        raise ConfigError(f"token_variable: {variable} {wrong}") from None
+    except ValueError as error:
+        raise ConfigError(f"token_variable: {variable} {error}") from None
     if not token:
         raise ConfigError(f"token_variable: this worker has no variable {variable}; set it")
     return token

@@ -164,16 +164,16 @@ def _fetch_into(
                 draft, address, start.token_variable, *quiet, address, *every, watch=watch
             )
             _pin_fetched_start(draft, str(start.ref), source)
-    except RemoteUnavailable as away:
-        if _NO_REF.search(str(away)) and start.ref:
+    except RemoteUnavailable as error:
+        if _NO_REF.search(str(error)) and start.ref:
             raise ConfigError(
                 f"repository {source}: {_missing_repository_ref(address, start)}"
             ) from None
-        if _WRONG.search(str(away)):
-            raise ConfigError(f"repository {source}: {away}") from None
-        raise _repository_fetch_failure(source, away) from away
-    except GitNotInstalled as lacking:
-        raise _repository_fetch_failure(source, lacking) from lacking
+        if _WRONG.search(str(error)):
+            raise ConfigError(f"repository {source}: {error}") from None
+        raise _repository_fetch_failure(source, error) from error
+    except GitNotInstalled as error:
+        raise _repository_fetch_failure(source, error) from error
 
 
 def _missing_repository_ref(address: str, start: RepositoryStart) -> str:
@@ -228,8 +228,8 @@ def _fetched_folder_address(
         is_here = staged.is_dir() or bool(
             remote and fetch_staged_folder(first, root.staged, remote)
         )
-    except (RemoteUnavailable, GitNotInstalled) as away:
-        raise _repository_fetch_failure(f"folder {Path(name).name}", away) from away
+    except (RemoteUnavailable, GitNotInstalled) as error:
+        raise _repository_fetch_failure(f"folder {Path(name).name}", error) from error
     if not is_here:
         raise ConfigError(
             f"repository folder {name}: not below the worker's workspaces root {root.path}; start "

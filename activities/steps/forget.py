@@ -73,8 +73,8 @@ class ForgetActivity:
 
         try:
             store.run(clear_rows)
-        except StoreUnavailableError as away:
-            raise typed_failure("Dependency", str(away), retry=may_retry_activity()) from away
+        except StoreUnavailableError as error:
+            raise typed_failure("Dependency", str(error), retry=may_retry_activity()) from error
 
     def _remove_jobs(self, records: Sequence[ForgottenJob]) -> ForgetResult:
         done = ForgetResult()

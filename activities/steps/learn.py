@@ -25,8 +25,8 @@ def learn_activity(root: Root) -> Callable[[], LearningResult]:
         with typed_failures(), heartbeats_from_thread():
             try:
                 lines = LearningPass(root).learn(throttled_heartbeat())
-            except StoreUnavailableError as away:
-                raise typed_failure("Dependency", str(away), retry=True) from away
+            except StoreUnavailableError as error:
+                raise typed_failure("Dependency", str(error), retry=True) from error
             return LearningResult(lines=lines[:MAX_LINES])
 
     return learn

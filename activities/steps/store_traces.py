@@ -33,9 +33,9 @@ def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesRep
             ]
             try:
                 count = RelationalStore(root).run(lambda c: rows.insert_traces(c, trace_rows))
-            except StoreUnavailableError as away:
+            except StoreUnavailableError as error:
                 # The store has tried twice; the job keeps the traces and calls again.
-                raise typed_failure("Dependency", str(away)) from away
+                raise typed_failure("Dependency", str(error)) from error
             _review_guards(root, request.traces)
             return StoreTracesReply(count=count)
 

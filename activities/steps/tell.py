@@ -34,8 +34,8 @@ def remarks_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
             for text in request.items:
                 try:
                     snapshot.state.add_item(replace_surrogates(text))
-                except ValueError as full:
-                    refused = str(full)
+                except ValueError as error:
+                    refused = str(error)
             add_remarks_to_instructions(snapshot)
             snapshot.record_changes(before)
             timestamp = activity_schedule_time()

@@ -136,8 +136,8 @@ class Tool:
             )
         try:
             return self.arguments.check(arguments)
-        except InvalidArguments as misfit:
-            raise ToolError(f"{self.name}: {misfit}. Expected {self.signature}.") from None
+        except InvalidArguments as error:
+            raise ToolError(f"{self.name}: {error}. Expected {self.signature}.") from None
 
     @property
     def page(self) -> str:

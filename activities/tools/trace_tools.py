@@ -90,8 +90,8 @@ def query_traces(
             RelationalStore(context.root).run(
                 lambda connection: rows.increment_trace_retrievals(connection, ids)
             )
-    except StoreUnavailableError as away:
-        raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
+    except StoreUnavailableError as error:
+        raise ToolError(f"Traces cannot be had now: {error} Go on without.") from None
     if not matches:
         return "No trace holds any of these words. Try others, or go on without."
     return ("\n\n" if level == "full" else "\n").join(render_trace(row, level) for row in matches)
@@ -112,6 +112,6 @@ def get_trace(
         if row is None or not reader.may_see(row):
             raise ToolError(f"There is no trace {id}. query_traces names those there are.")
         store.run(lambda connection: rows.increment_trace_retrievals(connection, [number]))
-    except StoreUnavailableError as away:
-        raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
+    except StoreUnavailableError as error:
+        raise ToolError(f"Traces cannot be had now: {error} Go on without.") from None
     return render_trace(row, level)

@@ -247,8 +247,8 @@ def check_project_needs(file: Path) -> CheckResult:
     try:
         start = read_project_file(file)[0]
         agents = project_input_agents(start)
-    except (UserError, ConfigError) as wrong:
-        return CheckResult(name, False, str(wrong), "correct the file")
+    except (UserError, ConfigError) as error:
+        return CheckResult(name, False, str(error), "correct the file")
     if why := failing_required_command(start, agents):
         return CheckResult(name, False, why)
     if lacking := list(filter(None, (missing_variable(agent.shell) for agent in agents))):

@@ -102,6 +102,6 @@ def check_remote() -> CheckResult:
         return CheckResult("remote", True, "none: checkpoints stay on the workspaces root")
     try:
         open_remote(url).check_access()
-    except (GitNotInstalled, RemoteUnavailable) as away:
-        return CheckResult("remote", False, f"{git_address_without_user(url)}: {away}")
+    except (GitNotInstalled, RemoteUnavailable) as error:
+        return CheckResult("remote", False, f"{git_address_without_user(url)}: {error}")
     return CheckResult("remote", True, git_address_without_user(url))

@@ -72,12 +72,12 @@ async def find_checkpoint_places(client: Client, job_id: str) -> CheckpointPlace
     """
     try:
         job_view = await view_job(client, job_id)
-    except UserError as unknown:
+    except UserError as error:
         # Temporal deletes closed workflows after its retention period.
         try:
             open_checkpoints_for_reading(job_id)
         except UserError:
-            raise unknown from None
+            raise error from None
         return CheckpointPlaces(None, {})
     job_view.refuse_trial("has no checkpoints of its own")
     job_places = checkpoint_places_from_status(job_view.status)

@@ -51,8 +51,8 @@ def open_project_files(project: str, places: CheckpointPlaces) -> ProjectReposit
                 f"not all commits are here, and the remote {places.remote} gives none: {error}"
             )
             return ProjectRepository(project_repository_path(root, project))
-    except (RootError, CheckpointMissing) as missing:
-        raise UserError(f"{missing} If it lives elsewhere, set LONGHAUL_WORKSPACES.") from None
+    except (RootError, CheckpointMissing) as error:
+        raise UserError(f"{error} If it lives elsewhere, set LONGHAUL_WORKSPACES.") from None
 
 
 def project_files_tip(repository: ProjectRepository, *, state: bool) -> str:

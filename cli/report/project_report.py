@@ -31,8 +31,8 @@ async def build_project_report(
             child_view = await view_job(client, job_id)
             facts = read_checkpoint_facts(child_view.id, child_view)
             reports.append(await build_job_report(client, child_view, facts, store))
-        except UserError as missing:
-            remarks.append(sanitize_line(missing))
+        except UserError as error:
+            remarks.append(sanitize_line(error))
     again = store.habits(job_view.id)
     return ProjectReport(
         id=sanitize_line(job_view.id),

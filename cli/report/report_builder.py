@@ -25,12 +25,12 @@ async def build_report(client: Client, job_id: str) -> Report | ProjectReport | 
     store = ReportStoreReader()
     try:
         job_view = await view_job(client, job_id)
-    except UserError as unknown:
+    except UserError as error:
         # Temporal deletes closed workflows after its retention period; the checkpoints stay.
         try:
             facts = read_checkpoint_facts(job_id, None)
         except UserError:
-            raise unknown from None
+            raise error from None
         report = compose_job_report(
             job_id, None, None, facts, store.traces(job_id), now=datetime.now(UTC)
         )

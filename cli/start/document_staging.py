@@ -89,9 +89,9 @@ def _upload_staged_documents(staged: list[str], folder: Path, remote: str) -> No
         name = entry.removeprefix("staged:")
         try:
             store_remote_file(remote, name, folder / name)
-        except (GitNotInstalled, RemoteUnavailable) as away:
+        except (GitNotInstalled, RemoteUnavailable) as error:
             raise UserError(
                 f"document {folder / name}: cannot be put into the remote "
                 f"{git_address_without_user(remote)}, "
-                f"from where workers take it: {away}"
+                f"from where workers take it: {error}"
             ) from None

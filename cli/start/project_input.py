@@ -35,8 +35,8 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
     start, data = read_project_file(file)
     try:
         agents = project_input_agents(start)
-    except ConfigError as wrong:
-        raise UserError(_name_project_input_file(file, wrong)) from None
+    except ConfigError as error:
+        raise UserError(_name_project_input_file(file, error)) from None
     check_job_input_size(data)
     if repository:
         data["repository"] = stage_repository(repository, agents)
@@ -60,8 +60,8 @@ def read_project_file(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
         raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: not UTF-8 text ({error.reason})") from None
-    except (InvalidPayload, ConfigError) as wrong:
-        raise UserError(_name_project_input_file(file, wrong)) from None
+    except (InvalidPayload, ConfigError) as error:
+        raise UserError(_name_project_input_file(file, error)) from None
 
 
 def project_input_agents(start: ProjectStart) -> list[AgentConfig]:

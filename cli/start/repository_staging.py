@@ -66,9 +66,9 @@ def _upload_staged_repository(path: Path, staged: str, remote: str) -> None:
             open_workspaces_root(workspaces_root()).staged / name,
             staged_folder_commit(name),
         )
-    except (GitNotInstalled, RemoteUnavailable) as away:
+    except (GitNotInstalled, RemoteUnavailable) as error:
         raise UserError(
             f"the folder {path} cannot be put into the remote "
             f"{git_address_without_user(remote)}, from where "
-            f"workers take it: {away}"
+            f"workers take it: {error}"
         ) from None

@@ -34,8 +34,8 @@ def read_trial_file(file: Path) -> TrialStart:
         raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: not UTF-8 text ({error.reason})") from None
-    except (InvalidPayload, ConfigError) as wrong:
-        text = str(wrong)
+    except (InvalidPayload, ConfigError) as error:
+        text = str(error)
         raise UserError(text if text.startswith(str(file)) else f"{file}: {text}") from None
     if limits and (documents := start.start.get("documents")):
         local = [
