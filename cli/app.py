@@ -104,8 +104,8 @@ for own_command in (tools, init, forget):
     app.command()(own_command)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         print_result(_version())
         raise typer.Exit
 

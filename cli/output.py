@@ -68,7 +68,7 @@ def name_running_program(text: str) -> str:
     if Path(sys.argv[0]).stem != INSTALLED:
         return text
     return _CHECKOUT.sub(
-        lambda found: INSTALLED if found["name"] == "starter" else f"{INSTALLED}-worker", text
+        lambda match: INSTALLED if match["name"] == "starter" else f"{INSTALLED}-worker", text
     )
 
 

@@ -20,8 +20,8 @@ def mend_detail(mend: str) -> dict[str, str]:
 
 def read_mend_detail(details: Sequence[Any]) -> str:
     """Return what a person can mend; empty if the failure does not say."""
-    found = (detail[_MEND] for detail in details if isinstance(detail, dict) and _MEND in detail)
-    return str(next(found, ""))
+    values = (detail[_MEND] for detail in details if isinstance(detail, dict) and _MEND in detail)
+    return str(next(values, ""))
 
 
 def unfinished_detail(usage: Usage) -> dict[str, Any]:
@@ -31,9 +31,9 @@ def unfinished_detail(usage: Usage) -> dict[str, Any]:
 
 def read_unfinished_detail(details: Sequence[Any]) -> Usage:
     """Return what replies that broke off have used; nothing if the failure does not say."""
-    found = (
+    values = (
         detail[_UNFINISHED]
         for detail in details
         if isinstance(detail, dict) and _UNFINISHED in detail
     )
-    return Usage.model_validate(next(found, {}))
+    return Usage.model_validate(next(values, {}))

@@ -16,7 +16,7 @@ FORMATS = {
 MOST_NESTED = 20
 
 
-def example_value(schema: Any, whole: Any = None, depth: int = 0) -> Any:
+def example_value(schema: Any, root: Any = None, depth: int = 0) -> Any:
     """Return a small value that fits the schema, unless it needs a pattern, a negation or the like.
 
     Args:
@@ -24,10 +24,10 @@ def example_value(schema: Any, whole: Any = None, depth: int = 0) -> Any:
         whole: The schema that references are in; the schema itself if left out.
         depth: How far it is nested, as references can go in circles.
     """
-    whole = schema if whole is None else whole
+    root = schema if root is None else root
     if not isinstance(schema, dict) or depth > MOST_NESTED:
         return None
-    schema = _resolve_schema(schema, whole)
+    schema = _resolve_schema(schema, root)
     for key in ("default", "const"):
         if key in schema:
             return schema[key]
@@ -39,14 +39,14 @@ def example_value(schema: Any, whole: Any = None, depth: int = 0) -> Any:
     if kind == "object" or (kind is None and ("properties" in schema or "required" in schema)):
         properties = schema.get("properties") or {}
         return {
-            name: example_value(properties.get(name, {}), whole, depth + 1)
+            name: example_value(properties.get(name, {}), root, depth + 1)
             for name in schema.get("required") or []
         }
     if kind == "array":
         first = list(schema.get("prefixItems") or [])
         more = max(0, int(schema.get("minItems") or 0) - len(first))
         items = [*first, *[schema.get("items", {})] * more]
-        return [example_value(item, whole, depth + 1) for item in items]
+        return [example_value(item, root, depth + 1) for item in items]
     if kind in ("integer", "number"):
         return _example_number(schema, is_integer=kind == "integer")
     if kind in SCALARS:
@@ -55,21 +55,21 @@ def example_value(schema: Any, whole: Any = None, depth: int = 0) -> Any:
     return text.ljust(int(schema.get("minLength") or 0), ".")[: schema.get("maxLength")]
 
 
-def _resolve_schema(schema: dict[str, Any], whole: Any) -> dict[str, Any]:
+def _resolve_schema(schema: dict[str, Any], root: Any) -> dict[str, Any]:
     """Return the schema with the one that it refers to, and the first of its alternatives."""
     parts = [*(schema.get("allOf") or []), *(schema.get("anyOf") or schema.get("oneOf") or [])[:1]]
     resolved = dict(schema)
     for key in ("allOf", "anyOf", "oneOf", "$ref"):
         resolved.pop(key, None)
     if (reference := str(schema.get("$ref") or "")).startswith("#"):
-        target = whole
+        target = root
         for name in filter(None, reference[1:].split("/")):
             target = target.get(name.replace("~1", "/").replace("~0", "~"), {})
         if target is not schema:
             parts.append(target)
     for part in parts:
         if isinstance(part, dict):
-            inner = part if part is schema else _resolve_schema(part, whole)
+            inner = part if part is schema else _resolve_schema(part, root)
             resolved = {
                 **inner,
                 **resolved,

@@ -38,10 +38,10 @@ class Notify:
         self._calls = ActivityCalls()
 
     @workflow.run
-    async def run(self, *given: Any) -> dict[str, Any]:
+    async def run(self, *start: Any) -> dict[str, Any]:
         """Return the answer of each destination."""
         try:
-            request = read_payload_object(NotifyRequest, given[0] if given else None, "notify")
+            request = read_payload_object(NotifyRequest, start[0] if start else None, "notify")
         except InvalidPayload as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         sent = await asyncio.gather(

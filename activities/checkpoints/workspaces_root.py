@@ -76,9 +76,9 @@ class Root:
         except (FileNotFoundError, NotADirectoryError):
             root_id = ""
         if root_id != self.id:
-            found = f"another root ({root_id})" if root_id else "no workspaces root"
+            actual = f"another root ({root_id})" if root_id else "no workspaces root"
             raise RootError(
-                f"{self.path} has {found} where this worker began with {self.id}: mount its disk "
+                f"{self.path} has {actual} where this worker began with {self.id}: mount its disk "
                 "again, or put the folder back"
             )
 

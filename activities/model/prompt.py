@@ -173,16 +173,16 @@ def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
     if phase.purpose == "final" and phase.open_count == 1:
         return f"Do todo {todo.id}, which `job_complete` completes."
     updated = changed_todo_files(snapshot)
-    seen = list(takewhile(lambda each: each.updates in updated, phase.open_todos))
-    if not seen:
+    finished = list(takewhile(lambda each: each.updates in updated, phase.open_todos))
+    if not finished:
         return f"Do todo {todo.id}, then call `todo_complete`."
-    ids = ", ".join(str(each.id) for each in seen)
-    files = ", ".join(dict.fromkeys(each.updates for each in seen))
-    if len(seen) == 1:
-        done, each, them = f"Todo {ids} is seen to be done", "", "it"
+    ids = ", ".join(str(each.id) for each in finished)
+    files = ", ".join(dict.fromkeys(each.updates for each in finished))
+    if len(finished) == 1:
+        claim, each, them = f"Todo {ids} is seen to be done", "", "it"
     else:
-        done, each, them = f"Todos {ids} are seen to be done", " for each", "them"
-    return f"{done}, by a change of {files}: call `todo_complete`{each}, or go on with {them}."
+        claim, each, them = f"Todos {ids} are seen to be done", " for each", "them"
+    return f"{claim}, by a change of {files}: call `todo_complete`{each}, or go on with {them}."
 
 
 def _open_prompt_items(state: JobState) -> str:

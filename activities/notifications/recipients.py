@@ -14,7 +14,7 @@ from protocol.validation_errors import first_validation_errors
 
 
 def resolve_recipients(
-    configs: list[AgentConfig], given: dict[str, Any] | None = None
+    configs: list[AgentConfig], start_settings: dict[str, Any] | None = None
 ) -> Notifying | None:
     """Return whom a job or project notifies; None if nobody.
 
@@ -26,7 +26,7 @@ def resolve_recipients(
         ConfigError: The setting is invalid, or the worker lacks a variable.
     """
     try:
-        configured = Notify.model_validate(given) if given is not None else None
+        configured = Notify.model_validate(start_settings) if start_settings is not None else None
     except ValidationError as error:
         raise ConfigError(f"notify: {first_validation_errors(error)}") from None
     notify = configured or next((config.notify for config in configs if config.notify), None)

@@ -51,12 +51,12 @@ class ForkOrigin:
         assert self.snapshot.repository is not None
         earlier = self.snapshot.repository.earlier
         known = {start.commit for start in earlier}
-        own = [
+        added = [
             EarlierStart(job=job, commit=commit)
             for number, commit in sorted(self.starts.items())
             if number <= self.phase and commit not in known
         ]
-        return [*earlier, *own]
+        return [*earlier, *added]
 
     @property
     def document_names(self) -> list[str]:

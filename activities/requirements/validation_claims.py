@@ -104,9 +104,9 @@ def claim_draft(
 
 def find_claimed_ref(connection: Connection, job: str, id: str) -> str | None:
     """Return `other/REQ-001` if the job holds the draft of another job that has this id there."""
-    held = and_(R.status == "draft", R.withdrawn.is_(False), R.taken_by == job)
+    is_claimed = and_(R.status == "draft", R.withdrawn.is_(False), R.taken_by == job)
     row = connection.execute(
-        select(R.job, R.id).where(held, R.id == id, R.job != job).order_by(R.job).limit(1)
+        select(R.job, R.id).where(is_claimed, R.id == id, R.job != job).order_by(R.job).limit(1)
     ).first()
     return f"{row.job}/{row.id}" if row else None
 

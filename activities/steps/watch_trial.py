@@ -89,11 +89,11 @@ class TrialWatch:
         """Ask the trial for its runs, and those for their status; return whether there is news."""
         status = await self._query_status(self._trial) or {}
         runs = [TrialRun.model_validate(run) for run in status.get("runs") or []]
-        begun = [run for run in runs if run.status not in ("pending", "unstarted")]
-        self.running = sum(run.status == "running" for run in begun)
+        started = [run for run in runs if run.status not in ("pending", "unstarted")]
+        self.running = sum(run.status == "running" for run in started)
         self._waiting, self._needs, self._idle = {}, {}, {}
         self._is_paused = bool(status.get("waiting"))
-        news = await asyncio.gather(*(self._look_into(run) for run in begun))
+        news = await asyncio.gather(*(self._look_into(run) for run in started))
         return any(news)
 
     async def _look_into(self, run: TrialRun) -> bool:

@@ -216,8 +216,8 @@ def list_own_tools(problems: Sequence[str] = ()) -> CheckResult:
         remedy = "correct the files: until then no worker starts"
         return CheckResult("own tools", False, "; ".join(problems), remedy)
     files = own_tools_by_file()
-    found = "; ".join(f"{', '.join(names)} ({file})" for file, names in files.items())
-    return CheckResult("own tools", True, found or "none")
+    listing = "; ".join(f"{', '.join(names)} ({file})" for file, names in files.items())
+    return CheckResult("own tools", True, listing or "none")
 
 
 def check_command_variables() -> CheckResult:

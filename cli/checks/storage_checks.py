@@ -34,8 +34,8 @@ def check_workspaces_root() -> CheckResult:
         return CheckResult("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
     if not _has_root(folder):
         # It may be where a disk is to be mounted.
-        found = f"{folder} is no workspaces root yet; the first worker makes it one"
-        return CheckResult("workspaces", True, found)
+        message = f"{folder} is no workspaces root yet; the first worker makes it one"
+        return CheckResult("workspaces", True, message)
     root = open_workspaces_root(folder)
     return CheckResult("workspaces", True, f"{root.path} (id {root.id})")
 

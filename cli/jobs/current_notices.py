@@ -46,8 +46,10 @@ def render_current_notices(status: dict[str, Any]) -> list[str]:
         f"notice: {newest[subject]}" + (f" ({count} times)" if count > 1 else "")
         for subject, count in counts.items()
     ]
-    if left := len(notices) - len(current):
-        which = "1 settled notice is" if left == 1 else f"{left} settled notices are"
+    if settled_count := len(notices) - len(current):
+        which = (
+            "1 settled notice is" if settled_count == 1 else f"{settled_count} settled notices are"
+        )
         hint = name_running_program("`starter.py report` and `show --json` have all")
         lines.append(f"{which} left out; {hint}")
     return lines
@@ -60,10 +62,10 @@ def _is_notice_past(notice: str, status: dict[str, Any]) -> bool:
         # While the job waits, a person may want to know what it was refused.
         least = RECENT_STEPS if status.get("waiting_for") else 1
         return step - int(refusal[1]) >= least
-    if found := _STEP.match(notice):
-        return step - int(found[1]) >= RECENT_STEPS
-    if found := _PHASE.match(notice):
-        return int(phase.get("number") or 0) - int(found[1]) > 1
+    if match := _STEP.match(notice):
+        return step - int(match[1]) >= RECENT_STEPS
+    if match := _PHASE.match(notice):
+        return int(phase.get("number") or 0) - int(match[1]) > 1
     return False
 
 

@@ -132,8 +132,8 @@ class JobView:
         if self.kind != TRIAL:
             return
         runs = self.status.get("runs") or []
-        begun = [str(run["job"]) for run in runs if run["status"] not in ("pending", "unstarted")]
-        such = f", such as {begun[0]}" if begun else f"; `starter.py show {self.id}` names them"
+        started = [str(run["job"]) for run in runs if run["status"] not in ("pending", "unstarted")]
+        such = f", such as {started[0]}" if started else f"; `starter.py show {self.id}` names them"
         raise UserError(f"{self.id} is a trial, which {refusal}; name one of its runs{such}")
 
 
