@@ -14,10 +14,6 @@ class TrialClock:
         self._paused_seconds = 0.0
 
     @property
-    def is_paused(self) -> bool:
-        return self._paused_at is not None
-
-    @property
     def seconds(self) -> float:
         """Return the seconds from the start."""
         now = workflow.time() if self._paused_at is None else self._paused_at

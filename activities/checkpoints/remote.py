@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from activities.checkpoints.git_remote import REFS, GitRemote
+from activities.checkpoints.git_remote import GitRemote
 from activities.checkpoints.s3_remote import S3Remote
 from activities.checkpoints.workspaces_root import job_folder_name
 from config.s3_address import S3Address, is_s3_address
@@ -80,11 +80,6 @@ def remote_checkpoint_area(job: str) -> str:
     if len(name.encode()) > 200:
         name = f"%h{hashlib.sha1(job.encode('utf-8', 'surrogatepass')).hexdigest()}"
     return f"jobs/{name}"
-
-
-def remote_ref_prefix(job: str) -> str:
-    """Return the common prefix of a job's refs in a git repository."""
-    return f"{REFS}{remote_checkpoint_area(job)}/"
 
 
 def push_to_remote(

@@ -118,9 +118,3 @@ def find_requirement(connection: Connection, ref: str) -> Requirement | None:
     """Return the requirement with this `ref`; None if withdrawn."""
     row = find_requirement_row(connection, ref)
     return None if row is None or row.withdrawn else load_requirement(connection, row)
-
-
-def list_job_requirements(connection: Connection, job: str) -> list[Requirement]:
-    """Return a job's stored requirements, except withdrawn ones."""
-    query = select(REQUIREMENTS).where(R.job == job, R.withdrawn.is_(False)).order_by(R.id)
-    return [load_requirement(connection, row) for row in connection.execute(query).all()]

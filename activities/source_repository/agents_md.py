@@ -20,9 +20,7 @@ MOST_LINKS = 5
 CUT = "\n[cut here: the files have more than 32 KiB together]"
 
 
-def read_agents_md(
-    repository: pygit2.Repository, tree: pygit2.Tree, subfolder: str
-) -> tuple[str, list[str]]:
+def read_agents_md(tree: pygit2.Tree, subfolder: str) -> tuple[str, list[str]]:
     """Return the texts, each under its path, and notes for people.
 
     If they are too long, files farther from the folder are cut.
@@ -36,7 +34,7 @@ def read_agents_md(
     for folder in reversed(folders):
         for name in NAMES:
             path = posixpath.join(folder, name)
-            raw = _read_agents_md_file(repository, tree, path)
+            raw = _read_agents_md_file(tree, path)
             if raw is None or not raw.strip():
                 continue
             if len(raw) > bytes_left:
@@ -49,9 +47,7 @@ def read_agents_md(
     return "\n\n".join(reversed(texts)), notes[::-1]
 
 
-def _read_agents_md_file(
-    repository: pygit2.Repository, tree: pygit2.Tree, path: str
-) -> bytes | None:
+def _read_agents_md_file(tree: pygit2.Tree, path: str) -> bytes | None:
     """Return a file's content, following links within the repository; None if there is none."""
     for _ in range(MOST_LINKS):
         try:

@@ -119,7 +119,7 @@ def _fetch_repository_draft(
         raise ConfigError(
             f"repository {source}: there is no folder {start.subfolder} at {commit.id}"
         )
-    guidance, notes = read_agents_md(drafted, commit.tree, start.subfolder)
+    guidance, notes = read_agents_md(commit.tree, start.subfolder)
     shallow = draft / "shallow"
     if shallow.exists():
         _write_fetch_record(path / "shallow", shallow.read_text())

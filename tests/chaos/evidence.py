@@ -16,11 +16,11 @@ from temporalio.client import Client, WorkflowExecution
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.requirements import requirement_store
 from activities.requirements.graph import GraphQuery, embedded_graph_folder, open_graph
 from activities.stores.relational_store import RelationalStore
 from activities.stores.stored_traces import read_job_traces
 from config.agent_files import load_agent
+from tests.activities.stores.filling import list_job_requirements
 from tests.chaos.model import TOOK
 from tests.chaos.place import JOB, Place
 from tests.crash.processes import Worker
@@ -149,7 +149,7 @@ def _effects(root: Root, jobs: list[str]) -> Counter[str]:
     store = RelationalStore(root)
     effects: Counter[str] = Counter()
     for job in jobs:
-        for row in store.run(partial(requirement_store.list_job_requirements, job=job)):
+        for row in store.run(partial(list_job_requirements, job=job)):
             effects[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
         effects.update(f"trace {job} {trace.what_happened}" for trace in read_job_traces(root, job))
     if embedded_graph_folder(root.path).exists():

@@ -10,9 +10,9 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.documents import contains_quote, read_document_pages
-from activities.requirements import requirement_store as rows
 from activities.stores.relational_store import RelationalStore
 from rehearsal.request_view import RequestView
+from tests.activities.stores.filling import list_job_requirements
 from tests.brief import BRIEFEST
 from tests.workflows.resting import Resting
 from tests.workflows.serving import serving
@@ -65,7 +65,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
     assert len({c["page"] for c in cited if c["document"].endswith(".pdf")}) > 3
     assert len(json.loads(left.read_text("output/requirements.json"))) == len(requirements)
     stored = RelationalStore(root).run(
-        lambda connection: rows.list_job_requirements(connection, handle.id)
+        lambda connection: list_job_requirements(connection, handle.id)
     )
     assert [json.loads(row.final_json) for row in stored] == requirements
     # The text of each is stored beside it, with page marks.

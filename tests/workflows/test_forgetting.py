@@ -18,11 +18,11 @@ from activities.checkpoints.forgotten_records import (
 from activities.checkpoints.repository_owner import OWNER_FILE, OwnerMark
 from activities.forgetting.job_files import LOCKS, has_job_files, job_paths
 from activities.requirements.requirement import Citation, Requirement
-from activities.requirements.requirement_store import list_job_requirements
 from activities.requirements.store_sync import match_rows_to_workspace
 from activities.stores.outbox import Call as StoreCall
 from activities.stores.relational_store import RelationalStore
 from activities.stores.stored_traces import read_job_traces
+from tests.activities.stores.filling import list_job_requirements
 from tests.activities.traces.noting import store, trace
 from tests.workflows.scheduled import fired
 from tests.workflows.serving import Jobs, serving

@@ -15,10 +15,10 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.checkpoints.remote import remote_ref_prefix
 from engine.connection import connect_client
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request_view
+from tests.activities.checkpoints.hosts import remote_ref_prefix
 from tests.crash.model import LEDGER as LEDGER_FILE
 from tests.crash.model import Ledger
 from tests.workflows.serving import serving

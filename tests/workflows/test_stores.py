@@ -8,9 +8,9 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.requirements import requirement_store as rows
 from activities.stores.relational_store import RelationalStore
 from rehearsal.request_view import RequestView
+from tests.activities.stores.filling import list_job_requirements
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
 
@@ -36,8 +36,7 @@ ADDING: list[Call] = [
 
 def stored(root: Root, job_id: str) -> list[str]:
     return [
-        row.text
-        for row in RelationalStore(root).run(lambda c: rows.list_job_requirements(c, job_id))
+        row.text for row in RelationalStore(root).run(lambda c: list_job_requirements(c, job_id))
     ]
 
 

@@ -19,7 +19,6 @@ from activities.checkpoints import Root
 from activities.documents import contains_quote, read_document_pages
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.requirements.graph import GraphQuery, open_graph
-from activities.requirements.requirement_store import list_job_requirements
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS
 from cli.start.project_input import project_input
@@ -27,7 +26,7 @@ from config.agent_files import load_agent
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView
 from tests.activities.requirements.graph.serving import Server
-from tests.activities.stores.filling import fill, requirement
+from tests.activities.stores.filling import fill, list_job_requirements, requirement
 from tests.brief import BRIEFEST
 from tests.soak import SOAK, soak
 from tests.workflows.resting import Resting

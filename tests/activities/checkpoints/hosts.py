@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
+from activities.checkpoints.git_remote import REFS
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import push_to_remote
+from activities.checkpoints.remote import push_to_remote, remote_checkpoint_area
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 
 AT = 1_700_000_000
@@ -42,3 +43,8 @@ class Host:
 
     def fetch(self, *, anew: bool = False) -> None:
         fetch_remote_checkpoints(self.url, self.job, self.checkpoints, refetch=anew)
+
+
+def remote_ref_prefix(job: str) -> str:
+    """Return the common prefix of a job's refs in a git repository."""
+    return f"{REFS}{remote_checkpoint_area(job)}/"

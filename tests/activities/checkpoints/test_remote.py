@@ -11,10 +11,10 @@ from activities.checkpoints import CheckpointMissing, Checkpoints, RemoteUnavail
 from activities.checkpoints.journal_records import COMMIT, JournalRecord
 from activities.checkpoints.packing import pack_journal
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import remote_owner, remote_ref_prefix
+from activities.checkpoints.remote import remote_owner
 from activities.checkpoints.remote_fetch import MAX_PACKS, fetch_remote_checkpoints
 from activities.checkpoints.repository_owner import OwnerMark, read_owner
-from tests.activities.checkpoints.hosts import Host
+from tests.activities.checkpoints.hosts import Host, remote_ref_prefix
 from tests.activities.wires import WIRES
 from tests.full_disk import files_of_at_most
 

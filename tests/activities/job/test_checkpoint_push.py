@@ -12,8 +12,8 @@ import pytest
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.object_store import EMPTY_TREE
-from activities.checkpoints.remote import remote_ref_prefix
 from activities.job.checkpoint_push import JobPusher, PushRegistry
+from tests.activities.checkpoints.hosts import remote_ref_prefix
 from tests.activities.wires import HELPER, PASSWORD, Trouble, authorization, given, web
 
 SECONDS = 30

@@ -22,6 +22,7 @@ from tests.activities.stores.filling import (
     contents,
     decide,
     fill,
+    list_job_requirements,
     requirement,
     statuses,
     take,
@@ -31,7 +32,7 @@ from tests.activities.stores.filling import (
 def test_what_is_stored_comes_back_as_it_was(store: RelationalStore) -> None:
     requirements = [requirement(1), requirement(2, "Zero \0 bytes are \U0001f600 kept out.")]
     fill(store, requirements)
-    stored = store.run(lambda c: rows.list_job_requirements(c, "maker"))
+    stored = store.run(lambda c: list_job_requirements(c, "maker"))
     assert stored[0] == requirements[0]
     assert stored[1].text == "Zero \ufffd bytes are \U0001f600 kept out."
 
@@ -67,7 +68,7 @@ def test_another_text_under_the_same_id_is_another_requirement(store: Relational
 def test_a_call_that_comes_late_changes_nothing(store: RelationalStore) -> None:
     fill(store, [requirement(1)], at=5)
     fill(store, [requirement(1, "The frozen worker's older text."), requirement(2)], at=4)
-    assert store.run(lambda c: rows.list_job_requirements(c, "maker")) == [requirement(1)]
+    assert store.run(lambda c: list_job_requirements(c, "maker")) == [requirement(1)]
     with pytest.raises(StoreRefusedError, match="later call"):
         take(store, "maker", at=3)
 

@@ -15,7 +15,7 @@ def guidance(tmp_path: Path, files: dict[str, str], subfolder: str = "") -> tupl
     tree = WorkTree.create(tmp_path / "tea")
     tree.commit("Guidance", files)
     repository = pygit2.Repository(str(tree.path))
-    return read_agents_md(repository, repository.head.peel(pygit2.Tree), subfolder)
+    return read_agents_md(repository.head.peel(pygit2.Tree), subfolder)
 
 
 def test_nearer_ones_come_later_and_the_override_takes_the_place_of_the_other(
@@ -55,5 +55,5 @@ def test_a_link_to_another_file_of_the_repository_is_followed(tmp_path: Path) ->
     (tree.path / "AGENTS.md").symlink_to("CLAUDE.md")
     tree.commit("Link", {})
     repository = pygit2.Repository(str(tree.path))
-    text, _ = read_agents_md(repository, repository.head.peel(pygit2.Tree), "")
+    text, _ = read_agents_md(repository.head.peel(pygit2.Tree), "")
     assert text == "## AGENTS.md\n\nlinked"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from activities.requirements import requirement_store as rows
+from sqlalchemy import Connection, select
+
 from activities.requirements import store_sync, validation_claims
 from activities.requirements.requirement import Citation, Requirement
+from activities.requirements.requirement_rows import R, load_requirement
 from activities.stores.outbox import Call
 from activities.stores.relational_store import RelationalStore
+from activities.stores.schema import REQUIREMENTS
 
 AT = 1_700_000_000_000
 
@@ -78,6 +81,10 @@ def decide(
 
 
 def statuses(store: RelationalStore, job: str = "maker") -> dict[str, str]:
-    return {
-        each.id: each.status for each in store.run(lambda c: rows.list_job_requirements(c, job))
-    }
+    return {each.id: each.status for each in store.run(lambda c: list_job_requirements(c, job))}
+
+
+def list_job_requirements(connection: Connection, job: str) -> list[Requirement]:
+    """Return a job's stored requirements, except withdrawn ones."""
+    query = select(REQUIREMENTS).where(R.job == job, R.withdrawn.is_(False)).order_by(R.id)
+    return [load_requirement(connection, row) for row in connection.execute(query).all()]

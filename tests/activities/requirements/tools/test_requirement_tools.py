@@ -13,7 +13,6 @@ from temporalio.exceptions import ApplicationError
 from activities.phases.phase_change import restore_phase_start
 from activities.preparation.fork import begin_fork
 from activities.requirements import requirement_rows, store_sync
-from activities.requirements import requirement_store as rows
 from activities.steps.close_job import CloseJobActivity
 from activities.stores.relational_store import RelationalStore
 from activities.web import FetchedPage, read_page_source
@@ -21,7 +20,15 @@ from config.agent_files import amend_agent_config
 from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
-from tests.activities.stores.filling import call, decide, fill, requirement, statuses, take
+from tests.activities.stores.filling import (
+    call,
+    decide,
+    fill,
+    list_job_requirements,
+    requirement,
+    statuses,
+    take,
+)
 
 AWAY = "postgresql://127.0.0.1:1/db"
 QUOTE = "Every invoice must be kept for ten years."
@@ -210,7 +217,7 @@ def test_a_citation_is_added_by_a_tool(job: Standing) -> None:
     assert "cites that already" in job.call(
         "add_citation", requirement="REQ-001", quotes=[quotation]
     )
-    [row] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: list_job_requirements(c, JOB))
     assert [each.quote for each in row.citations] == [QUOTE, OTHER]
     assert job.completion().unstored == []
 
@@ -233,7 +240,7 @@ def test_the_force_is_that_of_the_passage_unless_it_is_given(job: Standing) -> N
     lines = add("It should be warm.", force="must").splitlines()
     assert lines[0].startswith("REQ-005 (must)")
     assert lines[1] == "Its force is must, and its passage says should."
-    stored = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
+    stored = RelationalStore(job.root).run(lambda c: list_job_requirements(c, JOB))
     assert [each.force for each in stored] == ["may", "should", "must not", "must", "must"]
 
 
@@ -364,7 +371,7 @@ def test_candidates_below_the_threshold_are_listed_as_well(job: Standing) -> Non
 
 
 def stored(job: Standing) -> dict[str, str]:
-    found = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
+    found = RelationalStore(job.root).run(lambda c: list_job_requirements(c, JOB))
     return {each.id: each.text for each in found}
 
 
@@ -378,7 +385,7 @@ def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standin
         "requirements/req_001/final.json"
     ]
     final = json.loads(job.text("requirements/req_001/final.json"))
-    [row] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: list_job_requirements(c, JOB))
     assert json.loads(row.final_json)["citations"] == final["citations"]
     assert json.loads(row.final_json) == final
     assert (row.job, "job" in final) == (JOB, False)
@@ -664,7 +671,7 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
         assert answer.startswith(f"Error: accessed: {day} cannot be")
     answer = job.call("add_requirement", **(given() | {"citations": ["CIT-0002"]}))
     assert answer.startswith("REQ-001")
-    [row] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: list_job_requirements(c, JOB))
     assert row.citations[0].url == "https://law.example/act/1"
 
 
@@ -733,7 +740,7 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
 ) -> None:
     job.call("add_requirement", **given())
     job.call("add_requirement", **given(OTHER))
-    [first, second] = RelationalStore(job.root).run(lambda c: rows.list_job_requirements(c, JOB))
+    [first, second] = RelationalStore(job.root).run(lambda c: list_job_requirements(c, JOB))
     fill(RelationalStore(job.root), [first, second], at=-3, job="parent")
     # The first was decided on; the parent's second has the same content.
     blobs = RelationalStore(job.root).read(lambda c: store_sync.stored_blobs(c, JOB))
