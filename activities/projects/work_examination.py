@@ -7,12 +7,8 @@ from activities.job.activity_context import activity_job_id, activity_schedule_t
 from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
-from activities.projects.handoff import (
-    handoff_problems,
-    handoff_product_tree,
-    handoff_tree_with_new_tests,
-    read_handoff_report,
-)
+from activities.projects.handoff_checks import handoff_problems, read_handoff_report
+from activities.projects.product_tree import handoff_product_tree, handoff_tree_with_new_tests
 from activities.projects.project_repository import ProjectRepository
 from activities.projects.proof_run import prove_handoff
 from activities.projects.tool_evidence import tool_proofs

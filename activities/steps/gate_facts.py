@@ -24,7 +24,7 @@ from activities.job.snapshot import Snapshot
 from activities.job.todo_file_changes import changed_todo_files
 from activities.job.typed_result import result_problem
 from activities.job.unresolved import is_named_unresolved
-from activities.projects.handoff import handoff_problems
+from activities.projects.handoff_checks import handoff_problems
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.requirement_survey import survey_requirements
 from activities.requirements.store_sync import check_store_before_completion

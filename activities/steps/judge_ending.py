@@ -17,7 +17,7 @@ from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.job.unresolved import is_named_unresolved
-from activities.projects.handoff import handoff_proof_problems
+from activities.projects.handoff_proof import handoff_proof_problems
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread

@@ -26,7 +26,7 @@ from activities.preparation.fork_origin import (
 )
 from activities.preparation.new_job import prepare_new_job
 from activities.preparation.search_attributes import registered_search_attributes
-from activities.projects.handoff import add_handoff_proof_time
+from activities.projects.handoff_proof import add_handoff_proof_time
 from activities.projects.project_remote import open_linked_remote_project
 from activities.requirements.store_sync import (
     update_store_after_fork,

@@ -17,7 +17,7 @@ from activities.preparation.agent_resolution import (
     resolve_job_limits,
     resolve_tool_routes,
 )
-from activities.projects.handoff import add_handoff_proof_time
+from activities.projects.handoff_proof import add_handoff_proof_time
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from config.schema.agent import AgentConfig

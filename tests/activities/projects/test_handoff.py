@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 
 from activities.job.snapshot import Snapshot
-from activities.projects.handoff import (
-    handoff_problems,
-    handoff_product_tree,
-    prepare_handoff_workspace,
-    render_handoff,
-)
+from activities.projects.handoff import prepare_handoff_workspace, render_handoff
+from activities.projects.handoff_checks import handoff_problems
+from activities.projects.product_tree import handoff_product_tree
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.tool_evidence import read_evidence, tool_proofs
 from config.schema.agent import ConfigError

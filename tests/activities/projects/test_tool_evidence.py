@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.projects.handoff import handoff_problems, prepare_handoff_workspace
+from activities.projects.handoff import prepare_handoff_workspace
+from activities.projects.handoff_checks import handoff_problems
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.tool_evidence import tool_proofs
 from protocol.handoffs import Handoff, ProjectLink

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from activities.projects.handoff import handoff_proof_problems, prepare_handoff_workspace
+from activities.projects.handoff import prepare_handoff_workspace
+from activities.projects.handoff_proof import handoff_proof_problems
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.proof_run import NOT_SEEN
 from activities.projects.work_examination import examine_work

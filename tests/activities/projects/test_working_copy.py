@@ -9,7 +9,8 @@ import pygit2
 import pytest
 
 from activities.commands import sandbox
-from activities.projects.handoff import handoff_product_tree, prepare_handoff_workspace
+from activities.projects.handoff import prepare_handoff_workspace
+from activities.projects.product_tree import handoff_product_tree
 from activities.projects.project_remote import push_project
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from protocol.handoffs import Handoff, ProjectLink
