@@ -10,6 +10,7 @@ from typing import Any
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.guards.field_changes import find_field_change
 from activities.job.conversation import Conversation
+from activities.job.conversation_calls import list_tools_run
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import is_secret
 from activities.text.safe_text import split_lines
@@ -70,7 +71,7 @@ class GuardSituation:
     @property
     def tools_run(self) -> frozenset[str]:
         """Return the tools that were run since the current todo began."""
-        return self.conversation.list_tools_run() if self.conversation else frozenset()
+        return list_tools_run(self.conversation) if self.conversation else frozenset()
 
 
 def match_guard_groups(guard: Guard, now: GuardSituation) -> dict[str, str] | None:

@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from activities.checkpoints import Files
 from activities.checkpoints.object_cache import Cache
@@ -25,25 +25,9 @@ from activities.job.message_encoding import MessageEncoding, MessageWeights
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
 from protocol.job_state import ShownImage
-from protocol.short_text import one_line
 
 FAN_OUT = 32
 CASE = FAN_OUT * FAN_OUT
-MALFORMED = "malformed_arguments"
-"""Key for arguments that are not JSON, so that they can be sent back."""
-CUT = "arguments_cut_short"
-"""Key for arguments that the output limit cut."""
-MIXED_UP = "arguments_mixed_up"
-"""Key for arguments of several calls that an endpoint sent indistinguishably."""
-
-
-SAME_FROM = 1000
-"""Results from this many characters are not appended a second time."""
-CALL_CHARACTERS = 200
-"""Most characters shown of the call that had the same result."""
-LOOK_BACK = 64
-"""Number of messages searched for the same result, which bounds the cost of a step."""
-
 
 wire_cache: Cache[Hashable, bytes] = Cache(64_000_000, len)
 """Bytes of messages, of the joined messages of a shelf or case, and the like."""
@@ -55,11 +39,21 @@ NO_DATA = b""
 """Id used where no data lies beside a message."""
 Node = tuple[bytes, bytes]
 """Ids of a message's blob, or of a tree of messages, and of the data beside it."""
-Part = tuple[bytes, int, int, int, bytes]
-"""Messages stored together: the id of a message's blob, or of the tree of a full shelf or case; the
-number of messages in it (1, 32 or 1,024); the first and the one after the last that count; the id
-of the data beside them.
-"""
+
+
+class Part(NamedTuple):
+    """Messages stored together: one, or those of a full shelf or case."""
+
+    id: bytes
+    """Of the message's blob, or of the tree of messages."""
+    size: int
+    """Number of messages in it: 1, 32 or 1,024."""
+    low: int
+    """The first message that counts."""
+    high: int
+    """The one after the last that counts."""
+    beside: bytes
+    """Id of the data beside them."""
 
 
 class Conversation:
@@ -191,12 +185,12 @@ class Conversation:
         return points
 
     def _is_reply(self, number: int) -> bool:
-        return self._read_message(number).startswith(b'{"role":"assistant"')
+        return self.message_bytes(number).startswith(b'{"role":"assistant"')
 
     def stored_messages(self) -> Iterator[bytes]:
         """Yield the messages one by one, oldest first, without keeping them in memory."""
         for number in range(len(self)):
-            yield self._read_message(number)
+            yield self.message_bytes(number)
 
     def count_tokens(
         self,
@@ -228,77 +222,15 @@ class Conversation:
 
     def message(self, index: int) -> dict[str, Any]:
         """Return one message by its number, from 0."""
-        loaded: dict[str, Any] = json.loads(self._read_message(index))
+        loaded: dict[str, Any] = json.loads(self.message_bytes(index))
         return loaded
 
-    def find_same_result(self, content: str, start: int) -> str:
-        """Return a recent call with this very result, as `read_file {"path": "a.md"}`; else empty.
-
-        The call's id would not help: over the Responses API the model knows the provider's own ids.
-
-        Args:
-            content: The result. Short ones are not searched for: naming another is no shorter.
-            start: Number of the first message that is shown unchanged.
-        """
-        if len(content) < SAME_FROM:
-            return ""
-        ending = encode_without_credentials(content)
-        for number in range(len(self) - 1, max(start, len(self) - LOOK_BACK) - 1, -1):
-            if ending in self._read_message(number):
-                return self._call_text(number)
-        return ""
-
-    def _call_text(self, number: int) -> str:
-        """Return the call whose result is the message with this number, as one line."""
-        answered = self.message(number)["tool_call_id"]
-        for earlier in range(number - 1, -1, -1):
-            for call in self.message(earlier).get("tool_calls", ()):
-                if call["id"] == answered:
-                    function = call["function"]
-                    return one_line(f"{function['name']} {function['arguments']}", CALL_CHARACTERS)
-        return ""
-
-    def list_tools_run(self) -> frozenset[str]:
-        """Return the tools that succeeded since the last todo was completed."""
-        fine: set[str] = set()
-        tools: set[str] = set()
-        for number in reversed(range(len(self))):
-            message = self.message(number)
-            if message["role"] == "tool" and not str(message["content"]).startswith(ERROR_PREFIX):
-                fine.add(message["tool_call_id"])
-            names = [
-                c["function"]["name"] for c in message.get("tool_calls", []) if c["id"] in fine
-            ]
-            if "todo_complete" in names:
-                last = len(names) - names[::-1].index("todo_complete")
-                return frozenset(tools.union(names[last:]))
-            tools.update(names)
-        return frozenset(tools)
-
-    def count_newest_results(self) -> int:
-        """Return the number of results of the newest reply's calls."""
-        count = 0
-        for number in reversed(range(len(self))):
-            role = self.message(number)["role"]
-            if role == "assistant":
-                break
-            count += role == "tool"
-        return count
-
-    def tool_calls(self, step: int) -> list[dict[str, Any]]:
-        """Return the tool calls of the reply of this step, which must be the newest.
-
-        Raises:
-            LookupError: the newest reply is of another step.
-        """
-        for number in reversed(range(len(self))):
-            message = self.message(number)
-            if message["role"] == "assistant":
-                calls: list[dict[str, Any]] = message.get("tool_calls", [])
-                if calls and calls[0]["id"] == conversation_call_id(step, 0):
-                    return calls
-                break
-        raise LookupError(f"the conversation holds no reply of step {step}")
+    def message_bytes(self, number: int) -> bytes:
+        """Return one message as it is stored."""
+        [part] = self._range_parts(number, number + 1)
+        while part.size > 1:
+            [part] = self._split_part(part)
+        return self.files.store.read(part.id)
 
     @cached_property
     def _top_nodes(self) -> list[tuple[Node, int]]:
@@ -340,49 +272,42 @@ class Conversation:
 
     def _split_part(self, part: Part) -> list[Part]:
         """Return the children of a case or shelf as parts."""
-        tree, size, low, high, beside = part
-        each = size // FAN_OUT
-        pieces = [(piece, each) for piece in self._child_nodes((tree, beside))]
-        return _cut_conversation_parts(pieces, range(0, size + 1, each), low, high)
+        each = part.size // FAN_OUT
+        pieces = [(piece, each) for piece in self._child_nodes((part.id, part.beside))]
+        return _cut_conversation_parts(pieces, range(0, part.size + 1, each), part.low, part.high)
 
     def _part_bytes(self, part: Part, form: MessageEncoding | None) -> bytes:
-        if form and form.verbatim and not part[4]:
+        if form and form.verbatim and not part.beside:
             form = None
         data = wire_cache.get(key := (part, form.key) if form else part)
         if data is None:
-            if part[1] > 1:
+            if part.size > 1:
                 data = b",".join(self._part_bytes(piece, form) for piece in self._split_part(part))
             else:
-                data = self.files.store.read(part[0])
+                data = self.files.store.read(part.id)
                 if form:
                     data = form.render(data, self._read_provider(part), self.files.store.read)
             wire_cache.put(key, data)
         return data
 
     def _part_tokens(self, part: Part, encoding: str, weights: MessageWeights | None) -> int:
-        if not part[4]:
+        if not part.beside:
             weights = None
         total = token_cache.get(key := (part, encoding, weights.key if weights else None))
         if total is None:
-            if part[1] > 1:
+            if part.size > 1:
                 total = sum(
                     self._part_tokens(piece, encoding, weights) for piece in self._split_part(part)
                 )
             else:
-                total = message_tokens(self.files.store.read(part[0]), encoding)
+                total = message_tokens(self.files.store.read(part.id), encoding)
                 if weights:
                     total += weights.tokens(self._read_provider(part), encoding)
             token_cache.put(key, total)
         return total
 
     def _read_provider(self, part: Part) -> bytes:
-        return self.files.store.read(part[4]) if part[4] else NO_DATA
-
-    def _read_message(self, number: int) -> bytes:
-        [part] = self._range_parts(number, number + 1)
-        while part[1] > 1:
-            [part] = self._split_part(part)
-        return self.files.store.read(part[0])
+        return self.files.store.read(part.beside) if part.beside else NO_DATA
 
 
 def _cut_conversation_parts(
@@ -390,12 +315,10 @@ def _cut_conversation_parts(
 ) -> list[Part]:
     """Return the parts, cut to a range of messages."""
     first, after = bisect_right(starts, start) - 1, bisect_left(starts, stop)
-    parts = [(node, size, 0, size, beside) for (node, beside), size in pieces[first:after]]
+    parts = [Part(id, size, 0, size, beside) for (id, beside), size in pieces[first:after]]
     if parts:
-        node, size, _, high, beside = parts[0]
-        parts[0] = node, size, start - starts[first], high, beside
-        node, size, low, high, beside = parts[-1]
-        parts[-1] = node, size, low, min(high, stop - starts[after - 1]), beside
+        parts[0] = parts[0]._replace(low=start - starts[first])
+        parts[-1] = parts[-1]._replace(high=min(parts[-1].high, stop - starts[after - 1]))
     return parts
 
 
@@ -405,17 +328,3 @@ def _message_path(number: int) -> tuple[str, ...]:
         return f"{shelf:04d}", f"{place:02d}"
     case, shelf = divmod(shelf, FAN_OUT)
     return f"{FAN_OUT - 1 + case:04d}", f"{shelf:02d}", f"{place:02d}"
-
-
-def conversation_call_id(step: int, index: int) -> str:
-    """Return the id of a tool call, derived from its place so that every run has the same."""
-    return f"s{step}c{index}"
-
-
-ERROR_PREFIX = "Error: "
-"""Prefix of results of failed calls."""
-
-
-def conversation_tool_result(step: int, index: int, content: str) -> dict[str, Any]:
-    """Return the message with the result of a tool call."""
-    return {"role": "tool", "tool_call_id": conversation_call_id(step, index), "content": content}

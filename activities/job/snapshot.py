@@ -47,7 +47,9 @@ from activities.checkpoints.sharded_tree import (
 )
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import Conversation, conversation_call_id
+from activities.job.conversation import Conversation
+from activities.job.conversation_calls import count_newest_results, newest_calls
+from activities.job.tool_messages import tool_call_id
 from activities.redaction.credentials import register_credential_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
@@ -284,15 +286,13 @@ class Snapshot:
         """Record arguments of a call that the conversation cannot hold."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(arguments.encode()))
         self.arguments = self.arguments.with_tree_entry(
-            (conversation_call_id(self.state.step, index),), raw
+            (tool_call_id(self.state.step, index),), raw
         )
 
     def keep_helper(self, index: int, conversation: Conversation) -> None:
         """Record a helper's conversation."""
         raw = TreeEntry(FOLDER, bytes.fromhex(conversation.without_provider_data.id))
-        self.helpers = self.helpers.with_tree_entry(
-            (conversation_call_id(self.state.step, index),), raw
-        )
+        self.helpers = self.helpers.with_tree_entry((tool_call_id(self.state.step, index),), raw)
 
     def keep_image(self, data: builtins.bytes, mime: str, pointer: str, tokens: int) -> None:
         """Keep a result's image for the message after the results of its reply."""
@@ -306,8 +306,8 @@ class Snapshot:
 
         Over Chat Completions, results can only be text.
         """
-        if self.state.images and self.conversation.count_newest_results() == len(
-            self.conversation.tool_calls(self.state.step)
+        if self.state.images and count_newest_results(self.conversation) == len(
+            newest_calls(self.conversation, self.state.step)
         ):
             self.conversation = self.conversation.append_images(self.state.images)
             self.state.images = []
@@ -362,8 +362,8 @@ class Snapshot:
 
     def tool_call(self, index: int) -> dict[str, Any]:
         """Return the `index`-th tool call of the newest reply."""
-        call = self.conversation.tool_calls(self.state.step)[index]
-        if raw := self.arguments.tree_entry((conversation_call_id(self.state.step, index),)):
+        call = newest_calls(self.conversation, self.state.step)[index]
+        if raw := self.arguments.tree_entry((tool_call_id(self.state.step, index),)):
             call["function"]["arguments"] = self.checkpoints.store.read(raw.id).decode()
         return call
 

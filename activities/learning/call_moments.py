@@ -11,6 +11,7 @@ from sqlalchemy import Row
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.guards.matching import GuardSituation
+from activities.job.conversation_calls import count_newest_results, newest_calls
 from activities.job.snapshot import Snapshot
 from activities.learning.finished_jobs import UNREADABLE
 from activities.toolkit.agent_tools import agent_tools
@@ -40,7 +41,7 @@ def calls_in_reply(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         LookupError: the newest reply is of another step.
     """
-    for call in snapshot.conversation.tool_calls(snapshot.state.step):
+    for call in newest_calls(snapshot.conversation, snapshot.state.step):
         function = call["function"]
         try:
             arguments = json.loads(function["arguments"] or "{}")
@@ -53,7 +54,7 @@ def _find_call_moment(root: Root, row: Row[Any]) -> CallMoment | None:
     try:
         snapshot = Snapshot.load(open_checkpoints(root, row.job), row.checkpoint)
         tool, arguments = list(calls_in_reply(snapshot))[
-            snapshot.conversation.count_newest_results()
+            count_newest_results(snapshot.conversation)
         ]
         tools = frozenset(tool.name for tool in agent_tools(snapshot.config))
     except (*UNREADABLE, LookupError):

@@ -11,6 +11,7 @@ from sqlalchemy import Row
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.checkpoints.workspaces_root import list_job_repositories
 from activities.guards.matching import GuardSituation, would_match_guard
+from activities.job.conversation_calls import count_newest_results
 from activities.job.snapshot import Snapshot
 from activities.learning.call_moments import calls_in_reply
 from activities.learning.finished_jobs import UNREADABLE
@@ -119,7 +120,7 @@ def _call_situations(
             return
         if snapshot.state.phase.number != reply.state.phase.number:
             break
-        standing.setdefault(snapshot.conversation.count_newest_results(), snapshot)
+        standing.setdefault(count_newest_results(snapshot.conversation), snapshot)
     for place, (tool, arguments) in enumerate(calls):
         if before := standing.get(place):
             after = standing.get(place + 1) if changes else None

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from activities.job.conversation import MIXED_UP
+from activities.job.tool_messages import MIXED_UP
 from activities.model.call_pieces import CallPieces, Piece, ToolNames
 from activities.model.call_reading_checks import (
     are_calls_filled,

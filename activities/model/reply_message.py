@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import CUT, MALFORMED, MIXED_UP, conversation_call_id
+from activities.job.tool_messages import CUT, MALFORMED, MIXED_UP, tool_call_id
 from activities.model.reply_stream import StreamedReply
 
 NO_ANSWER = "(no answer)"
@@ -25,7 +25,7 @@ def reply_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
         cut = streamed.finish == "length"
         message["tool_calls"] = [
             {
-                "id": conversation_call_id(step, index),
+                "id": tool_call_id(step, index),
                 "type": "function",
                 "function": {
                     "name": name,
@@ -47,8 +47,7 @@ def reply_provider_data(step: int, streamed: StreamedReply) -> dict[str, Any] | 
     if streamed.items:
         function_calls = [item for item in streamed.items if item.get("type") == "function_call"]
         ids = {
-            conversation_call_id(step, index): call["call_id"]
-            for index, call in enumerate(function_calls)
+            tool_call_id(step, index): call["call_id"] for index, call in enumerate(function_calls)
         }
         data = {"items": streamed.items, "ids": ids}
     if streamed.fields:

@@ -21,8 +21,9 @@ from activities.job.activity_context import (
     activity_schedule_ms,
     open_activity_snapshot,
 )
-from activities.job.conversation import ERROR_PREFIX, Conversation, conversation_tool_result
+from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
+from activities.job.tool_messages import ERROR_PREFIX, tool_result_message
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
@@ -114,10 +115,7 @@ class AskHelperActivity:
             reply.usage.refused_calls = beyond
             results += [f"{ERROR_PREFIX}{TOO_MANY}"] * beyond
             conversation = conversation.append(
-                *(
-                    conversation_tool_result(number, place, text)
-                    for place, text in enumerate(results)
-                ),
+                *(tool_result_message(number, place, text) for place, text in enumerate(results)),
                 *([] if results else [{"role": "user", "content": SILENT}]),
             )
             files, reply.full = look_up.files, look_up.is_full

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from activities.job.conversation_calls import count_newest_results, newest_calls
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.text import fingerprints
@@ -16,11 +17,11 @@ MAX_NAME = 100
 def newest_call_refs(snapshot: Snapshot) -> tuple[list[Call], int]:
     """Return the calls of the newest reply, and how many have results."""
     try:
-        calls = snapshot.conversation.tool_calls(snapshot.state.step)
+        calls = newest_calls(snapshot.conversation, snapshot.state.step)
     except LookupError:
         return [], 0
     made_count, longest = (
-        snapshot.conversation.count_newest_results(),
+        count_newest_results(snapshot.conversation),
         snapshot.config.limits.wait_seconds,
     )
     functions = [call["function"] for call in calls]

@@ -18,12 +18,12 @@ from activities.job.activity_context import (
     open_activity_snapshot,
 )
 from activities.job.checkpoint_fetch import fetch_job
-from activities.job.conversation import ERROR_PREFIX
 from activities.job.edit_description import describe_edits, name_edited_paths
 from activities.job.job_folder import pack_full_job_journal, update_job_folder
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.job.remarks import add_remarks_to_instructions
 from activities.job.snapshot import Snapshot
+from activities.job.tool_messages import ERROR_PREFIX
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.redaction.shown_arguments import show_arguments

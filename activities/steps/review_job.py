@@ -18,8 +18,9 @@ from activities.job.activity_context import (
     activity_schedule_time,
     open_activity_snapshot,
 )
-from activities.job.conversation import Conversation, conversation_tool_result
+from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
+from activities.job.tool_messages import tool_result_message
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
@@ -99,10 +100,7 @@ class ReviewJobActivity:
             reply.usage.tool_calls, reply.usage.refused_calls = len(run), len(results) - len(run)
             reply.usage.failed_calls = sum(text.startswith(ERROR) for text in run)
             conversation = conversation.append(
-                *(
-                    conversation_tool_result(number, place, text)
-                    for place, text in enumerate(results)
-                ),
+                *(tool_result_message(number, place, text) for place, text in enumerate(results)),
                 *([] if results else [{"role": "user", "content": DECIDE}]),
             )
         snapshot.review = conversation.files

@@ -18,15 +18,12 @@ from activities.job.activity_context import (
     activity_schedule_time,
     open_activity_snapshot,
 )
-from activities.job.conversation import (
-    ERROR_PREFIX,
-    Conversation,
-    conversation_call_id,
-    conversation_tool_result,
-)
+from activities.job.conversation import Conversation
+from activities.job.conversation_calls import find_same_result
 from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
+from activities.job.tool_messages import ERROR_PREFIX, tool_call_id, tool_result_message
 from activities.model.prompt import count_prompt_tokens
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.shown_arguments import show_arguments
@@ -97,7 +94,7 @@ def _tool_activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply
 def _run_tool_call_with_guards(
     root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest
 ) -> ToolReply:
-    tracing.trace_activity_tool(entry.name, conversation_call_id(request.step, request.call))
+    tracing.trace_activity_tool(entry.name, tool_call_id(request.step, request.call))
     guards = CallGuards(root, snapshot, request.approved, request.bypass)
     return run_tool(snapshot, entry, request, tool_call_commit_time(request), guards)
 
@@ -347,11 +344,11 @@ def _record_tool_call_result(
         text + hide_credentials(added), snapshot.config.limits.result_characters
     )
     if not failed and (
-        same := snapshot.conversation.find_same_result(content, snapshot.view.first_uncleared)
+        same := find_same_result(snapshot.conversation, content, snapshot.view.first_uncleared)
     ):
         content = SAME_RESULT.format(call=same)
     snapshot.conversation = snapshot.conversation.append(
-        conversation_tool_result(
+        tool_result_message(
             request.step, request.call, f"{ERROR_PREFIX}{content}" if failed else content
         )
     )

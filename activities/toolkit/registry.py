@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, create_model
 
-from activities.job.conversation import CUT, MALFORMED, MIXED_UP
+from activities.job.tool_messages import CUT, MALFORMED, MIXED_UP
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.arguments import (
     Arguments,

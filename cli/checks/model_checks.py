@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Checkpoints, Files, Root
-from activities.job.conversation import Conversation, conversation_tool_result
+from activities.job.conversation import Conversation
+from activities.job.tool_messages import tool_result_message
 from activities.model.client import call_endpoint
 from activities.model.dialect import REASONING, Dialect
 from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_model_name
@@ -99,7 +100,7 @@ class ModelCheckExchange:
         for place, (name, _) in enumerate(reply.calls):
             word = PATHS[place % len(PATHS)].removesuffix(".md")
             text = f"The word is {word}." if name == TOOL else f"Error: there is no tool {name}."
-            self.conversation = self.conversation.append(conversation_tool_result(1, place, text))
+            self.conversation = self.conversation.append(tool_result_message(1, place, text))
         self.conversation = self.conversation.append({"role": "user", "content": SECOND_PROMPT})
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.job.conversation import conversation_call_id
 from activities.job.snapshot import Snapshot
+from activities.job.tool_messages import tool_call_id
 from activities.steps.gate_facts import facts_activity
 from activities.steps.tool_call import tool_activities
 from activities.toolkit.registry import REGISTRY, Tool
@@ -112,7 +112,7 @@ class Standing:
         snapshot.state.step = self.step
         tool_calls = [
             {
-                "id": conversation_call_id(self.step, place),
+                "id": tool_call_id(self.step, place),
                 "type": "function",
                 "function": {"name": name, "arguments": raw},
             }

@@ -18,6 +18,7 @@ import yaml
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, open_checkpoints
+from activities.job.conversation_calls import count_newest_results, newest_calls
 from activities.job.snapshot import Snapshot
 from protocol.phase import Phase
 from protocol.todo_list import Todo
@@ -158,8 +159,8 @@ def follows(before: Snapshot, after: Snapshot, message: str) -> None:
     assert data["outcome"] == "completed"
     if old.purpose != "final":
         assert len(now) == len(old.todos), page
-    called = before.conversation.tool_calls(before.state.step)
-    result_count = before.conversation.count_newest_results()
+    called = newest_calls(before.conversation, before.state.step)
+    result_count = count_newest_results(before.conversation)
     if result_count < len(called):
         assert called[result_count]["function"]["name"] == "todo_complete"
         assert now - done == {todo.id for todo in old.open_todos}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Files
+from activities.job.conversation_calls import newest_calls
 from activities.redaction.credentials import HIDDEN
 from activities.redaction.secrets import RedactingFormatter, redact
 from tests.activities.standing import Standing
@@ -230,7 +231,7 @@ def test_the_example_rewrites_a_path_and_says_so(tmp_path: Path) -> None:
     result = job.call("write_file", path="/workspace/notes/a.md", content="x")
     assert result.startswith("[workspace-prefix rewrote the call: path is 'notes/a.md']\nWrote 1")
     assert job.text("notes/a.md") == "x"
-    [call] = job.open().conversation.tool_calls(job.step)
+    [call] = newest_calls(job.open().conversation, job.step)
     assert "/workspace/notes/a.md" in call["function"]["arguments"]
     # Rewritten paths are checked by the rules, like all others.
     assert "holds .." in job.call("write_file", path="/workspace/../a", content="x")

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.job.conversation import Conversation, conversation_call_id, conversation_tool_result
+from activities.job.conversation import Conversation
+from activities.job.conversation_calls import newest_calls
+from activities.job.tool_messages import tool_call_id, tool_result_message
 from activities.text.tokens import message_tokens
 
 
@@ -81,14 +83,14 @@ def test_lone_surrogates_can_be_stored_and_sent(empty: Conversation) -> None:
 
 
 def test_calls_of_a_step_are_found_behind_their_results(empty: Conversation) -> None:
-    calls = [{"id": conversation_call_id(3, n), "function": {"name": "wait"}} for n in (0, 1)]
+    calls = [{"id": tool_call_id(3, n), "function": {"name": "wait"}} for n in (0, 1)]
     conversation = empty.append(
-        {"role": "assistant", "tool_calls": calls}, conversation_tool_result(3, 0, "ok")
+        {"role": "assistant", "tool_calls": calls}, tool_result_message(3, 0, "ok")
     )
-    assert conversation.tool_calls(3) == calls
+    assert newest_calls(conversation, 3) == calls
     for step in (2, 4):
         with pytest.raises(LookupError, match=f"step {step}"):
-            conversation.tool_calls(step)
+            newest_calls(conversation, step)
 
 
 @pytest.mark.parametrize("newest", [{"role": "assistant", "content": "text only"}, None])
@@ -97,4 +99,4 @@ def test_a_reply_without_calls_hides_the_one_before(
 ) -> None:
     conversation = empty.append(*([newest] if newest else []))
     with pytest.raises(LookupError):
-        conversation.tool_calls(1)
+        newest_calls(conversation, 1)

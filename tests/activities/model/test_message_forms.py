@@ -10,8 +10,9 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import Conversation, conversation_tool_result
+from activities.job.conversation import Conversation
 from activities.job.message_encoding import MessageEncoding
+from activities.job.tool_messages import tool_result_message
 from activities.model.message_forms import ChatMessageForm, MessageFormWeights, ResponsesMessageForm
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
@@ -51,7 +52,7 @@ def add(history: Conversation, step: int, streamed: StreamedReply) -> Conversati
         reply_message(step, streamed), reply_provider_data(step, streamed)
     )
     return history.append(
-        *(conversation_tool_result(step, n, "a.md") for n in range(len(streamed.calls)))
+        *(tool_result_message(step, n, "a.md") for n in range(len(streamed.calls)))
     )
 
 
@@ -143,7 +144,7 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
         history = history.append_reply(
             reply_message(step, reply(items=items)),
             reply_provider_data(step, reply(items=items)),
-        ).append(conversation_tool_result(step, 0, "x" * 500))
+        ).append(tool_result_message(step, 0, "x" * 500))
     view = ContextView(history, Compaction(cleared=10, folded=6, summary="So far."))
     form = ResponsesMessageForm(ONE, True)
     items = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))

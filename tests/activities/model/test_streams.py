@@ -14,7 +14,7 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.job.conversation import MIXED_UP
+from activities.job.tool_messages import MIXED_UP
 from activities.model.call_assembly import assemble_call_pieces
 from activities.model.call_pieces import Piece
 from activities.model.client import call_endpoint

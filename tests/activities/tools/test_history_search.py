@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.job.context_view import Compaction
-from activities.job.conversation import conversation_call_id
+from activities.job.tool_messages import tool_call_id
 from tests.activities.standing import AT, Standing
 
 
@@ -17,7 +17,7 @@ def job(tmp_path: Path) -> Standing:
     """Phase 2 of a job; in phase 1 a kettle was bought, in phase 2 a page was read and cleared."""
     standing = Standing.begin(tmp_path)
     call = {
-        "id": conversation_call_id(4, 0),
+        "id": tool_call_id(4, 0),
         "type": "function",
         "function": {"name": "read_file", "arguments": '{"path":"shop.md"}'},
     }
@@ -26,7 +26,7 @@ def job(tmp_path: Path) -> Standing:
         {"role": "system", "content": "kettle"},
         {"role": "user", "content": "kettle"},
         {"role": "assistant", "content": "Decision: buy the copper kettle.", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": conversation_call_id(4, 0), "content": "Kettles cost 30."},
+        {"role": "tool", "tool_call_id": tool_call_id(4, 0), "content": "Kettles cost 30."},
     )
     snapshot.shelve_conversation(1)
     snapshot.begin_conversation(
