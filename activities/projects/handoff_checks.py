@@ -18,7 +18,7 @@ from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import (
     project_git_accepts_name,
 )
-from activities.projects.runners import runner_command_fault
+from activities.projects.runner_commands import runner_command_fault
 from activities.projects.tool_evidence import read_evidence, verdict_evidence_problems
 from activities.text.safe_text import replace_surrogates
 from protocol.agent_reports import REPORT_FILES, FeatureReport, ReportKind, Routing, TesterVerdict

@@ -8,7 +8,7 @@ from activities.projects.handoff_checks import read_handoff_report
 from activities.projects.product_tree import handoff_product_tree, handoff_tree_with_new_tests
 from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.proof_run import ProofRunner, prove_handoff
-from activities.projects.runners import lacks_runner
+from activities.projects.runner_commands import lacks_runner
 from activities.projects.stand_ins import find_stand_ins
 from protocol.agent_reports import FeatureReport, TesterVerdict
 from protocol.handoffs import ProjectLink

@@ -34,6 +34,7 @@ from activities.checkpoints.sharded_tree import (
     encode_tree_shard,
     list_tree_entries,
 )
+from activities.projects.merge_conflicts import settle_merge_conflicts
 from protocol.repository_link import RepositoryOrigin
 
 MAIN = "main"
@@ -283,11 +284,7 @@ class ProjectRepository:
         if base == theirs.id:
             return head, []
         index = self.git.merge_commits(ours, theirs)
-        conflicts = self._put_aside(index, ours)
-        for ancestor, mine, other in list(index.conflicts or []):
-            path = (mine or other or ancestor).path
-            del index.conflicts[path]
-            conflicts.append(f"{path}{self._settle_conflict(index, ancestor, mine, other)}")
+        conflicts = settle_merge_conflicts(self.git, index, ours)
         tree = str(index.write_tree(self.git))
         if not conflicts:
             if tree == self.tree_id(head):
@@ -298,55 +295,6 @@ class ProjectRepository:
         return self.commit(tree, [commit, head], "Both versions\n\n" + message, timestamp), sorted(
             conflicts
         )
-
-    def _put_aside(self, index: Any, ours: pygit2.Commit) -> list[str]:
-        """Move files whose path is also a folder, as after a rename: git would drop them."""
-        sides = [side for three in index.conflicts or [] for side in three[1:] if side]
-        folders = {str(above) for entry in [*index, *sides] for above in Path(entry.path).parents}
-        conflicts = []
-        for entry in [
-            each
-            for each in index
-            if each.path in folders and not _is_open_merge_conflict(index, each)
-        ]:
-            mine = entry.path in ours.tree and isinstance(ours.tree[entry.path], pygit2.Blob)
-            index.remove(entry.path)
-            conflicts.append(f"{entry.path}{_place_merge_file_beside(index, entry, mine=mine)}")
-        return conflicts
-
-    def _settle_conflict(self, index: Any, ancestor: Any, mine: Any, other: Any) -> str:
-        """Put one conflict into the index; describe how it was resolved."""
-        entry = mine or other
-        if entry is None:
-            return " (renamed by both sides)"
-        if any(indexed.path.startswith(f"{entry.path}/") for indexed in index):
-            return _place_merge_file_beside(index, entry, mine=mine is not None)
-        if mine and other and (text := self._conflict_text(ancestor, mine, other)) is not None:
-            entry = pygit2.IndexEntry(entry.path, self.git.create_blob(text.encode()), entry.mode)
-        index.add(entry)
-        if mine is None or other is None:
-            whose = "what others had accepted" if mine else "yours"
-            return f" (deleted or renamed on one side; what is there is {whose})"
-        if entry is not mine:
-            return ""
-        beside = _free_merge_path_beside(index, entry.path, "yours")
-        index.add(pygit2.IndexEntry(beside, other.id, other.mode))
-        return f" (what others had accepted; yours is {beside})"
-
-    def _conflict_text(self, ancestor: Any, mine: Any, other: Any) -> str | None:
-        """Return a text with both versions between conflict marks; None if a version is no text."""
-        # If the base is no text, git writes no marks. A zero byte beyond the first 8,000 does not
-        # make git treat a file as binary, but it would end the marked text.
-        for side in filter(None, (ancestor, mine, other)):
-            blob = self.git[side.id]
-            if not isinstance(blob, pygit2.Blob) or blob.is_binary or b"\0" in blob.data:
-                return None
-        if FileMode.LINK in (mine.mode, other.mode):
-            return None
-        try:
-            return self.git.merge_file_from_index(ancestor, mine, other).contents
-        except UnicodeDecodeError:
-            return None
 
     def set_branch(self, branch: str, commit: str) -> None:
         """Point a branch at a commit, for people who look at the repository."""
@@ -363,23 +311,3 @@ class ProjectRepository:
         finally:
             with suppress(FileNotFoundError):
                 draft.unlink()
-
-
-def _is_open_merge_conflict(index: Any, entry: Any) -> bool:
-    """Return whether the entry is one side of an unresolved conflict."""
-    return index.conflicts is not None and entry.path in index.conflicts
-
-
-def _place_merge_file_beside(index: Any, entry: Any, *, mine: bool) -> str:
-    """Put a file beside the folder that has its name; describe where."""
-    beside = _free_merge_path_beside(index, entry.path, "accepted" if mine else "yours")
-    index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
-    return f" (a folder on one side; the file of the other is {beside})"
-
-
-def _free_merge_path_beside(index: Any, path: str, whose: str) -> str:
-    """Return a free path for a version of a file that cannot keep its own path."""
-    beside = f"{path}~{whose}"
-    while beside in index:
-        beside += "~"
-    return beside

@@ -25,9 +25,9 @@ from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import layer_folders
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
-from activities.projects import runners
+from activities.projects import runner_commands, runner_counts
 from activities.projects.project_remote import open_linked_remote_project
-from activities.projects.runners import RunCounts
+from activities.projects.runner_counts import RunCounts
 from activities.projects.stand_ins import (
     FUNCTION,
     changed_test_definitions,
@@ -111,9 +111,9 @@ class ProofRunner:
     ) -> Proof:
         """Run one check and decide whether the run proves anything."""
         run = Proof(check=check, ran=command.command, passed=False)
-        run.why = runners.runner_command_fault(command.command)
+        run.why = runner_commands.runner_command_fault(command.command)
         if not run.why and (changed := changed_test_definitions(command.command, before, product)):
-            counted_by_python = runners.is_python(command.command)
+            counted_by_python = runner_counts.is_python(command.command)
             if not counted_by_python and not with_failing_stand_in_tests(product, "t")[1]:
                 run.why = (
                     f"{', '.join(changed)} decides what it runs, and is not as it was accepted: "
@@ -162,11 +162,11 @@ class ProofRunner:
                 return sandbox.CommandResult(None, "", 0, f"it could not be run. {problem}"), None
             counts = None
             if data := _read_proof_report_file(reports / "junit.xml", private.path):
-                counts = runners.read_junit(data)
+                counts = runner_counts.read_junit(data)
                 counts = replace(counts, runner="pytest") if counts else None
             elif report_path and (data := _read_proof_report_file(report_path, private.path)):
-                counts = runners.read_junit(data)
-        return ended, counts or runners.read_runner_summary(ended.output, command.command)
+                counts = runner_counts.read_junit(data)
+        return ended, counts or runner_counts.read_runner_summary(ended.output, command.command)
 
     def _failing_test_problem(
         self, product: Files, command: CheckCommand, counts: RunCounts
@@ -262,12 +262,12 @@ def _record_proof_outcome(
     run.end = shorten_to_end(text, END)
     run.cut = run.end != text
     run.exit_code = ended.exit_code
-    run.coverage = runners.read_runner_coverage(ended.output)
+    run.coverage = runner_counts.read_runner_coverage(ended.output)
     if counts:
         run.tests, run.failed, run.skipped = counts.tests, counts.failed, counts.skipped
     if ended.trouble:
         run.why = ended.trouble
-    elif runners.lacks_runner(ended.exit_code, ended.output, run.ran):
+    elif runner_commands.lacks_runner(ended.exit_code, ended.output, run.ran):
         run.why = f"exit code {ended.exit_code}: the test runner is not there"
     elif ended.exit_code:
         run.why = f"exit code {ended.exit_code}"
@@ -300,7 +300,7 @@ def _read_proof_report_file(path: Path, within: Path) -> bytes | None:
             return None
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(fd, "rb") as file:
-            return file.read(runners.MAX_XML + 1)
+            return file.read(runner_counts.MAX_XML + 1)
     except OSError:
         return None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from activities.commands import sandbox
-from activities.projects.runners import runner_probe
+from activities.projects.runner_commands import runner_probe
 from config.schema.agent import AgentConfig
 from config.schema.shell import ShellConfig
 from protocol.project_start import ProjectStart

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from activities.checkpoints import Files
-from activities.projects.runners import split_runner_commands
+from activities.projects.runner_commands import split_runner_commands
 
 MODULES = frozenset(
     {"pytest", "_pytest", "py", "pluggy", "iniconfig", "unittest", "coverage", "pytest_cov"}

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from activities.projects.runners import (
-    lacks_runner,
-    read_junit,
-    read_runner_coverage,
-    read_runner_summary,
-    runner_command_fault,
-)
+from activities.projects.runner_commands import lacks_runner, runner_command_fault
+from activities.projects.runner_counts import read_junit, read_runner_coverage, read_runner_summary
 from protocol.commit_message import commit_message
 from protocol.proof import proof_command_without_cd
 
