@@ -1,13 +1,11 @@
-"""What runners write of their tests, and which commands start one."""
+"""What runners write of their tests."""
 
 from __future__ import annotations
 
 import pytest
 
-from activities.projects.runner_commands import lacks_runner, runner_command_fault
+from activities.projects.runner_commands import runner_command_fault
 from activities.projects.runner_counts import read_junit, read_runner_coverage, read_runner_summary
-from protocol.commit_message import commit_message
-from protocol.proof import proof_command_without_cd
 
 CLOSINGS = [
     ("python3 -m pytest", "=== 3 failed, 25 passed, 2 skipped, 1 xfailed in 0.12s ===", (29, 3, 2)),
@@ -86,33 +84,3 @@ def test_junit_is_counted_case_by_case() -> None:
 )
 def test_total_coverage_is_read(output: str, percent: float | None) -> None:
     assert read_runner_coverage(output) == percent
-
-
-def test_a_command_runs_at_the_top_of_the_repository() -> None:
-    assert proof_command_without_cd("cd repo && pytest", "repo") == "pytest"
-    assert (
-        proof_command_without_cd(" cd ./repo && cd web && npm test", "repo") == "cd web && npm test"
-    )
-    assert proof_command_without_cd("cd report && pytest", "repo") == "cd report && pytest"
-
-
-def test_a_module_that_is_not_made_yet_is_no_lacking_runner() -> None:
-    assert lacks_runner(1, "/usr/bin/python3: No module named pytest", "python3 -m pytest")
-    assert lacks_runner(127, "sh: 1: jest: not found", "jest")
-    assert not lacks_runner(1, "ModuleNotFoundError: No module named 'tea'", "python3 -m pytest")
-    assert not lacks_runner(1, "/usr/bin/python3: No module named tea", "python3 -m tea.tests")
-
-
-def test_a_commits_message_says_what_was_done() -> None:
-    message = commit_message(
-        "Added the parser. It reads\ttables.\n\nTests: 3.",
-        {"Job": "tea.brew-coder-1", "Evidence": ["unit: pytest: exit code 0", "api: x"]},
-    )
-    assert message == (
-        "Added the parser\n\nAdded the parser. It reads\ttables.\n\nTests: 3.\n\n"
-        "Job: tea.brew-coder-1\nEvidence: unit: pytest: exit code 0\nEvidence: api: x\n"
-    )
-    assert commit_message("Done.", {}) == "Done\n"
-    subject = commit_message("word " * 40, {}).partition("\n")[0]
-    assert len(subject) <= 72
-    assert subject.endswith("word…")
