@@ -17,6 +17,7 @@ new when the history is long. Its parts, in the order in which a reader meets th
     job_signals        what people's signals do
     job_loop           a step: a reply of the model, or one of its tool calls
     tool_calls         how a call runs, is refused, or waits for a person
+    stuck_watch        what follows when the phase goes in circles
     phase_end          the gate, guards and judge at the end of a phase
     rewind             the end of a phase that is undone
     phase_transition   the next phase takes the place of the last one

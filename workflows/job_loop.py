@@ -124,7 +124,7 @@ class JobLoop:
             self._note_text_reply(reply)
         job.settle_reply(self._apply_reply_guards(reply))
         guard_outcomes.record_guard_trials(job, reply.trials, "a reply")
-        self._calls.record_course(course.course_after_reply(job.course, reply.calls))
+        self._calls.stuck_watch.record_reply(reply.calls)
         self._count_model_refusal(reply)
 
     def _note_text_reply(self, reply: ModelReply) -> None:
@@ -186,7 +186,7 @@ class JobLoop:
         is_last_todo = call.tool == "todo_complete" and job.state.phase.open_count == 1
         if route and job.pending:  # begun in an earlier step: a server asked, or works on it
             await calls.resume_call(call, route)
-        elif why := stuck.stuck_phase_refusal(job.course, call.tool, calls.todo_number):
+        elif why := calls.stuck_watch.refusal_reason(call.tool):
             await calls.deny_call(call, "stuck", why)
         elif why := job.refused_replies.get(job.step):
             await calls.deny_call(call, "reply", why)

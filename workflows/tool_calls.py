@@ -1,4 +1,4 @@
-"""Tool calls: run, refused, approved by people, delayed by timers, and watched for loops.
+"""Tool calls: run, refused, approved by people, and delayed by timers.
 
 Every call ends in a checkpoint with its result, whoever decided on it.
 """
@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from temporalio import workflow
 
-from protocol.course_window import Course
 from protocol.endings import GuardPoint
 from protocol.job_record import JobRecord
 from protocol.requests import Call, ToolReply
-from protocol.short_text import one_line
 from protocol.todo_list import Todo
 from protocol.tools import ToolRoute
 from protocol.usage import Usage
@@ -23,15 +21,12 @@ from workflows import (
     guard_outcomes,
     pending_calls,
     questions,
-    stuck,
     text_replies,
     trace_notes,
 )
 from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps
-
-MAX_ERROR = 200
-"""Most characters of an error in a notice and a trace."""
+from workflows.stuck_watch import StuckWatch
 
 
 class ToolCalls:
@@ -47,6 +42,7 @@ class ToolCalls:
         self.steps = steps
         self.inbox = inbox
         self.notice = inbox.notice
+        self.stuck_watch = StuckWatch(job, inbox)
 
     def next_call_wait(self) -> WaitState | None:
         """Return how the job waits if the limits leave no room for its next call, else None."""
@@ -167,7 +163,7 @@ class ToolCalls:
             job.state.complete_todo(todo.id)
             job.advice = ""
         job.state.take_items(reply.scope)
-        self._record_call(
+        self.stuck_watch.record_call(
             course.CallOutcome(call, reply, polling=route.polling, completed=completed)
         )
         if not (refusal or answer or call.tool in text_replies.COUNTED):
@@ -268,7 +264,7 @@ class ToolCalls:
             # has.
             self._note_failure(call, why)
         self._note_refusal(call, gate, why)
-        self._record_call(course.CallOutcome(call, reply, denied=True))
+        self.stuck_watch.record_call(course.CallOutcome(call, reply, denied=True))
 
     async def wait_for_timer(self, call: Call, route: ToolRoute) -> None:
         """Run the timer of a `wait`, then the call; signals are handled meanwhile."""
@@ -287,66 +283,6 @@ class ToolCalls:
         )
         if over and await self.run_call(call, route):
             job.timer = None
-
-    @property
-    def todo_number(self) -> int:
-        """Number of the current todo."""
-        current = self.job.state.phase.current
-        return current.id if current else 0
-
-    def _record_call(self, happened: course.CallOutcome) -> None:
-        job = self.job
-        after = course.course_after_call(job.course, happened, job.limits.stuck)
-        self.record_course(after, happened.reply.error or "")
-
-    def record_course(self, now: Course, error: str = "") -> None:
-        """Take over this course, and act on the verdicts of stuck detection.
-
-        Args:
-            now: The course after the newest event.
-            error: The error of the newest call; empty if it did not fail.
-        """
-        job, before = self.job, self.job.course
-        if stuck.is_stuck_advice_outdated(now):
-            now = self._withdraw_stuck_advice(now)
-        job.course = now
-        verdicts = stuck.judge_stuckness(before, now, job.limits.stuck, self.todo_number)
-        if not verdicts:
-            return
-        for verdict in verdicts:
-            issue = verdict.issue
-            if error and verdict.pattern in stuck.FAILURES:
-                # Readers of notices and traces do not see the call's answer.
-                issue += f" {one_line(error, MAX_ERROR)}"
-            self.notice(f"{_stuck_notice(job.step, verdict.word)}{issue}")
-            trace_notes.note_trace(
-                job,
-                "violation",
-                "detector",
-                verdict.pattern,
-                issue,
-                what_was_correct=verdict.advice,
-            )
-        gravest = verdicts[0]
-        if isinstance(gravest, stuck.Wait):
-            job.waiting = gravest.waiting
-            return
-        job.nudges += 1
-        if isinstance(gravest, stuck.Narrow) or job.calls or job.correction is None:
-            job.advice = stuck.stuck_advice_text(verdicts)
-        # Otherwise the correction of the reply without calls says more than the advice.
-        if isinstance(gravest, stuck.Narrow):
-            job.course = stuck.narrow_stuck_course(now, gravest, job.step)
-        else:
-            job.course = stuck.mark_stuck_advice_sent(now, verdicts)
-
-    def _withdraw_stuck_advice(self, now: Course) -> Course:
-        """Take back advice that the model would read after calls which made it wrong."""
-        job = self.job
-        job.advice = ""
-        job.nudges -= 1
-        self.inbox.withdraw_notices(_stuck_notice(job.step, stuck.Nudge.word))
-        return now.model_copy(update={"unread_nudges": []})
 
     async def refused_by_guards(
         self, call: Call, route: ToolRoute, points: list[GuardPoint]
@@ -383,8 +319,3 @@ class ToolCalls:
         """Whether a person has approved the current call."""
         approval = approvals.current_approval(self.job)
         return bool(approval and approval.approved)
-
-
-def _stuck_notice(step: int, word: str) -> str:
-    """Return how the notice of a verdict begins."""
-    return f"stuck: step {step}, {word}. "
