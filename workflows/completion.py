@@ -8,7 +8,7 @@ from protocol.limits import ReviewLimits
 from protocol.requests import Call
 from protocol.tools import ToolRoute
 from protocol.usage import Usage
-from workflows import activity_failures, budget, course, gates, guard_outcomes
+from workflows import activity_failures, course, gates, guard_outcomes, reservations
 from workflows.learning_notes import note_failure_reflection, store_learning_traces
 from workflows.tool_calls import ToolCalls
 
@@ -60,16 +60,16 @@ class Completion:
         call = job.calls[job.next_call]
         route = job.route(call.tool)
         if review.verdict is None and limits:
-            if not self._calls.park_without_room(budget.review_call_reservation(job)):
+            if not self._calls.park_without_room(reservations.review_call_reservation(job)):
                 await self._ask_reviewer(review, limits)
         elif review.verdict == "accepted":
             if (
-                not self._calls.park_without_room(budget.TOOL_CALL)
+                not self._calls.park_without_room(reservations.TOOL_CALL)
                 and await self._has_stored_traces()
             ):
                 await self._close_job()
                 job.review = None
-        elif route and not self._calls.park_without_room(budget.TOOL_CALL):
+        elif route and not self._calls.park_without_room(reservations.TOOL_CALL):
             why = SENT_BACK.format(findings=review.findings)
             await self._refuse_completion(call, route, "review", why)
             job.drop_review()

@@ -11,7 +11,7 @@ import asyncio
 from protocol.helpers import DELEGATE, MOST_HELPERS, Helper, HelperReply
 from protocol.requests import Call
 from protocol.tools import ToolRoute
-from workflows import budget
+from workflows import budget, reservations
 from workflows.activity_failures import StepFailed
 from workflows.tool_calls import ToolCalls
 
@@ -53,7 +53,7 @@ class Delegation:
         job = self._job
         helpers = budget.helpers_within_budget(job)
         if not helpers:
-            self._calls.park_without_room(budget.helper_call_reservation(job, 1))
+            self._calls.park_without_room(reservations.helper_call_reservation(job, 1))
             return
         asks = [asyncio.create_task(self._ask_helper(helper)) for helper in helpers]
         try:

@@ -12,7 +12,7 @@ from protocol.job_record import JobRecord
 from protocol.proof import PROOF_GUARD
 from protocol.search_attribute_names import AGENT, MODEL, PHASE, STATUS
 from protocol.waiting import WaitState
-from workflows import budget, details_markdown, due_notifications, job_status
+from workflows import details_markdown, due_notifications, job_status, reservations
 from workflows.continuation import Continuation
 from workflows.details_markdown import markdown_code_block
 from workflows.inbox import Inbox
@@ -161,7 +161,7 @@ def _remark_details_lines(job: JobRecord) -> Iterator[str]:
         yield f"The remote {job.remote} lacks checkpoints: {job.push_failure}"
     if job.review:
         yield f"The completion is under review, call {job.review.calls + 1}."
-    if helpers := budget.helpers_needing_budget(job):
+    if helpers := reservations.helpers_needing_budget(job):
         yield f"Helpers at work: {len(helpers)}."
     if job.guard_refusals:
         counts = ", ".join(f"{guard} {count}" for guard, count in job.guard_refusals.items())

@@ -23,10 +23,10 @@ from protocol.helpers import DELEGATE
 from protocol.requests import Call, ModelReply
 from protocol.usage import Usage
 from workflows import (
-    budget,
     course,
     endpoint_remedies,
     guard_outcomes,
+    reservations,
     stuck,
     text_replies,
     tool_rules,
@@ -69,10 +69,10 @@ class JobLoop:
             await self._phase_end.end_handed_over_phase()
         elif issue := stuck.overdue_stuck_rewind(job.course, job.step):
             await self._rewind.rewind_stuck_phase(issue)
-        elif budget.is_over_context_budget(job):
-            if not self._calls.park_without_room(budget.compaction_reservation(job)):
+        elif reservations.is_over_context_budget(job):
+            if not self._calls.park_without_room(reservations.compaction_reservation(job)):
                 await self._compact_context()
-        elif not self._calls.park_without_room(budget.model_reply_reservation(job)):
+        elif not self._calls.park_without_room(reservations.model_reply_reservation(job)):
             await self._request_reply()
 
     # Replies
@@ -96,7 +96,7 @@ class JobLoop:
     async def _shorten_refused_request(self, failed: StepFailed) -> None:
         """Compact a context that the endpoint refused as too long; raise if that cannot help."""
         job = self._job
-        if not self._calls.park_without_room(budget.compaction_reservation(job)):
+        if not self._calls.park_without_room(reservations.compaction_reservation(job)):
             shortened = await self._compact_context(hard=True)
             if not shortened and not failed.by_fallback:
                 raise failed
@@ -200,7 +200,7 @@ class JobLoop:
             await calls.hold_back_call(call, route, job.failed_call)
         elif is_last_todo and job.failed_command:
             await calls.hold_back_call(call, route, job.failed_command)
-        elif calls.park_without_room(budget.TOOL_CALL):
+        elif calls.park_without_room(reservations.TOOL_CALL):
             return
         elif call.tool == DELEGATE:
             await self._delegation.delegate_call(call, route)

@@ -8,7 +8,7 @@ from protocol.job_record import JobRecord
 from protocol.project_record import ProjectRecord
 from protocol.reflection import ReflectReply
 from protocol.trace_requests import MOST_AT_A_TIME
-from workflows import activity_failures, budget, trace_notes
+from workflows import activity_failures, budget, reservations, trace_notes
 from workflows.activity_failures import StepFailed
 from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
@@ -63,10 +63,10 @@ async def note_failure_reflection(
     if (
         again
         or not job.limits.reflection
-        or budget.exceeded_limit(job, budget.reflection_reservation(job))
+        or budget.exceeded_limit(job, reservations.reflection_reservation(job))
     ):
         return
-    await wait_for_share(job, budget.reflection_reservation(job))
+    await wait_for_share(job, reservations.reflection_reservation(job))
     try:
         reflection = await steps.reflect_on_failure(job, issue, call)
     except StepFailed as failed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.job_record import Judgement
 from protocol.requests import Call
 from protocol.tools import ToolRoute
-from workflows import activity_failures, budget, guard_outcomes
+from workflows import activity_failures, guard_outcomes, reservations
 from workflows.tool_calls import ToolCalls
 
 NAME = "judge"
@@ -33,7 +33,7 @@ class PhaseJudge:
         if judgement is None or judgement.commit != job.commit:
             judgement = job.judgement = Judgement(commit=job.commit)
         if not judgement.decided:
-            if self._calls.park_without_room(budget.judge_call_reservation(job)):
+            if self._calls.park_without_room(reservations.judge_call_reservation(job)):
                 return True
             judgement = job.judgement = await self._ask_judge()
         if not judgement.refusal:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.endings import TransitionRequest
+from protocol.endings import TransitionReply, TransitionRequest
 from protocol.job_record import JobRecord
 from protocol.phase import Phase, Purpose
-from workflows import acts, budget, questions, text_replies, trace_notes
+from workflows import acts, budget, questions, reservations, text_replies, trace_notes
 from workflows.activity_calls import position_request_fields
 from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps
@@ -28,29 +28,40 @@ class PhaseTransition:
         """End the running phase and begin a new one with the next unused number."""
         job, ended = self._job, self._job.state.phase
         await self._steps.give_up_task(job)
-        rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
             **position_request_fields(job),
             number=job.last_phase + 1,
             purpose=purpose,
-            rewinds=rewinds,
+            rewinds=job.rewinds + (purpose == "rewind"),
             **details,
         )
         request.acts = acts.acts_in_phase(job)
         request.may_ask = job.clarification.used < job.limits.clarifications
-        is_long = job.phase_usage.model_calls > job.limits.summary_calls
-        request.summary = request.outcome == "completed" and ended.kind == "tactical" and is_long
-        if request.summary:
-            await wait_for_share(job, budget.summary_call_reservation(job))
-        if request.summary and budget.exceeded_limit(job, budget.summary_call_reservation(job)):
-            request.summary = False
-            self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
+        request.summary = request.outcome == "completed" and await self._has_room_for_summary()
         reply = await self._steps.run_transition(job, request)
         self._trace_phase_outcome(ended, request, reply.issue)
+        self._begin_phase(request, reply)
+
+    async def _has_room_for_summary(self) -> bool:
+        """Whether the ending phase gets a summary: a long tactical one, if the limits have room."""
+        job = self._job
+        is_long = job.phase_usage.model_calls > job.limits.summary_calls
+        if job.state.phase.kind != "tactical" or not is_long:
+            return False
+        reservation = reservations.summary_call_reservation(job)
+        await wait_for_share(job, reservation)
+        if budget.exceeded_limit(job, reservation):
+            self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
+            return False
+        return True
+
+    def _begin_phase(self, request: TransitionRequest, reply: TransitionReply) -> None:
+        """Put the new phase into the record."""
+        job = self._job
         for dropped in questions.drop_questions(job):
             self._inbox.notice(dropped)
         job.advance_to(reply.commit, reply.at)
-        job.state, job.rewinds = reply.state, rewinds
+        job.state, job.rewinds = reply.state, request.rewinds
         job.last_phase = request.number
         job.phases[request.number] = reply.commit
         job.context = reply.context

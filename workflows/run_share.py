@@ -6,7 +6,7 @@ from temporalio import workflow
 
 from protocol.job_record import JobRecord
 from protocol.limits import Budget, TrialShare
-from workflows import budget
+from workflows import budget, reservations
 
 
 def take_share(job: JobRecord, limits: Budget) -> None:
@@ -25,7 +25,7 @@ def covers_needs(job: JobRecord) -> bool:
     )
 
 
-async def wait_for_share(job: JobRecord, reservation: budget.Reservation) -> None:
+async def wait_for_share(job: JobRecord, reservation: reservations.Reservation) -> None:
     """Wait within a step until the share has room for a call that could also be left out.
 
     A job leaves such a call out if its own limits have no room. What other runs of a trial use must

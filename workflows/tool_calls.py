@@ -21,6 +21,7 @@ from workflows import (
     guard_outcomes,
     pending_calls,
     questions,
+    reservations,
     text_replies,
     trace_notes,
 )
@@ -46,9 +47,9 @@ class ToolCalls:
 
     def next_call_wait(self) -> WaitState | None:
         """Return how the job waits if the limits leave no room for its next call, else None."""
-        return budget.room_wait(self.job, budget.next_call_reservation(self.job), self.job_id)
+        return budget.room_wait(self.job, reservations.next_call_reservation(self.job), self.job_id)
 
-    def park_without_room(self, reservation: budget.Reservation) -> bool:
+    def park_without_room(self, reservation: reservations.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""
         if waiting := budget.room_wait(self.job, reservation, self.job_id):
             self.job.waiting = waiting
@@ -124,7 +125,7 @@ class ToolCalls:
             False if the call is not finished: the job waits, and continues with this call.
         """
         job = self.job
-        if self.park_without_room(budget.TOOL_CALL):
+        if self.park_without_room(reservations.TOOL_CALL):
             return False
         reply = await self.steps.call_tool(
             job, call, route, refusal, answer, approved=self._is_approved
@@ -194,7 +195,7 @@ class ToolCalls:
             job.waiting = waiting
             return
         if job.timer:
-            if self.park_without_room(budget.Reservation()):
+            if self.park_without_room(reservations.Reservation()):
                 return
             seconds_left = budget.budget_seconds_left(job)
             if not await self.steps.sleep_until(
@@ -215,7 +216,7 @@ class ToolCalls:
         Stuck detection sees the failure, but not the calls that it holds back.
         """
         job = self.job
-        if self.park_without_room(budget.TOOL_CALL):
+        if self.park_without_room(reservations.TOOL_CALL):
             return
         why = text_replies.HELD_BACK.format(failed=failed, tool=call.tool)
         reply = await self.steps.call_tool(job, call, route, why)
@@ -275,7 +276,7 @@ class ToolCalls:
             # The timer starts in a step of its own, so that people see how long it takes.
             job.timer = self.steps.begin_timer(call)
             return
-        if self.park_without_room(budget.Reservation()):
+        if self.park_without_room(reservations.Reservation()):
             return
         remaining = budget.budget_seconds_left(job)
         over = await self.steps.sleep_until(

@@ -13,14 +13,9 @@ from protocol.limits import Budget, JobLimits
 from protocol.requests import Call
 from protocol.usage import Usage
 from tests.workflows.records import record
-from workflows import budget
-from workflows.budget import (
-    TOOL_CALL,
-    ExceededBudgetLimit,
-    Reservation,
-    exceeded_limit,
-    limits_after_signal,
-)
+from workflows import budget, reservations
+from workflows.budget import ExceededBudgetLimit, exceeded_limit, limits_after_signal
+from workflows.reservations import TOOL_CALL, Reservation
 
 PRICE = Price(prompt=2, cached=0.2, completion=10)
 USED = Usage(
@@ -90,18 +85,20 @@ def test_money_is_compared_without_the_drift_of_binary_fractions() -> None:
 def test_a_model_call_reserves_what_will_be_sent_and_a_whole_reply() -> None:
     job = spending("job")
     job.limits.output_tokens, job.context = 1000, 5000
-    call = budget.model_reply_reservation(job)
+    call = reservations.model_reply_reservation(job)
     assert (call.model_calls, call.tool_calls, call.tokens) == (1, 0, 6000)
     assert call.cost == pytest.approx(5000 * 2e-6 + 1000 * 10e-6)
     job.context = 10**6
-    assert budget.summary_call_reservation(job).tokens == budget.SUMMARY_TOKENS + 1000
-    assert budget.compaction_reservation(job).tokens == 2 * (10**6 + 1000)
+    assert reservations.summary_call_reservation(job).tokens == reservations.SUMMARY_TOKENS + 1000
+    assert reservations.compaction_reservation(job).tokens == 2 * (10**6 + 1000)
 
 
 @pytest.mark.parametrize("price", [None, Price(prompt=0, completion=0)])
 def test_what_costs_nothing_is_not_stopped_by_a_limit_on_cost(price: Price | None) -> None:
     assert (
-        exceeded_limit(spending("job", cost=1.97), budget.model_call_reservation(1000, 1000, price))
+        exceeded_limit(
+            spending("job", cost=1.97), reservations.model_call_reservation(1000, 1000, price)
+        )
         is None
     )
 
@@ -112,7 +109,7 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
     written = Price(prompt=2, written=2.5, completion=0)
     assert written.cost(1_000_000, 0, 0, 400_000) == pytest.approx(1.2 + 1)
     assert written.max_cost(1_000_000, 0) == pytest.approx(2.5)
-    assert budget.model_call_reservation(1_000_000, 0, written).cost == pytest.approx(2.5)
+    assert reservations.model_call_reservation(1_000_000, 0, written).cost == pytest.approx(2.5)
     assert PRICE.cost(1_000_000, 400_000, 0, 9_000_000) == pytest.approx(1.2 + 0.08)
     # More cached than sent is an endpoint's mistake and lowers no cost.
     assert PRICE.cost(1_000_000, 9_000_000, 0) == pytest.approx(0.2)
@@ -175,11 +172,11 @@ def test_a_person_is_told_what_is_short_and_the_command(
 def test_what_comes_next_is_a_compaction_where_one_is_due() -> None:
     job = record(limits=JobLimits(context_tokens={"strategic": 1000, "tactical": 1000}))
     job.context = job.context_limit
-    assert budget.next_call_reservation(job) == budget.compaction_reservation(job)
+    assert reservations.next_call_reservation(job) == reservations.compaction_reservation(job)
     job.compacted_context = job.context
-    assert budget.next_call_reservation(job) == budget.model_reply_reservation(job)
+    assert reservations.next_call_reservation(job) == reservations.model_reply_reservation(job)
     job.compacted_context, job.calls = 0, [Call(tool="list_files")]
-    assert budget.next_call_reservation(job) == TOOL_CALL
+    assert reservations.next_call_reservation(job) == TOOL_CALL
 
 
 def test_new_limits_change_what_they_name_and_nothing_else() -> None:
@@ -235,9 +232,9 @@ def test_limits_and_what_was_used_are_carried_over_continue_as_new(phase: Budget
 
 def test_what_a_reviewer_may_use_is_reserved_until_it_has_decided() -> None:
     job = record(review=Review())
-    assert budget.next_call_reservation(job) == budget.review_call_reservation(job)
+    assert reservations.next_call_reservation(job) == reservations.review_call_reservation(job)
     job.review = Review(verdict="accepted")
-    assert budget.next_call_reservation(job) == TOOL_CALL
+    assert reservations.next_call_reservation(job) == TOOL_CALL
 
 
 def test_the_model_is_told_when_little_is_left() -> None:

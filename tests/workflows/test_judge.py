@@ -17,7 +17,7 @@ from rehearsal.wire import Answer
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, in_turn, job
-from workflows import budget
+from workflows import budget, reservations
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 JUDGED: dict[str, Any] = {"judge": {"attempts": 2}}
@@ -137,9 +137,9 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
 def test_what_a_judge_may_use_is_reserved_before_it_is_asked() -> None:
     job = record(limits=JobLimits(job=Budget(tokens=20_000), context_tokens={"strategic": 90_000}))
     job.judgement = Judgement(commit="c0")
-    assert budget.next_call_reservation(job) == budget.judge_call_reservation(job)
-    exceeded = budget.exceeded_limit(job, budget.judge_call_reservation(job))
+    assert reservations.next_call_reservation(job) == reservations.judge_call_reservation(job)
+    exceeded = budget.exceeded_limit(job, reservations.judge_call_reservation(job))
     assert exceeded is not None
     assert exceeded.key == "tokens"
     job.judgement = Judgement(commit="c0", decided=True)
-    assert budget.next_call_reservation(job) != budget.judge_call_reservation(job)
+    assert reservations.next_call_reservation(job) != reservations.judge_call_reservation(job)

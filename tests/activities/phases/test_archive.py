@@ -19,7 +19,7 @@ from activities.phases.archive import (
 )
 from activities.text.tokens import count_tokens
 from tests.activities.standing import Standing
-from workflows.budget import SUMMARY_TOKENS
+from workflows.reservations import SUMMARY_TOKENS
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from rehearsal import Script
 from rehearsal import call as call_of
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
-from workflows.budget import REVIEW_TOKENS
+from workflows.reservations import REVIEW_TOKENS
 
 
 def call(name: str, **arguments: object) -> tuple[str, str]:
