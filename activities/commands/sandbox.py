@@ -85,9 +85,10 @@ def find_bwrap() -> str | None:
 def sandbox_problem(program: str | None) -> str | None:
     """Return why bubblewrap cannot confine commands here, or None; tested once per process."""
     advice = (
-        "install bubblewrap where unprivileged user namespaces are allowed (a container needs the "
-        "security options of docs/operations.md, Containers), take the group shell "
-        "out of the agent's tools, or set shell.sandbox to none to run commands unconfined"
+        "install bubblewrap (apt install bubblewrap, or the extra sandbox) where unprivileged user "
+        "namespaces are allowed (a container needs the security options of docs/operations.md, "
+        "Containers), take the group shell out of the agent's tools, or set shell.sandbox to none "
+        "to run commands unconfined"
     )
     if program is None:
         return f"the program bwrap (bubblewrap) is not installed: {advice}"

@@ -18,9 +18,12 @@ class CheckResult:
     ok: bool
     found: str
     remedy: str = ""
+    off: bool = False
+    """Whether nothing is wrong, but something is missing that only some jobs need."""
 
     def as_line(self) -> str:
-        return f"{'✓' if self.ok else '✗'} {self.name}: {self.found}" + (
+        mark = "·" if self.off else "✓" if self.ok else "✗"
+        return f"{mark} {self.name}: {self.found}" + (
             f" → {self.remedy}" if self.remedy and not self.ok else ""
         )
 

