@@ -25,7 +25,7 @@ from temporalio.service import RPCError
 
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from cli.jobs.job_failures import job_failure_message
-from cli.jobs.job_view import JOB, PROJECT
+from cli.jobs.job_view import JOB, PROJECT, TRIAL
 from cli.jobs.recent_events import fetch_recent_events
 from engine.connection import task_queue
 from protocol.search_attribute_names import NAMES
@@ -33,6 +33,7 @@ from protocol.short_text import first_few, one_line
 
 MOST_JOBS = 500
 """Running jobs that are examined."""
+RUNNING = f"WorkflowType IN ('{JOB}', '{PROJECT}', '{TRIAL}') AND ExecutionStatus = 'Running'"
 
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 PINNED_TO = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
@@ -167,10 +168,7 @@ def _poller_version(poller: PollerInfo) -> tuple[str, str]:
 async def check_pinned_jobs(client: Client) -> CheckResult:
     """Check for jobs pinned to a version that no worker runs."""
     name = "pinned jobs"
-    query = (
-        f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus = 'Running' "
-        "AND TemporalWorkflowVersioningBehavior = 'Pinned'"
-    )
+    query = f"{RUNNING} AND TemporalWorkflowVersioningBehavior = 'Pinned'"
     jobs: dict[tuple[str, str], list[str]] = {}
     try:
         async for job in client.list_workflows(query, limit=MOST_JOBS):
@@ -227,9 +225,8 @@ SERVER_CHECKS = (
 
 async def failing_jobs(client: Client) -> tuple[list[str], int]:
     """Return a text for each failing job, and how many running jobs were examined."""
-    query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus = 'Running'"
     jobs: list[str] = []
-    async for job in client.list_workflows(query, limit=MOST_JOBS):
+    async for job in client.list_workflows(RUNNING, limit=MOST_JOBS):
         jobs.append(job.id)  # noqa: PERF401 - an async comprehension hides that this is paged
     several = asyncio.Semaphore(20)
 

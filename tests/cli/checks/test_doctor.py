@@ -389,6 +389,24 @@ def test_jobs_whose_version_has_no_worker_are_found(polling, expected):
 
 
 @pytest.mark.parametrize(
+    "check", [server_checks.check_pinned_jobs, server_checks.check_workflow_tasks]
+)
+def test_projects_and_trials_are_looked_at_as_jobs_are(check):
+    queries = []
+
+    async def listed(query, **_):
+        queries.append(query)
+        for none in ():
+            yield none
+
+    client = telling(DescribeTaskQueueResponse())
+    vars(client)["list_workflows"] = listed
+    assert asyncio.run(check(client)).ok
+    [query] = queries
+    assert "WorkflowType IN ('Job', 'Project', 'Trial')" in query
+
+
+@pytest.mark.parametrize(
     ("variable", "value", "name", "expected"),
     [
         ("LONGHAUL_LOG_FORMAT", "xml", "log", "LONGHAUL_LOG_FORMAT: found 'xml'"),
