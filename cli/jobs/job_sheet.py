@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from cli.jobs.current_notices import render_current_notices
 from cli.jobs.job_lines import (
     Status,
@@ -72,8 +74,10 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
         lines.append(job_origin_line(status["origin"]))
     if status.get("repository"):
         # With a remote each host has a copy, and only the first one's path is known.
-        host = " (on the host where it began)" if status.get("remote") else ""
-        lines.append(f"git clone {status['repository']}{host}")
+        path = status["repository"]
+        copies = f"each host that worked on it has .longhaul/projects/{Path(path).name} in its root"
+        host = f" (on the host where it began; {copies})" if status.get("remote") else ""
+        lines.append(f"git clone {path}{host}")
     if status.get("checkpoint"):
         lines.append(f"checkpoint {status['checkpoint']}")
     lines.append(_remote_line(status))

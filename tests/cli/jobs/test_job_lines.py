@@ -185,7 +185,8 @@ def test_of_a_closed_job_the_remote_is_told_as_it_was_then():
 def test_a_repository_that_hosts_have_copies_of_is_named_with_its_host():
     status = {"status": "running", "repository": "/srv/tea.git", "remote": {"url": "s3://checks"}}
     assert job_sheet.render_job_sheet(status, None)[-1] == (
-        "git clone /srv/tea.git (on the host where it began)"
+        "git clone /srv/tea.git (on the host where it began; each host that worked on it has "
+        ".longhaul/projects/tea.git in its root)"
     )
 
 
