@@ -20,11 +20,14 @@ from cli.start.job_input import check_job_input_size
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.trial_input import read_trial_file
 from cli.temporal_errors import run_server_work
-from cli.trials.trial_rendering import trial_ending_line, trial_table_lines
+from cli.trials.trial_rendering import (
+    read_trial_runs,
+    trial_ending_line,
+    trial_table_lines,
+)
 from cli.trials.trial_usage import fill_trial_usages
 from engine.connection import connect_client
 from protocol.trial_start import TrialStart
-from protocol.trial_status import TrialRun
 
 
 def trial(
@@ -69,7 +72,7 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
         if not isinstance(failure.cause, CancelledError):
             raise UserError(f"trial {trial_id}: {explain_job_failure(failure)}") from None
     status: dict[str, Any] = await handle.query("status")
-    runs = [TrialRun.model_validate(run) for run in status["runs"]]
+    runs = read_trial_runs(status)
     await fill_trial_usages(client, runs)
     if json:
         print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})

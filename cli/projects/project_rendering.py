@@ -84,7 +84,7 @@ def render_project_proof(run: dict[str, Any]) -> str:
     """Render a proof: `unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on
     1a2b…)`.
     """
-    proof_run = Proof.model_validate(run)
+    proof_run = Proof.model_validate(run, extra="ignore")
     origin = (
         f"{proof_run.asked_by}, phase {proof_run.phase}, step {proof_run.step}, on "
         f"{proof_run.commit[:12]}"

@@ -134,7 +134,7 @@ def _checkpoint_plan_lines(plan: str) -> frozenset[str]:
 
 def _checkpoint_result(snapshot: Snapshot) -> JobResult | None:
     try:
-        return JobResult.model_validate_json(snapshot.read_text(COMPLETION_FILE))
+        return JobResult.model_validate_json(snapshot.read_text(COMPLETION_FILE), extra="ignore")
     except ValueError:
         return None
 

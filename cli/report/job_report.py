@@ -211,7 +211,7 @@ def _compose_job_figures(
     usage = (
         status.get("usage") or (tally.usage.model_dump() if tally else result.get("usage")) or {}
     )
-    used = Usage.model_validate(usage)
+    used = Usage.model_validate(usage, extra="ignore")
     clarification = status.get("clarification") or {}
     waited = None
     if tally:

@@ -69,7 +69,7 @@ class Tally:
             return
         self.retries += event.attempt - 1
         spent = self._phase_totals(event)
-        used = Usage.model_validate(event.result.get("usage") or {})
+        used = Usage.model_validate(event.result.get("usage") or {}, extra="ignore")
         if event.activity == "close_job":
             used = Usage(
                 tool_calls=int((event.result.get("result") or {}).get("status") == "completed")

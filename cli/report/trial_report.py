@@ -116,7 +116,7 @@ def compose_trial_report(
 ) -> TrialReport:
     """Return the report from what was read."""
     data = view.status.get("start") or (view.status.get("result") or {}).get("start")
-    start = TrialStart.model_validate(data) if data else None
+    start = TrialStart.model_validate(data, extra="ignore") if data else None
     summaries = summarise_trial_runs(runs)
     if reached := trial_ending_line(view.status):
         remarks = [*remarks, f"{reached[0].upper()}{reached[1:]}."]

@@ -35,9 +35,12 @@ ENDED_OTHERWISE = "☒"
 
 
 def read_trial_runs(status: Status) -> list[TrialRun]:
-    """Return the runs of a trial's status; none without a worker's answer."""
+    """Return the runs of a trial's status; none without a worker's answer.
+
+    A newer worker may say more of them than is known here.
+    """
     data = status.get("runs") or (status.get("result") or {}).get("runs") or []
-    return [TrialRun.model_validate(run) for run in data]
+    return [TrialRun.model_validate(run, extra="ignore") for run in data]
 
 
 def trial_line(status: Status) -> str:
@@ -115,7 +118,7 @@ def trial_limit_lines(status: Status) -> list[str]:
     start = status.get("start") or (status.get("result") or {}).get("start")
     if not start:
         return []
-    limits, used = TrialStart.model_validate(start).limits, Usage()
+    limits, used = TrialStart.model_validate(start, extra="ignore").limits, Usage()
     for run in read_trial_runs(status):
         used.add(run.usage or Usage())
     amounts: dict[str, float] = {

@@ -9,6 +9,7 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from cli.jobs.job_view import TRIAL, JobView
+from cli.trials.trial_rendering import read_trial_runs
 from protocol.trial_status import TrialRun
 from protocol.usage import Usage
 
@@ -37,16 +38,14 @@ async def _query_run_usage(client: Client, job: str) -> Usage | None:
     """Return what a job used; None if nobody can say any more."""
     with suppress(RPCError, WorkflowQueryFailedError):
         usage = (await client.get_workflow_handle(job).query("status")).get("usage") or {}
-        return Usage.model_validate({k: v for k, v in usage.items() if k in Usage.model_fields})
+        return Usage.model_validate(usage, extra="ignore")
     return None
 
 
 async def with_trial_usages(client: Client, job_view: JobView) -> JobView:
     """Return the view; of a trial, with what its runs used as far as they can say."""
     status = job_view.status
-    data = status.get("runs") or (status.get("result") or {}).get("runs") or []
-    if job_view.kind == TRIAL and data:
-        runs = [TrialRun.model_validate(run) for run in data]
+    if job_view.kind == TRIAL and (runs := read_trial_runs(status)):
         if job_view.live:
             await fill_trial_usages(client, runs)
         status["runs"] = [run.model_dump(mode="json") for run in runs]
