@@ -69,7 +69,13 @@ def set_heartbeat_details(*details: str) -> None:
 
 def throttled_heartbeat() -> Callable[[], None]:
     """Return a heartbeat for loops in a thread to call at every turn; at most one a second is sent,
-    since each is a trip to the event loop and back."""
+    since each is a trip to the event loop and back.
+
+    In a thread of an `async def` activity it sends none: its event loop sends them already, and
+    the SDK lets only that loop.
+    """
+    if _details.get(None) is not None:
+        return lambda: None
     last = 0.0
 
     def send_beat() -> None:

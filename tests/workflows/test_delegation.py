@@ -69,7 +69,8 @@ async def test_a_helper_only_reads_and_has_no_helpers(temporal: Client, root: Ro
         assert offered == {"read_file", "list_files", "search_files", "web_search", "fetch_page"}
         if not (tool_results := results(request)):
             calls = [("write_file", {"path": "notes/x.md", "content": "x"}), delegate("More.")]
-            return Reply(calls=[*calls, read("notes/none.md")])
+            searched = ("search_files", {"query": "leaf", "path": "notes"})
+            return Reply(calls=[*calls, read("notes/none.md"), searched])
         heard.extend(tool_results)
         return Reply(content="Done.")
 
@@ -81,6 +82,7 @@ async def test_a_helper_only_reads_and_has_no_helpers(temporal: Client, root: Ro
     assert heard[0].startswith("Error: There is no tool 'write_file'. The tools are: read_file")
     assert "There is no tool 'delegate'" in heard[1]
     assert "There is no file 'notes/none.md'" in heard[2]
+    assert heard[3].startswith("notes/leaf_0.md:1: ")
 
 
 async def test_guards_hold_for_helpers(temporal: Client, root: Root) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import check_attempt_by_heartbeat, throttled_heartbeat
+from activities.runtime.heartbeats import (
+    check_attempt_by_heartbeat,
+    heartbeats,
+    throttled_heartbeat,
+)
 
 
 def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
@@ -33,6 +38,23 @@ def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
 
     environment.run(loop)
     assert len(sent) == 3
+
+
+async def test_a_thread_of_an_activity_that_sends_them_itself_sends_none() -> None:
+    sent: list[object] = []
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = lambda *details: sent.append(details)
+
+    def beat_once() -> None:
+        beat = throttled_heartbeat()
+        beat()
+
+    async def attempt() -> None:
+        async with heartbeats():
+            await asyncio.to_thread(beat_once)
+
+    await environment.run(attempt)
+    assert not sent
 
 
 def late(heartbeat: AsyncMock) -> ActivityEnvironment:
