@@ -14,11 +14,14 @@ OWN_FOLDERS = ("notes", "output")
 """Folders in which agents keep their own files, whether or not the repository has such folders."""
 
 
-def check_new_path(context: ToolContext, path: str) -> None:
+def check_new_path(context: ToolContext, path: str) -> str:
     """Check the path of a file that a tool is about to make.
 
     A model that names files as the repository does leaves out the repository's folder. It would
     make a second `src/`, in which nothing finds its work.
+
+    Returns:
+        A sentence for the result if the file begins a folder beside the repository; else empty.
 
     Raises:
         ToolError: The path begins like one in the repository, and like nothing beside it.
@@ -26,10 +29,11 @@ def check_new_path(context: ToolContext, path: str) -> None:
     parts = parse_path(path)
     beside = "/".join(parts)
     if not parts or parts[0] in OWN_FOLDERS or beside in READ or is_system_path(beside):
-        return
+        return ""
     if context.files.tree_entry(parts[:1]) or beside in _expected_paths(context):
-        return
-    for folder in _product_folders(context):
+        return ""
+    folders = list(_product_folders(context))
+    for folder in folders:
         if context.files.tree_entry((*folder, parts[0])):
             raise ToolError(
                 f"{quote_path_in_error(beside)} is outside the repository, which has "
@@ -37,6 +41,10 @@ def check_new_path(context: ToolContext, path: str) -> None:
                 f"{quote_path_in_error('/'.join((*folder, *parts)))}; a file that is no part of "
                 "the repository goes under notes/ or output/."
             )
+    if not folders or len(parts) == 1:
+        return ""
+    top, repository = (quote_path_in_error("/".join(each)) for each in (parts[:1], folders[0]))
+    return f" {top} is new, beside the repository; files of the repository are under {repository}."
 
 
 def _product_folders(context: ToolContext) -> Iterator[tuple[str, ...]]:

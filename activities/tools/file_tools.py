@@ -63,8 +63,8 @@ def write_file(context: ToolContext, path: Path, content: str) -> str:
 
     Folders on the way are made.
     """
-    _write_file_text(context, path, content)
-    return f"Wrote {len(content):,} characters to {path}."
+    beside = _write_file_text(context, path, content)
+    return f"Wrote {len(content):,} characters to {path}.{beside}"
 
 
 @tool("files", effect="writes")
@@ -75,8 +75,9 @@ def append_file(context: ToolContext, path: Path, content: str) -> str:
     wanted.
     """
     before = _read_file_text(context.files, path) if context.files.entry(path) else ""
-    _write_file_text(context, path, before + content)
-    return f"Appended {len(content):,} characters to {path}, now {len(before) + len(content):,}."
+    beside = _write_file_text(context, path, before + content)
+    length = len(before) + len(content)
+    return f"Appended {len(content):,} characters to {path}, now {length:,}.{beside}"
 
 
 @tool("files", effect="writes")
@@ -178,9 +179,9 @@ def move_file(context: ToolContext, old: Path, new: Path) -> str:
         _refuse_folder_path(new)
     if context.files.entry(new):
         raise ToolError(f"{new} exists. Choose another name or delete it first.")
-    check_new_path(context, new)
+    beside = check_new_path(context, new)
     context.files = context.files.move(old, new)
-    return f"Moved {old} to {new}."
+    return f"Moved {old} to {new}.{beside}"
 
 
 @tool("files", effect="writes")
@@ -205,11 +206,13 @@ def generate_workspace_summary(context: ToolContext) -> str:
     return f"Wrote {len(text):,} characters to workspace_summary.md."
 
 
-def _write_file_text(context: ToolContext, path: str, content: str) -> None:
+def _write_file_text(context: ToolContext, path: str, content: str) -> str:
+    """Write the file; return what the result should say of its place."""
     _refuse_folder_path(path)
-    check_new_path(context, path)
+    beside = check_new_path(context, path)
     context.files = context.files.write(path, content.encode())
     context.note_read(path)
+    return beside
 
 
 def _refuse_folder_path(path: str) -> None:

@@ -47,6 +47,15 @@ def test_the_refusal_names_the_path_inside(job: Standing) -> None:
     assert job.open().files.entry("src") is None
 
 
+def test_a_new_folder_beside_the_repository_is_named(job: Standing) -> None:
+    assert job.call("write_file", path="docs/a.md", content="x") == (
+        "Wrote 1 characters to docs/a.md. 'docs' is new, beside the repository; files of the "
+        "repository are under 'repo'."
+    )
+    assert job.call("write_file", path="docs/b.md", content="x").endswith("docs/b.md.")
+    assert job.call("write_file", path="list.md", content="x").endswith("list.md.")
+
+
 def test_the_folder_of_the_work_comes_first(tmp_path: Path) -> None:
     job = _with_repository(Standing.begin(tmp_path), "packages/one")
     refused = job.call("write_file", path="src/b.py", content="x\n")
