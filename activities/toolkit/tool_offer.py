@@ -111,7 +111,6 @@ def deferred_tool_refusal(
     if all(entry.name != name for entry in offer_tools(config, kind, found_tools, unused).deferred):
         return None
     return (
-        f"{name} is not at hand yet, and you have not seen what it takes. Call "
-        f"{SEARCH_TOOL} first: "
-        f'{SEARCH_TOOL}("{name}") shows its arguments, and from then on you can call it.'
+        f'{name} is not at hand yet. {SEARCH_TOOL}("{name}") shows its arguments, and from the '
+        "next turn on you can call it; the query may list several names."
     )

@@ -159,6 +159,7 @@ def test_with_few_tools_there_is_nothing_to_search(tmp_path: Path) -> None:
 def test_a_deferred_tool_is_not_run_before_it_was_found(job: Standing) -> None:
     answer = job.call("export_invoices", since="2024-01-01")
     assert answer.startswith("Error: export_invoices is not at hand yet")
+    assert answer.endswith("the query may list several names.")
     assert 'search_tools("export_invoices")' in answer
     assert "output/invoices.csv" not in job.paths()
     job.call("search_tools", query="export_invoices")
