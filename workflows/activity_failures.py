@@ -78,18 +78,26 @@ STORE = WaitState(
     message="The store does not answer, and the job's last traces are not in it.",
     remedy="Bring back the store (LONGHAUL_STORE_URL), then resume the job.",
 )
-REVIEW = WaitState(
-    reason="review",
-    message="The review has not accepted the job.",
-    remedy="Read its findings with starter.py log; resume lets the agent go on, rewind with an "
-    "issue of your own tells it how, or cancel.",
-)
-JUDGE = WaitState(
-    reason="review",
-    message="The judge does not let the phase end.",
-    remedy="Read its findings with starter.py log; resume lets the agent go on, bypass judge and "
-    "resume lets the phase end, rewind with an issue of your own tells it how, or cancel.",
-)
+
+
+def review_wait(findings: str) -> WaitState:
+    """Return how a job waits whose review has sent it back again and again."""
+    return WaitState(
+        reason="review",
+        message=f"The review has not accepted the job. {one_line(findings, MOST_SAID)}",
+        remedy="Resume lets the agent go on, rewind with an issue of your own tells it how, or "
+        "cancel.",
+    )
+
+
+def judge_wait(refusal: str) -> WaitState:
+    """Return how a job waits whose judge has refused the end of the phase again and again."""
+    return WaitState(
+        reason="review",
+        message=f"The judge does not let the phase end. {one_line(refusal, MOST_SAID)}",
+        remedy="Resume lets the agent go on, bypass judge and resume lets the phase end, rewind "
+        "with an issue of your own tells it how, or cancel.",
+    )
 
 
 TRY_AGAIN = timedelta(seconds=30)

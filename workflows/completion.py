@@ -75,7 +75,7 @@ class Completion:
             job.drop_review()
             job.review_rejections += 1
             if limits and job.review_rejections >= limits.attempts:
-                job.waiting = activity_failures.REVIEW
+                job.waiting = activity_failures.review_wait(review.findings)
             await note_failure_reflection(job, self._steps, self._inbox.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:

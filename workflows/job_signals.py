@@ -198,7 +198,7 @@ class JobSignals:
             # A person's own rewinds may have exceeded the limit.
             job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
         elif reason in ("stuck", "review") or (reason == "endpoint" and job.course.narrowed_issue):
-            job.course = Course()
+            job.course, job.advice = Course(), ""
             job.review_rejections = job.judge_refusals = 0
         job.waiting = None
         return edited

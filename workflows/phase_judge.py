@@ -42,7 +42,7 @@ class PhaseJudge:
             job.judgement = None
             job.judge_refusals += 1
             if job.judge_refusals >= limits.attempts:
-                job.waiting = activity_failures.JUDGE
+                job.waiting = activity_failures.judge_wait(judgement.refusal)
         return True
 
     async def _ask_judge(self) -> Judgement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from temporalio import activity
@@ -32,9 +33,13 @@ FINDINGS = 1800
 """Maximum length of the findings passed to the model."""
 NO_REASON = "The judge says no and gives no reason. Compare each todo with what was done for it."
 UNREADABLE = (
-    "The judge's answer could not be read, which counts as no. See that what was done for each "
+    "The judge said neither PASS nor FAIL, which counts as no. See that what was done for each "
     "todo can be found in the files, then call todo_complete again."
 )
+EARLIER = "What you said of this phase before"
+MOST_EARLIER = 2
+"""Number of earlier answers that a judge is shown: without them it may ask for the opposite."""
+_FAIL = re.compile(r"^\W*FAIL\b\W*", re.MULTILINE)
 
 
 class JudgePhaseActivity:
@@ -82,15 +87,18 @@ class JudgePhaseActivity:
 
 
 def judge_refusal(streamed: StreamedReply) -> str | None:
-    """Return why the judge refuses; None only if the answer is exactly `PASS`."""
+    """Return why the judge refuses; None only if the answer is exactly `PASS`.
+
+    A no is taken as one also after other words: nothing is let through by it.
+    """
     text = replace_surrogates(streamed.text).strip()
-    if streamed.calls:
+    if streamed.calls or not text:
         return UNREADABLE
     if text == "PASS":
         return None
-    if not text.startswith("FAIL"):
-        return UNREADABLE
-    return text.removeprefix("FAIL").lstrip(":").strip()[:FINDINGS] or NO_REASON
+    if not (no := _FAIL.search(text)):
+        return f"{UNREADABLE} It said: {text[:FINDINGS]}"
+    return text[no.end() :].strip()[:FINDINGS] or NO_REASON
 
 
 def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
@@ -108,6 +116,11 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
             snapshot.text_argument(call, "notes") if todo is phase.current else ""
         )
         lines.append(f"{todo.id}. {todo.content}" + (f"\n   Notes: {notes}" if notes else ""))
+    earlier = [
+        snapshot.judge.read(entry.path).decode()
+        for entry in snapshot.judge.walk()
+        if int(entry.path.removesuffix(".md")) > phase.since
+    ]
     volatile = snapshot.config.shell.volatile
     before = Snapshot.load(snapshot.checkpoints, since).files
     parts = {
@@ -119,6 +132,8 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
             without_volatile(snapshot.files, volatile),
         ),
     }
+    if earlier:
+        parts[EARLIER] = _clip_judge_prompt_part("\n\n".join(earlier[-MOST_EARLIER:]))
     return "\n\n".join(f"# {heading}\n\n{text or 'nothing'}" for heading, text in parts.items())
 
 

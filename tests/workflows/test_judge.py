@@ -66,16 +66,25 @@ async def test_a_phase_ends_when_the_judge_says_yes(temporal: Client, root: Root
 async def test_after_some_noes_a_person_is_asked_and_may_let_one_through(
     temporal: Client, root: Root
 ) -> None:
-    answers = in_turn(Reply("Looks fine."), Reply("FAIL\nNo."))
-    async with serving(temporal, root, Short(judge=answers)) as jobs:
+    short, last = Short(judge=in_turn(Reply("FAIL\nNo."), Reply("FAIL\nNo."))), [""]
+
+    def model(request: Request) -> Answer:
+        last.append(str(request["messages"][-1]["content"]))
+        return short(request)
+
+    async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job(set=JUDGED))
         status = await jobs.until(handle, waiting_for="review")
         assert status["guards"]["refused"] == {"judge": 2}
+        assert status["waiting"]["message"].endswith("end. Refused by the judge: No.")
         assert "bypass judge" in status["waiting"]["remedy"]
         await handle.signal("bypass", {"guard": "judge", "reason": "It is tea."})
         await handle.signal("resume", {})
         result = await jobs.result(handle, 40)
         assert result["status"] == "completed"
+    # Not the advice that the person has overridden.
+    [asked] = [text for text in last if "A person lets through once what judge refused" in text]
+    assert "todo_complete was refused" not in asked
 
 
 @pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")

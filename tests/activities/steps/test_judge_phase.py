@@ -10,7 +10,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.phases.phase_diff import MAX_TOKENS
-from activities.steps.judge_phase import JudgePhaseActivity, judge_prompt
+from activities.steps.judge_phase import EARLIER, JudgePhaseActivity, judge_prompt
 from activities.text import tokens
 from config.agent_files import amend_agent_config, load_agent
 from config.schema.agent import ConfigError
@@ -68,7 +68,28 @@ async def test_a_yes_is_kept_and_paid(job: Standing) -> None:
 async def test_what_cannot_be_read_is_no(job: Standing, reply: Reply) -> None:
     job.reply(("todo_complete", "{}"))
     with Script(reply) as script:
-        assert "could not be read" in (await judged(job, script)).refusal
+        refusal = (await judged(job, script)).refusal
+    assert "said neither PASS nor FAIL" in refusal
+    # Its words may be findings all the same.
+    assert refusal.endswith(f" It said: {reply.content}") is bool(reply.content and not reply.calls)
+
+
+async def test_a_no_behind_other_words_is_a_no_with_its_findings(job: Standing) -> None:
+    job.reply(("todo_complete", "{}"))
+    with Script(Reply("The list is better.\n\n**FAIL**: a.md is empty.")) as script:
+        assert (await judged(job, script)).refusal == "Refused by the judge: a.md is empty."
+
+
+def test_it_is_shown_what_it_said_of_the_phase_before(job: Standing) -> None:
+    for step, answer in enumerate(("of an earlier phase", "no water", "no cup", "no tea"), 1):
+        job.reply(("todo_complete", "{}"))
+        snapshot = job.open()
+        snapshot.keep_judgement(f"FAIL\n{answer}")
+        snapshot.state.phase.since = 1
+        job.commit = snapshot.save("judge: no", AT)
+        prompt = judge_prompt(job.open(), 0, job.commit)
+        assert (EARLIER in prompt) is (step > 1)
+    assert prompt.endswith(f"# {EARLIER}\n\nFAIL\nno cup\n\nFAIL\nno tea")
 
 
 async def test_a_no_gives_its_findings_bounded_and_without_credentials(job: Standing) -> None:
