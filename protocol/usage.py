@@ -42,9 +42,9 @@ class Usage(Data):
 
     @property
     def unfinished_details(self) -> str:
-        """`1,234 estimated of replies that broke off`; empty if none did."""
+        """`1,234 estimated, for replies that broke off`; empty if none did."""
         count = self.unfinished_tokens
-        return f"{count:,} estimated of replies that broke off" if count else ""
+        return f"{count:,} estimated, for replies that broke off" if count else ""
 
     def add(self, other: Usage) -> None:
         for name in Usage.model_fields:
