@@ -72,7 +72,7 @@ class Bench:
     def prove(
         self,
         product: Mapping[str, str],
-        command: str | Mapping[str, Any] = PYTEST,
+        command: str | Mapping[str, Any],
         *,
         before: Mapping[str, str] | None = None,
         **details: Any,

@@ -33,15 +33,15 @@ def bench(tmp_path: Path) -> Bench:
         PYTEST,
         UNITTEST,
         "python3 -m unittest tests.test_tea",
-        "python3 -m pytest -q 2>&1 | tail -15",
+        "python3 -m unittest discover -s tests -t . 2>&1 | tail -15",
         "cd repo && python3 -m pytest -q",
-        "python3 -m pytest -q && python3 -m unittest -v tests/test_tea.py",
+        "python3 -m unittest && python3 -m unittest -v tests/test_tea.py",
         "make test",
         "sh check.sh",
     ],
 )
 def test_honest_work_passes(bench: Bench, command: str) -> None:
-    product = {**GOOD, "Makefile": "test:\n\tpython3 -m pytest -q tests\n"}
+    product = {**GOOD, "Makefile": "test:\n\tpython3 -m unittest discover -s tests -t .\n"}
     product["check.sh"] = "python3 -m unittest discover -s tests -t .\n"
     report = bench.prove(product, proof_command_without_cd(command, "repo"), before=product)
     assert report.problems == []
@@ -55,7 +55,7 @@ def test_what_a_run_showed_is_kept_and_what_is_cut_is_marked(bench: Bench) -> No
     assert run.cut
     assert run.end.startswith("…")
     assert run.end.endswith("OK")
-    [run] = bench.prove(GOOD).proofs
+    [run] = bench.prove(GOOD, PYTEST).proofs
     assert not run.cut
     assert "2 passed" in run.end
     assert run.line == f"unit: {PYTEST}: exit code 0, 2 tests"
@@ -109,8 +109,8 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
     ("product", "command", "why"),
     [
         # A pipe does not hide a failure.
-        (BAD, "python3 -m pytest -q tests | tail -2", "exit code 1"),
-        (BAD, "python3 -m pytest -q tests 2>&1 | cat", "exit code 1"),
+        (BAD, f"{UNITTEST} | tail -2", "exit code 1"),
+        (BAD, f"{UNITTEST} 2>&1 | cat", "exit code 1"),
         # No tests are collected.
         ({**GOOD, "tests/test_tea.py": ""}, PYTEST, "exit code 5"),
         ({**GOOD, "tests/test_tea.py": ""}, UNITTEST, "found no tests to run"),
@@ -119,9 +119,9 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
         ({**GOOD, "check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", NOT_SEEN),
         ({"check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", "no file of the repository"),
         ({**GOOD, "Makefile": "t:\n\t@echo 28 passed in 0.1s\n"}, "make t", NOT_SEEN),
-        ({**GOOD, "Makefile": "t:\n\t-python3 -m pytest -q tests\n"}, "make t", NOT_SEEN),
-        ({**BAD, "Makefile": "t:\n\t-python3 -m pytest -q tests\n"}, "make t", "2 tests failed"),
-        ({**BAD, "tests/test_tea.py": TESTS + SAYS_SO}, PYTEST, "exit code 1"),
+        ({**GOOD, "Makefile": f"t:\n\t-{UNITTEST}\n"}, "make t", NOT_SEEN),
+        ({**BAD, "Makefile": f"t:\n\t-{UNITTEST}\n"}, "make t", "2 tests failed"),
+        ({**BAD, "tests/test_tea.py": TESTS + SAYS_SO}, UNITTEST, "exit code 1"),
         # It ends the run too early.
         ({**BAD, "tests/test_a.py": f"{SAYS_SO}import os\nos._exit(0)\n"}, UNITTEST, "os._exit"),
         (
@@ -139,7 +139,7 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
         # The runner is replaced.
         ({**BAD, "pytest.py": SAYS_SO}, PYTEST, "pytest.py would be run in place of the real"),
         ({**BAD, "unittest/__init__.py": ""}, UNITTEST, "unittest/ would be run in place"),
-        ({**BAD, "tests/sitecustomize.py": "", "tests/__init__.py": ""}, PYTEST, "exit code 1"),
+        ({**BAD, "tests/sitecustomize.py": "", "tests/__init__.py": ""}, UNITTEST, "exit code 1"),
         ({**BAD, "src/sitecustomize.py": ""}, PYTEST, "src/sitecustomize.py would be run"),
         ({**BAD, "bin/pytest": f"#!/usr/bin/python3\n{SAYS_SO}"}, "bin/pytest", "126"),
         # Results are changed by a hook.
@@ -205,37 +205,45 @@ def test_what_was_accepted_with_the_product_may_stay(bench: Bench) -> None:
     """A coder is not responsible for a hook in the repository that a person started from."""
     hook = "def pytest_collection_modifyitems(items):\n    pass\n"
     product = {**GOOD, "conftest.py": hook}
-    assert "conftest.py has pytest_collection_modifyitems" in bench.why(product, before=GOOD)
-    assert bench.why(product, before=product) == ""
+    refused = bench.why(product, PYTEST, before=GOOD)
+    assert "conftest.py has pytest_collection_modifyitems" in refused
+    assert bench.why(product, PYTEST, before=product) == ""
     # Whether it changes the test results is checked all the same.
     faked = {**BAD, "conftest.py": "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\n"
              "def pytest_runtest_protocol(item, nextitem):\n    return True\n"}  # fmt: skip
-    assert bench.why(faked, before=faked) != ""
+    assert bench.why(faked, PYTEST, before=faked) != ""
 
 
-@pytest.mark.parametrize("command", [PYTEST, UNITTEST])
-def test_tests_that_are_gone_or_skipped_are_missed(bench: Bench, command: str) -> None:
+ONE_SKIPPED = TESTS.replace("    def test_two", "    @unittest.skip('')\n    def test_two")
+
+
+def test_tests_that_are_gone_or_skipped_are_missed(bench: Bench) -> None:
     def why(text: str, **before: Any) -> str:
-        accepted = AcceptedRun(**{"command": command, "tests": 2, "feature": "tea", **before})
-        return bench.why({**GOOD, "tests/test_tea.py": text}, command, accepted=[accepted])
+        accepted = AcceptedRun(**{"command": UNITTEST, "tests": 2, "feature": "tea", **before})
+        return bench.why({**GOOD, "tests/test_tea.py": text}, UNITTEST, accepted=[accepted])
 
     assert why(TESTS) == ""
     fewer = TESTS[: TESTS.index("    def test_two")]
     assert "it ran 1 test, and 2 before" in why(fewer)
-    skipped = TESTS.replace("    def test_two", "    @unittest.skip('')\n    def test_two")
-    assert "it ran 1 test, and 2 before" in why(skipped)
-    assert "1 tests are skipped, and 0 before" in why(skipped, tests=1)
-    assert why(skipped, tests=1, skipped=1) == ""
+    assert "it ran 1 test, and 2 before" in why(ONE_SKIPPED)
+    assert "1 tests are skipped, and 0 before" in why(ONE_SKIPPED, tests=1)
+    assert why(ONE_SKIPPED, tests=1, skipped=1) == ""
     # As many as before another feature began: none of them belongs to this one.
     assert "none is of this feature" in why(TESTS, feature="coffee")
     assert why(TESTS, feature="coffee", tests=1) == ""
 
 
+def test_what_pytest_skips_is_counted_apart(bench: Bench) -> None:
+    accepted = AcceptedRun(command=PYTEST, tests=2, feature="tea")
+    product = {**GOOD, "tests/test_tea.py": ONE_SKIPPED}
+    assert "it ran 1 test, and 2 before" in bench.why(product, PYTEST, accepted=[accepted])
+
+
 def test_what_was_accepted_before_has_to_hold_still(bench: Bench) -> None:
-    product = {**GOOD, "tests/test_cup.py": "def test_cup():\n    import cup\n", "cup.py": ""}
-    own = "python3 -m pytest -q tests/test_cup.py"
+    product = {**GOOD, "tests/test_cup.py": TESTS.replace("tea", "cup"), "cup.py": GOOD["tea.py"]}
+    own = "python3 -m unittest tests/test_cup.py"
     accepted = [
-        AcceptedRun(command="python3 -m pytest -q tests/test_tea.py", tests=2, feature="tea")
+        AcceptedRun(command="python3 -m unittest tests/test_tea.py", tests=2, feature="tea")
     ]
     assert bench.why(product, own, accepted=accepted) == ""
     del product["tests/test_tea.py"]
@@ -244,18 +252,18 @@ def test_what_was_accepted_before_has_to_hold_still(bench: Bench) -> None:
 
 
 def test_as_many_tests_are_run_as_are_asked_for(bench: Bench) -> None:
-    assert bench.why(GOOD, {"command": PYTEST, "min_tests": 2}) == ""
+    assert bench.why(GOOD, {"command": UNITTEST, "min_tests": 2}) == ""
     assert "it ran 2 tests, and 3 are asked for" in bench.why(
-        GOOD, {"command": PYTEST, "min_tests": 3}
+        GOOD, {"command": UNITTEST, "min_tests": 3}
     )
 
 
 def test_coverage_is_read_from_what_the_run_prints(bench: Bench) -> None:
-    product = {**GOOD, "conftest.py": "def pytest_terminal_summary(terminalreporter):\n"
-               "    terminalreporter.write_line('TOTAL      10      2    80%')\n"}  # fmt: skip
-    assert bench.why(product, coverage=80) == ""
-    assert "at least 90 % is asked for; the runs print 80 %" in bench.why(product, coverage=90)
-    assert "print none" in bench.why(GOOD, coverage=90)
+    product = {**GOOD, "tests/__init__.py": "print('TOTAL      10      2    80%')\n"}
+    assert bench.why(product, UNITTEST, coverage=80) == ""
+    short = bench.why(product, UNITTEST, coverage=90)
+    assert "at least 90 % is asked for; the runs print 80 %" in short
+    assert "print none" in bench.why(GOOD, UNITTEST, coverage=90)
 
 
 def test_a_runner_that_is_not_there_is_named_so(bench: Bench) -> None:
@@ -272,4 +280,4 @@ def test_a_run_leaves_nothing_and_begins_from_nothing(bench: Bench) -> None:
         "        pathlib.Path('mark').write_text('x')\n"
     )
     for _ in range(2):
-        assert bench.why({**GOOD, "tests/test_tea.py": once}) == ""
+        assert bench.why({**GOOD, "tests/test_tea.py": once}, UNITTEST) == ""
