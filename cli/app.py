@@ -54,7 +54,6 @@ from cli.output import (
     SHOWN,
     UserError,
     escape_unencodable_output,
-    name_running_program,
     print_error,
     print_note,
     print_result,
@@ -63,6 +62,7 @@ from cli.output import (
 from config.schema.agent import ConfigError
 from engine import logs
 from engine.exit_codes import INTERRUPTED
+from engine.program_names import name_running_program
 from engine.setup_errors import SetupError
 from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line

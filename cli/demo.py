@@ -20,6 +20,7 @@ from engine import logs
 from engine.connection import describe_model_connection
 from engine.development import DevelopmentServer, development_server
 from engine.exit_codes import INTERRUPTED
+from engine.program_names import KEEP_DEMO
 from engine.root_location import open_workspaces_root, workspaces_root
 from engine.service import build_worker
 from engine.web_ui import DEFAULT_UI, job_web_ui_link
@@ -81,7 +82,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
                     print_note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
                     await interrupted.wait()
                 else:
-                    print_note("look again, also at earlier jobs: `starter.py demo --keep`")
+                    print_note(f"look again, also at earlier jobs: `{KEEP_DEMO}`")
                 return progress.code
 
     showing = asyncio.create_task(show_demo())
@@ -91,7 +92,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     if not interrupted.is_set():
         return await showing
     if progress.code is None:
-        goes_on = f"job {job_id} goes on with `starter.py demo --keep`"
+        goes_on = f"job {job_id} goes on with `{KEEP_DEMO}`"
         print_note(f"interrupted; {goes_on if progress.started else 'no job was started'}")
         showing.cancel()
     await _wait_for_demo_shutdown(showing)

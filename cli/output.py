@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 import sys
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from engine.program_names import name_running_program
 from protocol.errors import Refusal
 from protocol.short_text import one_line
 
@@ -25,10 +24,6 @@ FAILED = 1
 """The job failed or was cancelled, or a check failed."""
 MISTAKE = 2
 """A mistake of the user, or no server."""
-
-INSTALLED = "longhaul"
-"""Name of the installed command; in a checkout it is `starter.py`."""
-_CHECKOUT = re.compile(r"(?:python )?\b(?P<name>starter|worker)\.py\b")
 
 
 class UserError(Refusal):
@@ -61,15 +56,6 @@ def write_error_line(more: str = "") -> OSError | None:
     except OSError as error:
         return error
     return None
-
-
-def name_running_program(text: str) -> str:
-    """Replace our commands' names in a text by those of the running program."""
-    if Path(sys.argv[0]).stem != INSTALLED:
-        return text
-    return _CHECKOUT.sub(
-        lambda match: INSTALLED if match["name"] == "starter" else f"{INSTALLED}-worker", text
-    )
 
 
 def print_result(text: str) -> None:

@@ -18,6 +18,7 @@ from activities.redaction.credentials import without_credentials
 from engine import logs
 from engine.codec import data_converter
 from engine.otel import optional_export
+from engine.program_names import KEEP_DEMO
 from engine.setup_errors import SetupError
 from protocol.short_text import one_line
 
@@ -64,8 +65,8 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
     # The SDK's error does not always mention TLS.
     by = ", asked by TLS, as the configuration or an API key demands" if options.get("tls") else ""
     raise SetupError(
-        f"no Temporal server at {where} ({reason}{by}); start one with "
-        "`make demo ARGS=--keep` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
+        f"no Temporal server at {where} ({reason}{by}); start one with `{KEEP_DEMO}` or "
+        "`temporal server start-dev`, or set TEMPORAL_ADDRESS"
     )
 
 

@@ -26,6 +26,7 @@ from engine.connection import connect_client, describe_model_connection, task_qu
 from engine.deployment import version_label, worker_deployment
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.otel import optional_export
+from engine.program_names import name_running_program
 from engine.root_location import check_root_writable, open_workspaces_root, workspaces_root
 from engine.service import build_worker
 from engine.setup_errors import SetupError
@@ -61,7 +62,8 @@ def run_worker_process() -> NoReturn:
         logs.set_up_logging()
         asyncio.run(serve_worker_process())
     except (SetupError, ConfigError) as error:
-        print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
+        text = name_running_program(f"error: {error}")
+        print(logs.log_line(text, "ERROR"), file=sys.stderr)
         exit_worker_process(CANNOT_START)
     except KeyboardInterrupt:  # there was nothing to drain yet
         exit_worker_process(INTERRUPTED)

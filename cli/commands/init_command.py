@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from cli.options import Json
-from cli.output import OK, UserError, name_running_program, print_json, print_note, print_result
+from cli.output import OK, UserError, print_json, print_note, print_result
 from config.layers import VARIABLE
+from engine.program_names import name_running_program
 
 FOLDER = Path(__file__).parents[1] / "first_folder"
 TEXTS = (".md", ".py", ".yaml")

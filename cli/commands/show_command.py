@@ -9,10 +9,11 @@ from cli.jobs.job_sheet import render_job_sheet
 from cli.jobs.job_view import JobView, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.options import Job, Json
-from cli.output import OK, name_running_program, print_json, print_note, print_result
+from cli.output import OK, print_json, print_note, print_result
 from cli.temporal_errors import run_server_work
 from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client
+from engine.program_names import name_running_program
 
 
 def show(job: Job, json: Json = False) -> int:

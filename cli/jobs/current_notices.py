@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cli.output import name_running_program
+from engine.program_names import name_running_program
 
 RECENT_STEPS = 10
 """Steps for which a notice of one step matters."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cli.output import escape_controls, name_running_program
+from cli.output import escape_controls
 from cli.projects import project_rendering
 from cli.trials import trial_rendering
+from engine.program_names import name_running_program
 from protocol.short_text import count_noun
 from protocol.usage import Usage
 
