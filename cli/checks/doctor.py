@@ -24,7 +24,13 @@ from cli.checks.installation_checks import (
     check_token_vocabulary,
 )
 from cli.checks.model_checks import check_model_endpoint
-from cli.checks.storage_checks import check_graph, check_remote, check_store, check_workspaces_root
+from cli.checks.storage_checks import (
+    check_graph,
+    check_project_remote,
+    check_remote,
+    check_store,
+    check_workspaces_root,
+)
 from cli.checks.telemetry_checks import check_collectors, check_log_settings
 from cli.temporal_errors import temporal_error_text
 from engine.connection import client_options, connect_client
@@ -37,7 +43,7 @@ async def run_checks(
     """Yield all checks; a failing check often explains those after it.
 
     Args:
-        project: File of a project, whose needs are checked too.
+        project: File of a project, whose needs and remote are checked too.
         tool_problems: What is wrong with files of tools of one's own, which are loaded before.
     """
     looks: dict[str, Callable[[], CheckResult]] = {
@@ -62,6 +68,7 @@ async def run_checks(
             yield CheckResult(name, False, str(error))
     if project:
         yield await asyncio.to_thread(check_project_needs, project)
+        yield await asyncio.to_thread(check_project_remote, project)
     yield await check_model_endpoint()
     try:
         client = await connect_client()

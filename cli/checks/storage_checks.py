@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
+from cli.output import UserError
+from cli.start.project_input import project_input_agents, read_project_file
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from engine.root_location import open_workspaces_root, workspaces_root
@@ -91,17 +93,31 @@ def check_graph() -> CheckResult:
 
 
 def check_remote() -> CheckResult:
-    from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
-    from activities.checkpoints.remote import open_remote  # noqa: PLC0415 - loads git's library
-
     try:
         url = load_agent("generalist").workspace.remote
     except ConfigError as error:
         return CheckResult("remote", False, str(error), "correct it")
+    return _check_remote_access("remote", url)
+
+
+def check_project_remote(file: Path) -> CheckResult:
+    """Check the remote that a project's file sets; all its agents have the same."""
+    name = "remote of the project"
+    try:
+        agents = project_input_agents(read_project_file(file)[0])
+    except (UserError, ConfigError) as wrong:
+        return CheckResult(name, False, str(wrong), "correct the file")
+    return _check_remote_access(name, agents[0].workspace.remote)
+
+
+def _check_remote_access(name: str, url: str | None) -> CheckResult:
+    from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
+    from activities.checkpoints.remote import open_remote  # noqa: PLC0415 - loads git's library
+
     if url is None:
-        return CheckResult("remote", True, "none: checkpoints stay on the workspaces root")
+        return CheckResult(name, True, "none: checkpoints stay on the workspaces root")
     try:
         open_remote(url).check_access()
     except (GitNotInstalled, RemoteUnavailable) as error:
-        return CheckResult("remote", False, f"{git_address_without_user(url)}: {error}")
-    return CheckResult("remote", True, git_address_without_user(url))
+        return CheckResult(name, False, f"{git_address_without_user(url)}: {error}")
+    return CheckResult(name, True, git_address_without_user(url))

@@ -16,7 +16,8 @@ from cli.temporal_errors import run_server_work
 
 def doctor(
     project: Annotated[
-        Path | None, typer.Argument(help="A project's file, whose needs are tested as well.")
+        Path | None,
+        typer.Argument(help="A project's file, whose needs and remote are tested as well."),
     ] = None,
     model: Annotated[
         bool,

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import subprocess
 
 import pytest
 
@@ -68,3 +69,15 @@ def test_the_doctor_tries_what_a_project_needs(offline, tmp_path):
     assert "✗ needs of the project: " in lacking
     assert "from the worker's variable NO_SUCH_VARIABLE, which is not set" in lacking
     assert "no such file" in offline("doctor", str(tmp_path / "none.yaml")).out
+
+
+def test_the_doctor_tries_the_remote_that_a_project_sets(offline, tmp_path):
+    file, remote = tmp_path / "tea.yaml", tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
+    start = "form: features\ninstructions: Tea.\n"
+    file.write_text(start)
+    assert "✓ remote of the project: none" in offline("doctor", str(file)).out
+    file.write_text(f"{start}set: {{workspace.remote: 'file://{remote}'}}\n")
+    assert f"✓ remote of the project: file://{remote}" in offline("doctor", str(file)).out
+    file.write_text(f"{start}set: {{workspace.remote: 'file://{remote}-gone'}}\n")
+    assert f"✗ remote of the project: file://{remote}-gone" in offline("doctor", str(file)).out
