@@ -63,7 +63,7 @@ from config.schema.agent import ConfigError
 from engine import logs
 from engine.exit_codes import INTERRUPTED
 from engine.program_names import name_running_program
-from engine.setup_errors import SetupError
+from protocol.errors import Refusal
 from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line
 
@@ -175,7 +175,7 @@ def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
     try:
         logging.basicConfig(level=logs.log_level("ERROR"))
         return _run_app_command(sys.argv[1:] if arguments is None else list(arguments))
-    except (UserError, SetupError, ConfigError) as error:
+    except (Refusal, ConfigError) as error:
         print_error(str(error))
         return MISTAKE
     except EncryptedPayloadError as error:

@@ -42,6 +42,10 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
         "Put the folder .longhaul/checkpoints back from a backup, then resume the job; or rewind "
         "to a phase whose start is there.",
     ),
+    "NewerVersion": (
+        "tool",
+        "Update the workers of the earlier version, or stop them, then resume the job.",
+    ),
     "WrongRoot": ("storage", "Start a worker on the job's own root, then resume the job."),
 }
 OTHERWISE: tuple[WaitReason, str] = (

@@ -4,6 +4,8 @@ Invalid
 ├── PathRefused         the path is not inside the workspace, or cannot be stored
 └── FilesError          the operation does not fit the present files
     └── FileMissing
+Refusal
+└── NewerCheckpoint     a later version wrote it
 LonghaulError, LookupError
 └── CheckpointMissing   a commit, tree or blob is not in the repository
 Unavailable
@@ -17,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from protocol.errors import Invalid, LonghaulError, Unavailable
+from protocol.errors import Invalid, LonghaulError, Refusal, Unavailable
 
 
 def quote_path_in_error(path: str) -> str:
@@ -58,6 +60,10 @@ class CheckpointMissing(LonghaulError, LookupError):
     def __init__(self, commit: str, why: str = "") -> None:
         super().__init__(why or f"The checkpoint object {commit} cannot be found.")
         self.commit = commit
+
+
+class NewerCheckpoint(Refusal):
+    """A later version wrote the checkpoint, with what this one does not know."""
 
 
 class RootError(Unavailable):

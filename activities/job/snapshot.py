@@ -32,9 +32,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from activities.checkpoints import Checkpoints, Files, FilesError, PathRefused, diff_files
+from pydantic import BaseModel, ValidationError
+
+from activities.checkpoints import (
+    Checkpoints,
+    Files,
+    FilesError,
+    NewerCheckpoint,
+    PathRefused,
+    diff_files,
+)
 from activities.checkpoints.alternates import lend_objects
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
@@ -57,6 +66,31 @@ from protocol.job_state import JobState, ShownImage
 from protocol.repository_link import RepositoryLink
 
 _configs: dict[bytes, AgentConfig] = {}
+P = TypeVar("P", bound=BaseModel)
+
+
+def _parse_snapshot_part(kind: type[P], name: str, data: bytes) -> P:
+    """Parse a part of a checkpoint.
+
+    Keys that are not known are not skipped: the next checkpoint would lose them.
+
+    Raises:
+        NewerCheckpoint: it has such keys.
+    """
+    try:
+        return kind.model_validate_json(data)
+    except ValidationError as error:
+        unknown = [
+            ".".join(map(str, each["loc"]))
+            for each in error.errors()
+            if each["type"] == "extra_forbidden"
+        ]
+        if len(unknown) < error.error_count():
+            raise
+        raise NewerCheckpoint(
+            f"a later version of Longhaul wrote the checkpoint, whose {name} has what this one "
+            f"does not know ({', '.join(unknown)}); use that version"
+        ) from None
 
 
 def _load_snapshot_config(store: ObjectStore, blob: bytes) -> AgentConfig:
@@ -64,13 +98,15 @@ def _load_snapshot_config(store: ObjectStore, blob: bytes) -> AgentConfig:
     if blob not in _configs:
         if len(_configs) > 256:
             _configs.clear()
-        _configs[blob] = AgentConfig.model_validate_json(store.read(blob))
+        _configs[blob] = _parse_snapshot_part(AgentConfig, "config.json", store.read(blob))
         register_credential_variables(_configs[blob].credential_variables)
     return _configs[blob]
 
 
 def _load_snapshot_compaction(store: ObjectStore, raw: TreeEntry | None) -> Compaction:
-    return Compaction.model_validate_json(store.read(raw.id)) if raw else Compaction()
+    if raw is None:
+        return Compaction()
+    return _parse_snapshot_part(Compaction, "context.json", store.read(raw.id))
 
 
 def _load_snapshot_repository_link(
@@ -78,13 +114,13 @@ def _load_snapshot_repository_link(
 ) -> RepositoryLink | None:
     if raw is None:
         return None
-    link = RepositoryLink.model_validate_json(store.read(raw.id))
+    link = _parse_snapshot_part(RepositoryLink, "repository.json", store.read(raw.id))
     register_credential_variables(link.token_variables)
     return link
 
 
 def _load_snapshot_project_link(store: ObjectStore, raw: TreeEntry | None) -> ProjectLink | None:
-    return ProjectLink.model_validate_json(store.read(raw.id)) if raw else None
+    return _parse_snapshot_part(ProjectLink, "project.json", store.read(raw.id)) if raw else None
 
 
 def snapshot_workspace(checkpoints: Checkpoints, commit: str) -> Files:
@@ -152,6 +188,7 @@ class Snapshot:
 
         Raises:
             CheckpointMissing: the commit, or a part of it, is not in this store.
+            NewerCheckpoint: a later version wrote it.
         """
         store = checkpoints.store
         parts = list_tree_entries(store, bytes.fromhex(checkpoints.tree_id(commit)))
@@ -161,7 +198,7 @@ class Snapshot:
             return checkpoints.files((part.id if part else EMPTY_TREE).hex())
 
         config = _load_snapshot_config(store, parts[b"config.json"].id)
-        state = JobState.model_validate_json(store.read(parts[b"state.json"].id))
+        state = _parse_snapshot_part(JobState, "state.json", store.read(parts[b"state.json"].id))
         return cls(
             checkpoints,
             commit,

@@ -2,6 +2,7 @@
 
     BadStart            the job cannot start: unknown agent, missing document, …   job fails
     CheckpointMissing   the store does not hold the commit                         go back
+    NewerVersion        a later version wrote the checkpoint                       retried, parks
     WrongRoot           this worker serves another workspaces root                 retried
     Storage             disk full, read-only, unreadable                           retried, parks
     Credentials         bad key, unknown model, quota spent                        parks
@@ -27,7 +28,13 @@ import pygit2
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory, FailureError
 
-from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, RootError
+from activities.checkpoints import (
+    CheckpointMissing,
+    GitNotInstalled,
+    NewerCheckpoint,
+    RemoteUnavailable,
+    RootError,
+)
 from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
 from config.schema.agent import ConfigError
@@ -92,6 +99,11 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
         ) from None
     except CheckpointMissing as error:
         raise typed_failure("CheckpointMissing", str(error)) from error
+    except NewerCheckpoint as error:
+        # A worker of that version may take a later attempt.
+        raise typed_failure(
+            "NewerVersion", f"This worker is too old: {error}.", retry=may_retry_activity(most)
+        ) from error
     except ConfigError as error:
         raise typed_failure("BadStart", str(error)) from error
     except (RemoteUnavailable, GitNotInstalled) as error:

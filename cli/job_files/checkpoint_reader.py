@@ -17,6 +17,7 @@ from activities.checkpoints import (
     FilesError,
     GitNotInstalled,
     LogEntry,
+    NewerCheckpoint,
     PathRefused,
     RemoteUnavailable,
     Root,
@@ -229,7 +230,7 @@ def read_checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str
     """Return the newest checkpoint and its tree, by which runs are compared.
 
     As in a result, the tree is without `shell.volatile`. It is None if the checkpoint is not in
-    this environment's workspaces root; nothing is fetched.
+    this environment's workspaces root, or of a later version; nothing is fetched.
     """
     result = status.get("result") or {}
     commit = status.get("checkpoint") or result.get("checkpoint") or None
@@ -243,7 +244,7 @@ def read_checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str
             "checkpoint": commit,
             "tree": Snapshot.load(store, commit).comparable_tree if commit else None,
         }
-    except (StoreMissing, CheckpointMissing):
+    except (StoreMissing, CheckpointMissing, NewerCheckpoint):
         return {"checkpoint": commit, "tree": None}
 
 

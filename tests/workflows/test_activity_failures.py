@@ -51,6 +51,7 @@ def wrapped(
         ("ContextTooLong", "endpoint", "shorten instructions.md or workspace.md and rewind"),
         ("Storage", "storage", "space"),
         ("WrongRoot", "storage", "root"),
+        ("NewerVersion", "tool", "workers of the earlier version"),
         ("ValueError", "tool", "errors/"),
         ("BadStart", "tool", "errors/"),
     ],

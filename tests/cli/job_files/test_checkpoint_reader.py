@@ -27,6 +27,7 @@ from cli.jobs.watch import follow_on_console
 from cli.report.job_report import BROKEN
 from config.agent_files import load_agent
 from engine.setup_errors import TOO_EARLY
+from protocol.errors import Refusal
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.todo_list import Todo
@@ -158,6 +159,24 @@ def stored_job(engine, workspaces):
     second = snapshot.save("phase 1 · todo 1 · write_file notes/a.md", 1_700_000_060)
     known = {"checkpoint": second, "checkpoints": [{"phase": 1, "id": first}]}
     return engine.job(job, set=known)
+
+
+class LaterState(JobState):
+    """The state of a job in a later version."""
+
+    steeped: int = 0
+
+
+def test_a_checkpoint_of_a_later_version_is_one_line_that_says_so(engine, stored_job, starter):
+    store = checkpoint_reader.open_checkpoints_for_reading(stored_job)
+    snapshot = Snapshot.load(store, engine.status(stored_job)["checkpoint"])
+    snapshot.state = LaterState(phase=snapshot.state.phase, steeped=3)
+    later = snapshot.save("phase 1 · todo 1 · steep", 1_700_000_120)
+    told = "a later version of Longhaul wrote the checkpoint, whose state.json has what this one "
+    with pytest.raises(Refusal, match=rf"{told}does not know \(steeped\); use that version"):
+        checkpoint_reader.files_at_checkpoint(store, later)
+    unread = checkpoint_reader.read_checkpoint_fields(stored_job, {"checkpoint": later})
+    assert unread == {"checkpoint": later, "tree": None}
 
 
 def test_show_has_the_tree_of_the_checkpoint(engine, stored_job, starter):
