@@ -396,8 +396,8 @@ def test_projects_and_trials_are_looked_at_as_jobs_are(check):
 
     async def listed(query, **_):
         queries.append(query)
-        for none in ():
-            yield none
+        for job in list[str]():
+            yield job
 
     client = telling(DescribeTaskQueueResponse())
     vars(client)["list_workflows"] = listed
