@@ -22,11 +22,7 @@ from activities.model.call_reading_checks import (
     are_labels_unique,
     joins_repeated_ids,
 )
-from activities.model.call_readings import (
-    group_by_key,
-    group_by_label,
-    group_in_sequence,
-)
+from activities.model.call_readings import group_by_key, group_by_label, group_in_sequence
 from activities.model.json_text import EMPTY, json_arguments_object
 
 MAX_SHOWN = 2_000

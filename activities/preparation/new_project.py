@@ -10,10 +10,7 @@ from activities.job.done_when import check_done_when
 from activities.job.plan_and_todo_files import list_under_heading
 from activities.notifications.recipients import resolve_recipients
 from activities.preparation.agent_models import choose_agent_models
-from activities.preparation.checkpoint_ownership import (
-    claim_ownership,
-    refuse_forgotten_id,
-)
+from activities.preparation.checkpoint_ownership import claim_ownership, refuse_forgotten_id
 from activities.projects.project_remote import (
     check_remote_project_owner,
     push_project,

@@ -20,10 +20,7 @@ from activities.job.activity_context import activity_job_id
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import SCHEMA_FILE, typed_result_schema_page
-from activities.preparation.checkpoint_ownership import (
-    claim_ownership,
-    refuse_forgotten_id,
-)
+from activities.preparation.checkpoint_ownership import claim_ownership, refuse_forgotten_id
 from activities.projects.handoff import render_handoff
 from activities.projects.project_remote import push_start_to_project_remote
 from activities.projects.project_repository import ProjectRepository, project_repository_path

@@ -7,9 +7,7 @@ from activities.job.done_when import unmet_condition_reason
 from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
 from activities.projects.project_remote import open_linked_remote_project
-from activities.projects.project_repository import (
-    ProjectRepository,
-)
+from activities.projects.project_repository import ProjectRepository
 from config.schema.agent import ConfigError
 from protocol.agent_reports import REPORT_FILES
 from protocol.handoffs import Handoff, ProjectLink

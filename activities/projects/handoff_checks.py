@@ -15,9 +15,7 @@ from activities.checkpoints.entry_names import name_to_bytes
 from activities.checkpoints.git import is_git_folder
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
-from activities.projects.project_repository import (
-    project_git_accepts_name,
-)
+from activities.projects.project_repository import project_git_accepts_name
 from activities.projects.runner_commands import runner_command_fault
 from activities.projects.tool_evidence import read_evidence, verdict_evidence_problems
 from activities.text.safe_text import replace_surrogates

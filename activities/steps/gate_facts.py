@@ -47,7 +47,7 @@ MAX_REASON_CHARACTERS = 2000
 """Maximum length of a reason why a project cannot take over a job's work."""
 
 
-def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
+def gate_facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
     """Return the `gate_facts` activity."""
 
     @activity.defn(name="gate_facts")

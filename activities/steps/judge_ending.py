@@ -37,7 +37,7 @@ PUBLISH = (
 """Question to a person before the branch is pushed."""
 
 
-def endings_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
+def judge_ending_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
     """Return the `judge_ending` activity."""
 
     @activity.defn(name="judge_ending")

@@ -20,7 +20,7 @@ from config.schema.agent import ConfigError
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 
 
-def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesReply]:
+def store_traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesReply]:
     """Return the `store_traces` activity."""
 
     @activity.defn(name="store_traces")

@@ -16,7 +16,7 @@ from activities.text.safe_text import replace_surrogates
 from protocol.requests import RemarksReply, RemarksRequest
 
 
-def remarks_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
+def tell_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
     """The `tell` activity."""
 
     @activity.defn(name="tell")

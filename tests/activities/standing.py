@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.job.tool_messages import tool_call_id
-from activities.steps.gate_facts import facts_activity
+from activities.steps.gate_facts import gate_facts_activity
 from activities.steps.tool_call import tool_activities
 from activities.toolkit.registry import REGISTRY, Tool
 from config.agent_files import ENVIRONMENT, load_agent
@@ -147,7 +147,9 @@ class Standing:
         claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
         self.reply(("job_complete", json.dumps(claim)))
         request = FactsRequest(root=self.root.id, commit=self.commit, at=AT, step=self.step, call=0)
-        reply: GateFactsReply = environment(local=False).run(facts_activity(self.root), request)
+        reply: GateFactsReply = environment(local=False).run(
+            gate_facts_activity(self.root), request
+        )
         return reply.facts
 
     def text(self, path: str) -> str:

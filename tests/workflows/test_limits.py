@@ -12,7 +12,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.job import job_folder
-from activities.steps import recovery
+from activities.steps import show_folder
 from rehearsal import Failure
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo
@@ -167,7 +167,7 @@ async def test_the_time_in_which_a_person_is_shown_the_folder_is_theirs(
         time.sleep(1)
         return shown(*given, **more)
 
-    monkeypatch.setattr(recovery, "update_job_folder", slowly)
+    monkeypatch.setattr(show_folder, "update_job_folder", slowly)
     handle = await jobs.start(job(set={"limits.job": {"model_calls": 1, "seconds": 1000}}))
     limits = (await jobs.until(handle, waiting_for="budget"))["limits"]
     await asyncio.sleep(2)

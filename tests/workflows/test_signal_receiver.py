@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from activities.checkpoints import Root
-from activities.steps import close_job, recovery
+from activities.steps import close_job, show_folder
 from rehearsal import Hang
 from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Request
@@ -200,7 +200,7 @@ async def test_a_pause_whose_folder_cannot_be_shown_is_one_and_not_called_refuse
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(recovery, "update_job_folder", full)
+        patch.setattr(show_folder, "update_job_folder", full)
         handle, status = await paused_at_gate(jobs, START)
     [notice, _] = status["notices"]
     assert notice.startswith("the folder may lack the last steps: show_folder: ")

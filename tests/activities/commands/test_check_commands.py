@@ -11,8 +11,8 @@ import pytest
 from activities.commands import sandbox
 from activities.guards.tool_routes import guarded_route
 from activities.job.done_when import read_done_when
-from activities.steps.gate_facts import facts_activity
-from activities.steps.judge_ending import endings_activity
+from activities.steps.gate_facts import gate_facts_activity
+from activities.steps.judge_ending import judge_ending_activity
 from activities.toolkit.registry import REGISTRY
 from config.agent_files import load_agent
 from protocol.endings import EndingRequest, EndingVerdict, FactsRequest, GateFacts, GuardPoint
@@ -44,7 +44,7 @@ def place(job: Standing) -> dict[str, Any]:
 
 def facts(job: Standing) -> GateFacts:
     job.reply(("todo_complete", "{}"))
-    reply = environment(local=False).run(facts_activity(job.root), FactsRequest(**place(job)))
+    reply = environment(local=False).run(gate_facts_activity(job.root), FactsRequest(**place(job)))
     gate_facts: GateFacts = reply.facts
     return gate_facts
 
@@ -55,7 +55,7 @@ def ending(
     raw = {"summary": "s", "deliverables": [], "confidence": 1} if tool == "job_complete" else {}
     job.reply((tool, json.dumps(raw)))
     request = EndingRequest(**place(job), points=list(points), **more)
-    verdict: EndingVerdict = environment(local=False).run(endings_activity(job.root), request)
+    verdict: EndingVerdict = environment(local=False).run(judge_ending_activity(job.root), request)
     return verdict
 
 

@@ -9,11 +9,7 @@ from functools import partial
 import pytest
 
 from activities.requirements import requirement_store as rows
-from activities.requirements import (
-    requirement_withdrawal,
-    store_sync,
-    validation_claims,
-)
+from activities.requirements import requirement_withdrawal, store_sync, validation_claims
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRefusedError
 from tests.activities.stores.filling import (

@@ -8,7 +8,7 @@ from typing import Any
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
-from activities.steps.store_traces import traces_activity
+from activities.steps.store_traces import store_traces_activity
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 
 
@@ -28,5 +28,5 @@ def store(root: Root, *traces: Trace, job: str = "job", **details: Any) -> int:
     env.info = dataclasses.replace(env.info, workflow_id=job)
     base: dict[str, Any] = {"root": root.id, "agent": "generalist", "task": "Mend the server"}
     request = StoreTracesRequest(**base | details, traces=list(traces))
-    stored: StoreTracesReply = env.run(traces_activity(root), request)
+    stored: StoreTracesReply = env.run(store_traces_activity(root), request)
     return stored.count

@@ -20,7 +20,7 @@ from protocol.notification_requests import Sending, Sent
 SendNotification = Callable[[Sending], Coroutine[Any, Any, Sent]]
 
 
-def notify_activity(root: Root) -> SendNotification:
+def send_notification_activity(root: Root) -> SendNotification:
     """Return the `send_notification` activity."""
 
     @activity.defn(name="send_notification")

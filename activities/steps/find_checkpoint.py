@@ -1,0 +1,74 @@
+"""Finds the newest intact checkpoint of a job that has lost one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from temporalio import activity
+
+from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
+from activities.checkpoints.forgotten_records import find_forgotten_record
+from activities.job.activity_context import (
+    activity_job_id,
+    activity_schedule_time,
+    check_activity_root,
+)
+from activities.job.checkpoint_fetch import fetch_job
+from activities.job.snapshot import Snapshot
+from activities.job.tool_messages import ERROR_PREFIX
+from activities.runtime.failures import typed_failure, typed_failures
+from activities.runtime.heartbeats import heartbeats_from_thread
+from activities.steps.call_refs import newest_call_refs
+from activities.toolkit.result_text import result_error_line
+from protocol.requests import RecoverReply, RecoverRequest
+
+
+class FindCheckpointActivity:
+    """The `find_checkpoint` activity."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    @activity.defn(name="find_checkpoint")
+    def find_checkpoint(self, request: RecoverRequest) -> RecoverReply:
+        """Return the newest candidate that is complete here or in the remote."""
+        with typed_failures(), heartbeats_from_thread():
+            check_activity_root(self._root, request.root, request.remote)
+            if request.remote:
+                fetch_job(self._root, activity_job_id(), request.remote, request.candidates[0])
+            with suppress(CheckpointMissing):
+                checkpoints = open_checkpoints(self._root, activity_job_id())
+                for commit in checkpoints.intact_commits(request.candidates):
+                    with suppress(CheckpointMissing):
+                        return _recovery_reply(Snapshot.load(checkpoints, commit))
+            message = f"None of the job's checkpoints can be found under {self._root.path}"
+            if record := find_forgotten_record(self._root, activity_job_id()):
+                # The job was forgotten, and Temporal's reset runs it once more.
+                message = f"The {record.message}"
+            raise typed_failure(
+                "Storage",
+                f"{message}. Put the folder .longhaul/checkpoints back from a backup, then resume "
+                "the job.",
+            )
+
+
+def _recovery_reply(snapshot: Snapshot) -> RecoverReply:
+    """Return where the job continues: within a reply, or after one that may end its phase."""
+    reply = RecoverReply(
+        commit=snapshot.commit, at=activity_schedule_time(), state=snapshot.state.without_notes()
+    )
+    strategic = snapshot.state.phase.kind == "strategic"
+    reply.handed_over = strategic and snapshot.files.entry("todos.yaml") is not None
+    calls, completed = newest_call_refs(snapshot)
+    if completed < len(calls) or reply.handed_over:
+        reply.calls, reply.next_call = calls, completed
+        results = snapshot.conversation.messages(len(snapshot.conversation) - completed)
+        for place, result in enumerate(results):
+            text = str(result["content"])
+            if text.startswith(ERROR_PREFIX):
+                reply.failed_call, reply.failure = (
+                    place,
+                    result_error_line(text.removeprefix(ERROR_PREFIX)),
+                )
+                break
+    return reply
