@@ -22,7 +22,8 @@ from activities.steps.merge_work import merge_work_activity
 from activities.steps.model_call import ModelCallActivity
 from activities.steps.prepare import PrepareActivity
 from activities.steps.prepare_project import prepare_project_activity
-from activities.steps.publish_branch import publish_activities
+from activities.steps.publish_branch import publish_branch_activity
+from activities.steps.publish_project import publish_project_activity
 from activities.steps.reflect import ReflectActivity
 from activities.steps.review_job import ReviewJobActivity
 from activities.steps.send_notification import send_notification_activity
@@ -63,7 +64,7 @@ def all_activities(root: Root, connect: Connect = connect_endpoint) -> list[Call
         ReflectActivity(root, connect).reflect,
         JudgePhaseActivity(root, connect).judge_phase,
         ReviewJobActivity(root, connect).review_job,
-        *publish_activities(root),
+        publish_branch_activity(root),
         AskHelperActivity(root, connect).ask_helper,
         CloseJobActivity(root).close_job,
         cancel_start,
@@ -81,5 +82,6 @@ def all_activities(root: Root, connect: Connect = connect_endpoint) -> list[Call
         TakeWorkActivity(root, connect).take_work,
         merge_work_activity(root),
         write_project_state_activity(root),
+        publish_project_activity(root),
         close_project_activity(root),
     ]
