@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from protocol.data_model import Data
+from protocol.short_text import count_noun
 
 Check = Literal["unit", "api", "browser", "db"]
 """How a feature is tested; `browser` is a test through a user interface."""
@@ -97,7 +98,7 @@ class Proof(Data):
         """`unit: python3 -m pytest -q: exit code 0, 28 tests, 1 skipped`."""
         parts = [] if self.exit_code is None else [f"exit code {self.exit_code}"]
         if self.tests is not None:
-            parts.append(f"{self.tests} test{'' if self.tests == 1 else 's'}")
+            parts.append(count_noun(self.tests, "test"))
         parts += [
             f"{n} {word}" for n, word in ((self.failed, "failed"), (self.skipped, "skipped")) if n
         ]

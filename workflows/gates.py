@@ -13,7 +13,7 @@ from protocol.job_state import JobState
 from protocol.limits import JobLimits
 from protocol.phase import PhaseKind, Purpose, fewest_todos_after_phase
 from protocol.scope_ledger import MAX_STEPS, ScopeItem
-from protocol.short_text import first_few, one_line
+from protocol.short_text import count_noun, first_few, one_line
 from protocol.todo_list import Todo
 
 MOST_NAMED = 30
@@ -289,7 +289,7 @@ def _open_work_at_gate(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     """Return the open work in a sentence or two."""
     parts = []
     if facts.plan_open:
-        phases = f"{facts.plan_open} open phase{'s' if facts.plan_open > 1 else ''}"
+        phases = count_noun(facts.plan_open, "open phase")
         boxes = f" (such as {'; '.join(facts.plan_boxes)})" if facts.plan_boxes else ""
         parts.append(f"plan.md has {phases}{boxes}")
     if items:
@@ -331,7 +331,7 @@ def _check_handover_todos(
         return Refusal(f"todos.yaml cannot be used: {facts.todos_error}. Write it with todo_write.")
     if facts.todos_count < least:
         return Refusal(
-            f"todos.yaml holds {facts.todos_count} todo{'s' * (facts.todos_count != 1)}, at "
+            f"todos.yaml holds {count_noun(facts.todos_count, 'todo')}, at "
             f"least {least} are needed. Merge the phase with the next one, or split its "
             "todos into smaller steps."
         )

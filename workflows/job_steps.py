@@ -50,6 +50,7 @@ from protocol.requests import (
     ToolRequest,
     WriteErrorRequest,
 )
+from protocol.short_text import count_noun
 from protocol.tools import ToolRoute
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 from protocol.waiting import WaitState, WaitTimer
@@ -217,11 +218,10 @@ class JobSteps(ActivityCalls):
             project=job.project,
             traces=handed,
         )
-        count = len(handed)
         return await self.run_activity(
             table.STORE_TRACES,
             request,
-            activity_summary(job, f"{count} trace{'s' if count > 1 else ''}"),
+            activity_summary(job, count_noun(len(handed), "trace")),
         )
 
     async def keep_remarks(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from protocol.job_record import JobRecord
 from protocol.job_state import JobState
 from protocol.requests import Call, ModelReply, ReplyVerdict
-from protocol.short_text import first_few, one_line
+from protocol.short_text import count_noun, first_few, one_line
 
 DEMAND_AFTER = 2
 """Number of replies in a row without a call after which the next must call a tool."""
@@ -71,7 +71,7 @@ def _open_work_after_text_reply(state: JobState) -> str:
     count = state.phase.open_count
     named = first_few([item.id for item in state.open_items], MOST_NAMED)
     items = f" and the scope item{'s' if len(state.open_items) > 1 else ''} {named}"
-    todos = f"{count} todo{'s' if count > 1 else ''}"
+    todos = count_noun(count, "todo")
     return f"Open {'is' if count == 1 and not named else 'are'} {todos}{items if named else ''}."
 
 

@@ -41,7 +41,7 @@ from config.schema.shell import ShellConfig
 from protocol.data_model import Data
 from protocol.handoffs import Handoff
 from protocol.proof import AcceptedRun, Check, CheckCommand, Proof
-from protocol.short_text import shorten_to_end
+from protocol.short_text import count_noun, shorten_to_end
 
 END = 800
 """Characters kept and shown of the end of the output."""
@@ -124,7 +124,7 @@ class ProofRunner:
         ended, counts = self.run_command(product, command)
         _record_proof_outcome(run, ended, counts)
         if not run.why and counts and counts.tests < command.min_tests:
-            count = _proof_test_count_text(counts.tests)
+            count = count_noun(counts.tests, "test")
             run.why = f"it ran {count}, and {command.min_tests} are asked for"
         if not run.why and counts:
             run.why = self._failing_test_problem(product, command, counts)
@@ -232,7 +232,7 @@ def proof_regression_reason(run: Proof, accepted: AcceptedRun | None, handoff: H
     unit = handoff.id.rsplit("-", 2)[0]
     if accepted.feature != unit and run.tests == accepted.tests:
         return (
-            f"it ran {_proof_test_count_text(accepted.tests)} before this feature was begun as "
+            f"it ran {count_noun(accepted.tests, 'test')} before this feature was begun as "
             "well, "
             "so that none "
             "is of this feature: write tests of it where the command finds them"
@@ -244,7 +244,7 @@ def _fewer_tests_in_proof_run(run: Proof, accepted: AcceptedRun) -> str:
     tests = run.tests or 0
     if tests < accepted.tests:
         return (
-            f"it ran {_proof_test_count_text(tests)}, and {accepted.tests} before: put back what "
+            f"it ran {count_noun(tests, 'test')}, and {accepted.tests} before: put back what "
             "was "
             "deleted or is "
             "skipped, or another test in its place"
@@ -274,13 +274,9 @@ def _record_proof_outcome(
     elif counts is None:
         run.why = UNCOUNTED
     elif counts.failed:
-        run.why = f"it ended with 0 although {_proof_test_count_text(counts.failed)} failed"
+        run.why = f"it ended with 0 although {count_noun(counts.failed, 'test')} failed"
     elif not counts.tests:
         run.why = "it found no tests to run"
-
-
-def _proof_test_count_text(count: int) -> str:
-    return f"{count} test{'' if count == 1 else 's'}"
 
 
 def _proof_shell_line(command: str, folder: str, report: str) -> str:

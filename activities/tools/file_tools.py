@@ -17,6 +17,7 @@ from activities.toolkit.path_ownership import DOCUMENT_NOTICE, is_path_of_outsid
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
+from protocol.short_text import count_noun
 from protocol.tools import READ_LINES
 
 Path = Annotated[str, Field(description="Path in the workspace.")]
@@ -125,7 +126,7 @@ def edit_file(
             "Replace less."
         )
     _write_file_text(context, path, text.replace(old, new))
-    return f"Replaced {count} passage{'s' if count > 1 else ''} in {path}."
+    return f"Replaced {count_noun(count, 'passage')} in {path}."
 
 
 @tool("files", effect="reads")

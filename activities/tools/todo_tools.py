@@ -31,6 +31,7 @@ from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from protocol.phase import fewest_todos_after_phase
+from protocol.short_text import count_noun
 from protocol.todo_list import DoneWhen
 
 DONE_WHEN = (
@@ -150,7 +151,7 @@ def todo_write(
     if wrong := "; ".join(_todo_list_problems(context, parse_agent_todo_file(text.encode()))):
         raise ToolError(f"The list is not accepted: {wrong}. Write it anew.")
     context.files = context.files.write("todos.yaml", text.encode())
-    return f"Wrote {len(todos)} todo{'s' * (len(todos) != 1)} for {phase!r} to todos.yaml."
+    return f"Wrote {count_noun(len(todos), 'todo')} for {phase!r} to todos.yaml."
 
 
 def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
@@ -166,7 +167,7 @@ def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str
     )
     if handed.count < least:
         yield (
-            f"it has {handed.count} todo{'s' * (handed.count != 1)}, {least} to "
+            f"it has {count_noun(handed.count, 'todo')}, {least} to "
             f"{limits.max_todos} are needed: merge the phase with the next one, or split its "
             "todos into smaller steps"
         )

@@ -15,6 +15,7 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from activities.web.page_sources import PageSource
 from protocol.fork_command import fork_command
+from protocol.short_text import count_noun
 
 SHOWN_LINES = 15
 SHOWN_CHARACTERS = 1500
@@ -100,7 +101,7 @@ def fetch_page(
 
 
 def _describe_web_text_file(source: PageSource, context: ToolContext) -> str:
-    count = f"{len(source.pages)} page{'s' if len(source.pages) > 1 else ''}"
+    count = count_noun(len(source.pages), "page")
     size = sum(len(page.text) for page in source.pages)
     how_much = f"({count}, {size:,} characters)"
     beside = input_document_text_name(source.path)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cli.report.report_content import Pattern, PhaseLine, RefusalLine
-from protocol.short_text import one_line
+from protocol.short_text import count_noun, one_line
 
 OFTEN = 3
 """Number of refusals of one kind that count as repeated."""
@@ -127,7 +127,7 @@ def self_assessment_pattern(
         details.append("unsure, and nothing is listed as unresolved")
     if confidence is not None and confidence >= SURE and refused:
         details.append(
-            f"completion was refused {refused} time{'s' * (refused != 1)} before it was accepted"
+            f"completion was refused {count_noun(refused, 'time')} before it was accepted"
         )
     if confidence is not None and confidence >= SURE:
         details += [f"sure, though this failed when it was last run: {ran}" for ran in failing]

@@ -12,7 +12,7 @@ from cli.trials.trial_summary import (
     summarise_trial_runs,
     trial_tokens,
 )
-from protocol.short_text import one_line
+from protocol.short_text import count_noun, one_line
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun, trial_progress_line
 from protocol.usage import Usage
@@ -154,7 +154,7 @@ def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
     if others:
         lines[0] += f"; {render_trial_run_counts(others)}"
     lines += [
-        f"  failed {_trial_run_count(count)}: {reason or 'no reason is known'}"
+        f"  failed {count_noun(count, 'run')}: {reason or 'no reason is known'}"
         for reason, count in summary.failures.items()
     ]
     if summary.waited:
@@ -175,11 +175,6 @@ def _trial_summary_lines(summary: TrialConfigurationSummary) -> list[str]:
             f"tokens {trial_tokens(summary.used):,}, cost {summary.used.cost:.4f}"
         )
     return lines
-
-
-def _trial_run_count(count: int) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{count} run" + ("" if count == 1 else "s")
 
 
 def trial_spread_text(spread: TrialSpread, form: str = ",.10g") -> str:

@@ -100,7 +100,7 @@ def set_sentences_aside(
     context.files = put_rules(context.files, [*rules, rule])
     lines = [candidate_list.describe_candidate(each, LISTED_TEXT) for each in matching[:10]]
     more = [f"and {len(matching) - 10:,} more"] if len(matching) > 10 else []
-    count = f"{len(matching):,} sentence{'' if len(matching) == 1 else 's'}"
+    count = count_noun(len(matching), "sentence")
     return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
 
 
