@@ -220,6 +220,11 @@ class ToolCalls:
             return
         why = text_replies.HELD_BACK.format(failed=failed, tool=call.tool)
         reply = await self.steps.call_tool(job, call, route, why)
+        self._skip_call(reply)
+
+    def _skip_call(self, reply: ToolReply) -> None:
+        """Go on to the next call after one for which no tool ran."""
+        job = self.job
         job.advance_to(reply.commit)
         job.context = reply.context
         self._count_refusal()
@@ -256,10 +261,7 @@ class ToolCalls:
         """Answer a call for which no tool runs."""
         job = self.job
         reply = await self.steps.deny_call(job, call, why)
-        job.advance_to(reply.commit)
-        job.context = reply.context
-        self._count_refusal()
-        job.next_call += 1
+        self._skip_call(reply)
         if not job.course.narrowed_issue:
             # In the one turn before a rewind, `todo_complete` is accepted whatever else the reply
             # has.
