@@ -1,0 +1,160 @@
+"""All requirements of a workspace, and the sentences that they cover."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.activities.requirements.drafts import OTHER, QUOTE, requirement_arguments
+from tests.activities.standing import Standing
+
+RUSSIAN = """Каждый работник обязан пройти инструктаж до начала работы и знать все правила.
+Эвакуационные выходы должны быть свободны в любое время; двери не должны запираться на ключ.
+Огнетушители необходимо проверять раз в год, и результат проверки записывается в журнал в тот же
+день. Курить в помещениях запрещается, кроме мест, которые указаны начальником здания.
+Employees must report any fire by phone.
+"""
+
+
+def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -> None:
+    result = "output/requirements.json"
+    written = f"{result} and output/requirements.md."
+    assert job.call("collect_requirements").startswith(f"Wrote 0 requirements to {written}")
+    assert json.loads(job.text(result)) == []
+    job.write("documents/b.md", OTHER)
+    job.write("documents/b.md.txt", f"[page 1]\n2.1 Access\nPage one.\n[page 2]\n{OTHER}\n")
+    job.call("add_requirement", **requirement_arguments(), candidate="C-001")
+    quotation = {"path": "documents/b.md", "page": 2, "quote": OTHER}
+    second = requirement_arguments(OTHER) | {"type": "functional", "quotes": [quotation]}
+    job.call("add_requirement", **second)
+    finals = [json.loads(job.text(f"requirements/req_00{n}/final.json")) for n in (1, 2)]
+    assert job.call("collect_requirements").splitlines() == [
+        f"Wrote 2 requirements to {written}",
+        "By force: must 2.",
+        "By type: functional 1, legal 1.",
+        "Pages cited:",
+        "- documents/a.md: 1",
+        "- documents/b.md: 2",
+        "Not covered: 1 of 3 sentences that say must, must not or should are neither cited nor set "
+        "aside. All of them, in candidates/uncovered.md:",
+        f"- documents/a.md: C-002 · p.1 · must · 0.90 · {OTHER}",
+    ]
+    assert json.loads(job.text(result)) == finals
+    assert job.text("candidates/uncovered.md").endswith(f"· {OTHER}\n")
+    page = job.text("output/requirements.md")
+    assert f"### REQ-002 · must · functional\n\n{OTHER}\n\n> {QUOTE}\n" in page
+    assert f"> {OTHER}\n>\n> (documents/b.md, page 2, 2.1)\n" in page
+    job.write("requirements/req_001/final.json", json.dumps(finals[0] | {"confidence": 7}))
+    lines = job.call("collect_requirements").splitlines()
+    assert lines[1] == "Left out, to be mended:"
+    assert lines[2].startswith("requirements/req_001/final.json: confidence: ")
+    assert [each["id"] for each in json.loads(job.text(result))] == ["REQ-002"]
+
+
+def test_a_job_is_not_complete_while_a_sentence_is_neither_cited_nor_set_aside(
+    job: Standing,
+) -> None:
+    count, named = job.completion().uncovered
+    assert count == "2 of 2 sentences that say must or should are neither cited nor set aside."
+    assert named.startswith(f"documents/a.md C-001 p.1: {QUOTE}; documents/a.md C-002 p.1: ")
+    job.call("add_requirement", **requirement_arguments())
+    assert job.completion().uncovered[0].startswith("1 of 2 ")
+    reason = {"path": "documents/a.md", "reason": "The board has said that it is no matter."}
+    for wrong, message in (
+        ({"ids": ["C-009"]}, "documents/a.md has no candidate C-009."),
+        ({"containing": "nobody says this"}, "No sentence of documents/a.md"),
+        ({"pages": "one"}, "pages must be like"),
+        ({"below": 0.9}, "below: at most 0.5, the agent's threshold"),
+        ({"covered_by": "REQ-007"}, "there is no requirement REQ-007"),
+    ):
+        assert message in job.call("set_sentences_aside", **reason, **wrong)
+    message = job.call("set_sentences_aside", **reason, containing="log in", covered_by="REQ-001")
+    assert message.splitlines()[0] == (
+        "Set aside 1 sentence by the rule documents/a.md, containing 'log in': The board has said "
+        "that it is no matter. (covered by REQ-001)"
+    )
+    assert job.completion().uncovered == []
+    lines = job.call("collect_requirements").splitlines()
+    assert lines[-2:] == [
+        "Covered: of 2 sentences that say must, must not or should 1 are cited and 1 set aside.",
+        "Set aside 1: documents/a.md, containing 'log in': The board has said that it is no matter."
+        " (covered by REQ-001)",
+    ]
+    assert "## Set aside\n\n- Set aside 1: documents/a.md," in job.text("output/requirements.md")
+    # Editing this file would avoid giving reasons.
+    assert "kept by the system" in job.call(
+        "write_file", path="requirements/set_aside.json", content="[]"
+    )
+
+
+def test_rules_set_sentences_aside_in_bulk(job: Standing) -> None:
+    text = (
+        "# 1.1 Rules\n\nIt must be kept cold. It cannot be kept hot for long.\n\n"
+        "# 1.2 Annex\n\nIt must be kept dry.\n\n# 2 Other\n\nIt should be kept dark."
+    )
+    job.write("documents/a.md.txt", f"[page 1]\n{text}\n[page 2]\nIt must be kept shut.\n")
+    reason = {"path": "documents/a.md", "reason": "By a rule of the board."}
+
+    def left(**rule: Any) -> list[str]:
+        job.call("set_sentences_aside", **reason, **rule)
+        job.call("collect_requirements")
+        lines = job.text("candidates/uncovered.md").splitlines()
+        return [line.rpartition("kept ")[2] for line in lines if line.startswith("- ")]
+
+    assert left(below=0.5) == ["cold.", "dry.", "dark.", "shut."]
+    assert left(section="1.2") == ["cold.", "dark.", "shut."]
+    assert left(section="1") == ["dark.", "shut."]
+    assert left(pages="2-3") == ["dark."]
+    assert left(ids=["C-004"]) == []
+    assert job.completion().uncovered == []
+
+
+def test_what_was_read_badly_is_never_called_complete(job: Standing) -> None:
+    job.call("add_requirement", **requirement_arguments())
+    broken = "(This page could not be read: no map of its letters)"
+    job.write("documents/a.md.txt", f"[page 1]\n{QUOTE}\n[page 2]\n{broken}\n")
+    assert job.call("collect_requirements").splitlines()[-1] == (
+        "Nothing is complete of documents/a.md: Could not be read: page 2."
+    )
+    assert job.completion().badly_read == ["documents/a.md: Could not be read: page 2"]
+    explained = ["documents/a.md: page 2 could not be read and has to be looked at by hand."]
+    assert job.completion(unresolved=explained).badly_read == []
+
+
+def test_a_document_in_a_language_without_known_words_is_never_called_complete(
+    job: Standing,
+) -> None:
+    job.call("add_requirement", **requirement_arguments())
+    job.call("set_sentences_aside", path="documents/a.md", reason="It is no part of this.")
+    job.write("documents/r.md", RUSSIAN)
+    job.write("documents/r.md.txt", f"[page 1]\n{RUSSIAN}")
+    assert job.completion().uncovered[1].endswith("any fire by phone.")
+    told = job.call("identify_requirement_candidates", path="documents/r.md").splitlines()[0]
+    assert told.startswith("1 candidate in documents/r.md,")
+    assert "Much of it is neither English nor German" in told
+    job.call("set_sentences_aside", path="documents/r.md", reason="Said above.", ids=["C-001"])
+    last = job.call("collect_requirements").splitlines()[-1]
+    assert last.startswith("Nothing is complete of documents/r.md: Much of it is neither English")
+    [named] = job.completion().badly_read
+    assert named.startswith("documents/r.md: Much of it")
+    assert job.completion(unresolved=["documents/r.md: read by me alone"]).badly_read == []
+
+
+def test_requirements_of_a_document_stand_together_on_the_page(job: Standing) -> None:
+    job.write("documents/b.md", OTHER)
+    job.write("documents/b.md.txt", f"[page 1]\n{OTHER}\n")
+    elsewhere = [{"path": "documents/b.md", "page": 1, "quote": OTHER}]
+    job.call("add_requirement", **requirement_arguments())
+    job.call(
+        "add_requirement", **requirement_arguments(OTHER) | {"quotes": elsewhere, "citations": []}
+    )
+    job.call("add_requirement", **requirement_arguments())
+    job.call("collect_requirements")
+    titles = [
+        line
+        for line in job.text("output/requirements.md").splitlines()
+        if line.startswith(("## documents", "### "))
+    ]
+    assert [title.split(" · ")[0] for title in titles] == [
+        "## documents/a.md", "### REQ-001", "### REQ-003", "## documents/b.md", "### REQ-002"
+    ]  # fmt: skip
