@@ -14,7 +14,7 @@ from temporalio.exceptions import is_cancelled_exception
 from protocol.errors import Interruption
 from protocol.job_record import JobRecord
 from protocol.project_record import ProjectRecord
-from workflows import activity_failures
+from workflows import wait_states
 from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox
 
@@ -78,7 +78,7 @@ async def finish_cancellation(
             inbox.notice(f"the result is not written: {failed.message}")
             if not cancellation.by_signal or is_cancelled():
                 break
-            record.waiting = activity_failures.closing_failure_wait(failed)
+            record.waiting = wait_states.closing_failure_wait(failed)
         await publish()
         with suppress(asyncio.CancelledError):
             await workflow.wait_condition(lambda: is_cancelled() or bool(inbox.signals))

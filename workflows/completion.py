@@ -8,7 +8,7 @@ from protocol.limits import ReviewLimits
 from protocol.requests import Call
 from protocol.tools import ToolRoute
 from protocol.usage import Usage
-from workflows import activity_failures, course, gates, guard_outcomes, reservations
+from workflows import activity_failures, course, gates, guard_outcomes, reservations, wait_states
 from workflows.learning_notes import note_failure_reflection, store_learning_traces
 from workflows.tool_calls import ToolCalls
 
@@ -38,7 +38,7 @@ class Completion:
         if refusal:
             await self._refuse_completion(call, route, "completion", refusal.reason)
         elif facts.store_unavailable:
-            raise activity_failures.store_unavailable_wait(facts.unstored[0])
+            raise activity_failures.store_unavailable_failure(facts.unstored[0])
         elif await self._calls.refused_by_guards(call, route, self._guard_points):
             return
         elif job.limits.review:
@@ -75,7 +75,7 @@ class Completion:
             job.drop_review()
             job.review_rejections += 1
             if limits and job.review_rejections >= limits.attempts:
-                job.waiting = activity_failures.review_wait(review.findings)
+                job.waiting = wait_states.review_wait(review.findings)
             await note_failure_reflection(job, self._steps, self._inbox.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
@@ -99,7 +99,7 @@ class Completion:
         """Store pending traces and return whether all are stored; if not, the job waits for it."""
         stored = await store_learning_traces(self._job, self._steps, self._inbox.notice)
         if not stored:
-            self._job.waiting = activity_failures.STORE
+            self._job.waiting = wait_states.STORE
         return stored
 
     async def _close_job(self) -> None:

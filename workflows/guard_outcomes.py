@@ -16,7 +16,7 @@ from protocol.requests import GuardOutcome
 from protocol.short_text import one_line
 from protocol.trace_requests import Source
 from protocol.waiting import WaitState
-from workflows import activity_failures, trace_notes
+from workflows import trace_notes, wait_states
 
 MOST_UNDECIDED = 3
 """Refusals in a row of a tool by a voter without a verdict, before the job waits for a person."""
@@ -75,7 +75,7 @@ def count_undecided_votes(
     job.undecided = {**others, tool: count}
     if count < MOST_UNDECIDED:
         return None
-    return activity_failures.verdict_failure_wait(outcome.guard, tool, why, count)
+    return wait_states.verdict_failure_wait(outcome.guard, tool, why, count)
 
 
 def record_guard_trials(

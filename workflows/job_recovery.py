@@ -10,7 +10,7 @@ from temporalio import workflow
 from protocol.course_window import Course
 from protocol.job_record import JobRecord
 from protocol.job_state import Remark
-from workflows import activity_failures, budget, endpoint_remedies, questions, text_replies
+from workflows import budget, endpoint_remedies, questions, text_replies, wait_states
 from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox
 from workflows.job_display import JobDisplay
@@ -34,7 +34,7 @@ class JobRecovery:
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
             waiting = endpoint_remedies.wait_with_remedy(
-                activity_failures.wait_after_failure(failed), job
+                wait_states.wait_after_failure(failed), job
             )
             # Shown before the job waits, so that the details are there.
             await self._steps.write_error(job, waiting, failed)
@@ -51,7 +51,7 @@ class JobRecovery:
         try:
             recovered = await self._steps.find_checkpoint(job)
         except StepFailed as error:
-            job.waiting = activity_failures.wait_after_failure(error)
+            job.waiting = wait_states.wait_after_failure(error)
             return True
         if recovered.commit == job.commit:
             # It may have come late from another host, where the trees of open helpers remain.
@@ -106,7 +106,7 @@ class JobRecovery:
     async def _pause_before_retry(self, failed: StepFailed) -> None:
         """Show that an endpoint or a store is unavailable, and wait before retrying."""
         waiting = endpoint_remedies.wait_with_remedy(
-            activity_failures.temporary_failure_wait(failed), self._job
+            wait_states.temporary_failure_wait(failed), self._job
         )
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting, failed)

@@ -10,15 +10,7 @@ from temporalio import workflow
 from protocol.course_window import Course
 from protocol.job_state import Remark
 from protocol.payloads import ReceivedSignal
-from workflows import (
-    activity_failures,
-    acts,
-    approvals,
-    budget,
-    guard_outcomes,
-    questions,
-    trace_notes,
-)
+from workflows import acts, approvals, budget, guard_outcomes, questions, trace_notes, wait_states
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import CancelRequested
 from workflows.job_recovery import JobRecovery
@@ -99,9 +91,7 @@ class JobSignals:
         finally:
             job.pausing = None
             job.paused_from = job.waiting.reason if job.waiting else None
-            job.waiting = activity_failures.paused_activity_wait(
-                received.by, acts.describe_calls_left(job)
-            )
+            job.waiting = wait_states.paused_wait(received.by, acts.describe_calls_left(job))
 
     async def show_folder(self) -> None:
         """Update the folder before a person looks at it.

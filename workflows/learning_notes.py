@@ -8,7 +8,7 @@ from protocol.job_record import JobRecord
 from protocol.project_record import ProjectRecord
 from protocol.reflection import ReflectReply
 from protocol.trace_requests import MOST_AT_A_TIME
-from workflows import activity_failures, budget, reservations, trace_notes
+from workflows import budget, reservations, trace_notes, wait_states
 from workflows.activity_failures import StepFailed
 from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
@@ -30,7 +30,7 @@ async def store_learning_traces(
                 notice(f"traces are kept for later: {failed.message}")
             job.deferred_traces = len(job.traces)
             if trace_notes.is_trace_record_full(job) and job.waiting is None:
-                job.waiting = activity_failures.STORE
+                job.waiting = wait_states.STORE
             return False
         job.traces = job.traces[len(handed) :]
         job.deferred_traces = max(0, job.deferred_traces - len(handed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.job_record import Judgement
 from protocol.requests import Call
 from protocol.tools import ToolRoute
-from workflows import activity_failures, guard_outcomes, reservations
+from workflows import guard_outcomes, reservations, wait_states
 from workflows.tool_calls import ToolCalls
 
 NAME = "judge"
@@ -42,7 +42,7 @@ class PhaseJudge:
             job.judgement = None
             job.judge_refusals += 1
             if job.judge_refusals >= limits.attempts:
-                job.waiting = activity_failures.judge_wait(judgement.refusal)
+                job.waiting = wait_states.judge_wait(judgement.refusal)
         return True
 
     async def _ask_judge(self) -> Judgement:

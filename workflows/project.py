@@ -29,12 +29,12 @@ from protocol.project_start import ProjectStart
 from protocol.short_text import text_title_line
 from protocol.waiting import WaitState
 from workflows import (
-    activity_failures,
     pipeline,
     project_budget_shares,
     project_status,
     project_waits,
     trace_notes,
+    wait_states,
 )
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import is_cancelled, read_cancellation
@@ -170,7 +170,7 @@ class Project(SignalReceiver):
             elif not await self._carry_out_moves(project):
                 await self._wait_for_news(project)
         except StepFailed as failed:
-            project_waits.park_project(project, activity_failures.wait_after_failure(failed))
+            project_waits.park_project(project, wait_states.wait_after_failure(failed))
         project_waits.count_project_time(project)
         await self._display.publish_status()
         self._continue_as_new_if_due(project)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.project import EndedJob, ProjectOutcome
 from protocol.project_record import ProjectRecord
 from protocol.publishing import BranchResult
-from workflows import activity_failures, project_result, project_waits
+from workflows import project_result, project_waits, wait_states
 from workflows.cancellation import Cancellation, finish_cancellation, run_despite_cancellation
 from workflows.inbox import Inbox
 from workflows.learning_notes import store_learning_handoffs
@@ -64,7 +64,7 @@ class ProjectEnd:
         """Whether the store has all traces; if not, the project waits for it."""
         stored = await store_learning_handoffs(self._project, self._steps, self._inbox.notice)
         if not stored:
-            project_waits.park_project(self._project, activity_failures.STORE)
+            project_waits.park_project(self._project, wait_states.STORE)
         return stored
 
     def _may_end(self, status: ProjectOutcome) -> bool:

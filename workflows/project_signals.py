@@ -9,7 +9,7 @@ from protocol.job_state import Remark
 from protocol.payloads import ReceivedSignal
 from protocol.project_record import ProjectRecord
 from protocol.short_text import count_noun
-from workflows import activity_failures, acts, project_budget_shares
+from workflows import acts, project_budget_shares, wait_states
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
@@ -97,7 +97,7 @@ class ProjectSignals:
         await self.distribute_shares()
 
     async def _pause(self, payload: dict[str, Any]) -> None:
-        self._project.waiting = activity_failures.paused_activity_wait(str(payload.get("by") or ""))
+        self._project.waiting = wait_states.paused_wait(str(payload.get("by") or ""))
         await self._forward_signal(self._jobs_at_work, "pause", payload)
 
     async def _take_remark(self, payload: dict[str, Any]) -> None:

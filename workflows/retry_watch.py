@@ -18,7 +18,7 @@ from temporalio.workflow import ActivityCancellationType
 from protocol.job_record import JobRecord
 from protocol.requests import RetriedCall, WatchRetriesRequest
 from protocol.waiting import WaitState
-from workflows import activity_failures, endpoint_remedies
+from workflows import endpoint_remedies, wait_states
 from workflows.activity_calls import HEARTBEAT, ActivityCalls
 from workflows.activity_failures import StepFailed
 from workflows.activity_table import WATCH_RETRIES
@@ -61,7 +61,7 @@ class RetryWatch:
             error = ApplicationError(retried.message, type="Endpoint")
             failed = StepFailed(retried.activity, error)
             self.waiting = before or endpoint_remedies.wait_with_remedy(
-                activity_failures.temporary_failure_wait(failed), job
+                wait_states.temporary_failure_wait(failed), job
             )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from protocol.requests import Call
 from protocol.tools import ToolRoute
-from workflows import activity_failures, endpoint_remedies, guard_outcomes
+from workflows import endpoint_remedies, guard_outcomes, wait_states
 from workflows.learning_notes import note_failure_reflection
 from workflows.phase_transition import PhaseTransition
 from workflows.tool_calls import ToolCalls
@@ -27,7 +27,7 @@ class Rewind:
         """Rewind the phase because the agent called `todo_rewind`."""
         job = self._job
         if job.rewinds >= job.limits.rewinds:
-            job.waiting = activity_failures.REWINDS
+            job.waiting = wait_states.REWINDS
             return
         facts = (await self._steps.read_gate_facts(job)).facts
         if facts.arguments_error:
@@ -47,7 +47,7 @@ class Rewind:
             job.waiting = endpoint_remedies.endpoint_without_calls_wait(issue)
             return
         if job.rewinds >= job.limits.rewinds:
-            job.waiting = activity_failures.REWINDS.model_copy(
+            job.waiting = wait_states.REWINDS.model_copy(
                 update={"message": f"{issue} The job has used up its rewinds."}
             )
             return

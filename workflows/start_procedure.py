@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
 from temporalio import workflow
@@ -13,13 +14,15 @@ from protocol.payload_reading import InvalidPayload
 from protocol.payloads import ReceivedSignal
 from protocol.prepare_requests import NEVER_BEGAN
 from protocol.waiting import WaitState
-from workflows import activity_failures, job_display, job_status
+from workflows import activity_failures, job_display, job_status, wait_states
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import is_cancelled, run_despite_cancellation
 from workflows.inbox import Inbox
 
 R = TypeVar("R")
+LONGEST_PAUSE = timedelta(minutes=10)
+"""Longest delay between two attempts of a start: a day of them must fit into its history."""
 
 
 class StartProcedure:
@@ -58,7 +61,7 @@ class StartProcedure:
                     # Without the reason, which is in the failure: a list shows all of it.
                     workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "failed", ""))
                     raise
-                self.waiting = activity_failures.start_failure_wait(failed)
+                self.waiting = wait_states.start_failure_wait(failed)
                 self._show_waiting()
                 if project and self.last_report != f"waiting {self.waiting.message}":
                     await self._report_to_project(project, self.waiting)
@@ -66,7 +69,7 @@ class StartProcedure:
                     await workflow.wait_condition(
                         lambda: bool(self._start_signals()), timeout=pause
                     )
-                pause = min(pause * 2, activity_failures.LONGEST)
+                pause = min(pause * 2, LONGEST_PAUSE)
                 await self._apply_start_signals()
             else:
                 self.waiting = None

@@ -18,13 +18,13 @@ from protocol.payloads import CancelSignal
 from protocol.short_text import one_line
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun
-from workflows.activity_failures import paused_activity_wait
 from workflows.cancellation import is_cancelled
 from workflows.trial_display import TrialDisplay
 from workflows.trial_jobs import signal_trial_job
 from workflows.trial_limits import TrialLimitWatch
 from workflows.trial_runs import TrialRuns
 from workflows.trial_state import CANCELLED, TrialState
+from workflows.wait_states import paused_wait
 
 EXAMPLE = '{"start": {"agent": "…"}, "configurations": {"now": {}, "new": {…}}, "runs": 5}'
 
@@ -95,7 +95,7 @@ class Trial:
         if self._trial.pause:
             self._refuse("pause", "the trial is paused already")
             return
-        self._trial.pause = paused_activity_wait(str(signal.get("by") or "")).model_copy(
+        self._trial.pause = paused_wait(str(signal.get("by") or "")).model_copy(
             update={"remedy": "Send the signal resume, and all its runs go on."}
         )
         self._trial.clock.pause()

@@ -19,8 +19,9 @@ from temporalio.exceptions import (
 from protocol.data_model import Data
 from protocol.failure_details import mend_detail
 from workflows.activity_calls import ActivityCalls
-from workflows.activity_failures import StepFailed, wait_after_failure
+from workflows.activity_failures import StepFailed
 from workflows.activity_table import SHOW_FOLDER
+from workflows.wait_states import wait_after_failure
 
 
 def wrapped(

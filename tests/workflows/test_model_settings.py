@@ -28,7 +28,8 @@ from tests.provider.strict import Responses
 from tests.workflows.records import record
 from tests.workflows.serving import Jobs, serving
 from workflows import budget, endpoint_remedies
-from workflows.activity_failures import StepFailed, wait_after_failure
+from workflows.activity_failures import StepFailed
+from workflows.wait_states import wait_after_failure
 
 FEW = ZeroCost(steps=2, todos=1)
 LONGER = ZeroCost(steps=8, todos=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.project_records import started
 from tests.workflows.records import record
-from workflows import activity_failures, trace_notes
+from workflows import trace_notes, wait_states
 
 
 def noted(job: object, count: int) -> None:
@@ -37,7 +37,7 @@ def test_notes_wait_until_there_are_many_or_the_job_rests() -> None:
     assert not trace_notes.is_trace_flush_due(job)
     noted(job, trace_notes.FLUSHED_AT - 1)
     assert not trace_notes.is_trace_flush_due(job)
-    job.waiting = activity_failures.PAUSED
+    job.waiting = wait_states.PAUSED
     assert trace_notes.is_trace_flush_due(job)
     job.waiting = None
     noted(job, 1)
@@ -66,7 +66,7 @@ def test_a_job_that_carries_as_many_as_it_may_tries_again_at_every_step() -> Non
     noted(job, MOST_KEPT)
     job.deferred_traces = MOST_KEPT
     assert trace_notes.is_trace_flush_due(job)
-    job.waiting = activity_failures.STORE
+    job.waiting = wait_states.STORE
     assert not trace_notes.is_trace_flush_due(job)
 
 
