@@ -23,10 +23,12 @@ from protocol.helpers import DELEGATE
 from protocol.requests import Call, ModelReply
 from protocol.usage import Usage
 from workflows import (
+    compaction,
     course,
     endpoint_remedies,
     guard_outcomes,
     reservations,
+    skipped_calls,
     stuck,
     text_replies,
     tool_rules,
@@ -69,7 +71,7 @@ class JobLoop:
             await self._phase_end.end_handed_over_phase()
         elif issue := stuck.overdue_stuck_rewind(job.course, job.step):
             await self._rewind.rewind_stuck_phase(issue)
-        elif reservations.is_over_context_budget(job):
+        elif compaction.is_compaction_due(job):
             if not self._calls.park_without_room(reservations.compaction_reservation(job)):
                 await self._compact_context()
         elif not self._calls.park_without_room(reservations.model_reply_reservation(job)):
@@ -86,7 +88,7 @@ class JobLoop:
             if failed.kind == "ModelRefused" and text_replies.must_reply_with_call(job):
                 # Perhaps the endpoint refuses only the forced call: ask once more without it.
                 job.can_require_call = False
-            elif failed.kind == "ContextTooLong" and not text_replies.is_compaction_exhausted(job):
+            elif failed.kind == "ContextTooLong" and not compaction.is_compaction_exhausted(job):
                 await self._shorten_refused_request(failed)
             else:
                 raise
@@ -100,7 +102,7 @@ class JobLoop:
             shortened = await self._compact_context(hard=True)
             if not shortened and not failed.by_fallback:
                 raise failed
-            job.hard_compactions = text_replies.count_compaction(job, shortened=shortened)
+            job.hard_compactions = compaction.count_compaction(job, shortened=shortened)
 
     def _take_reply(self, reply: ModelReply) -> None:
         """Record a reply, whose calls are to be run next."""
@@ -196,7 +198,7 @@ class JobLoop:
             )
         elif why := tool_rules.phase_tool_rule(route, kind):
             await calls.deny_call(call, "phase", why)
-        elif call.tool in text_replies.COUNTED and job.failed_call:
+        elif call.tool in skipped_calls.COUNTED and job.failed_call:
             await calls.hold_back_call(call, route, job.failed_call)
         elif is_last_todo and job.failed_command:
             await calls.hold_back_call(call, route, job.failed_command)

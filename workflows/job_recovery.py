@@ -10,7 +10,7 @@ from temporalio import workflow
 from protocol.course_window import Course
 from protocol.job_record import JobRecord
 from protocol.job_state import Remark
-from workflows import budget, endpoint_remedies, questions, text_replies, wait_states
+from workflows import budget, endpoint_remedies, questions, skipped_calls, wait_states
 from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox
 from workflows.job_display import JobDisplay
@@ -77,7 +77,7 @@ class JobRecovery:
         job.call_start = None
         job.failed_call = ""
         if recovered.failed_call is not None:
-            job.failed_call = text_replies.failed_call_in_reply(
+            job.failed_call = skipped_calls.failed_call_in_reply(
                 job.calls[recovered.failed_call], recovered.failure
             )
         job.handed_over, job.end_tried_step = recovered.handed_over, 0

@@ -55,7 +55,7 @@ from protocol.tools import ToolRoute
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 from protocol.waiting import WaitState, WaitTimer
 from workflows import activity_table as table
-from workflows import acts, budget, text_replies
+from workflows import acts, budget, compaction, text_replies
 from workflows.activity_calls import (
     ActivityCalls,
     activity_summary,
@@ -82,7 +82,7 @@ class JobSteps(ActivityCalls):
             request.correction = text
         if text_replies.must_reply_with_call(job):
             request.must_call = True
-        if text_replies.is_compaction_exhausted(job):
+        if compaction.is_compaction_exhausted(job):
             request.compaction_exhausted = True
         return await self.run_activity(
             table.MODEL_CALL,

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from protocol.requests import Call
 from protocol.tools import ToolRoute
-from workflows import gates, guard_outcomes, text_replies
+from workflows import gates, guard_outcomes
 from workflows.phase_judge import PhaseJudge
 from workflows.phase_transition import PhaseTransition
 from workflows.tool_calls import ToolCalls
+
+NOT_OVER = (
+    "The next list is handed over, and this phase is not over yet: {failed}. See to that, then "
+    "call todo_complete."
+)
+BY_CALL = "The next list is handed over. Call todo_complete for what is still open here."
 
 
 class PhaseEnd:
@@ -49,7 +55,7 @@ class PhaseEnd:
         job = self._job
         if job.failed_call:
             job.end_tried_step = job.step
-            job.add_correction(text_replies.NOT_OVER.format(failed=job.failed_call))
+            job.add_correction(NOT_OVER.format(failed=job.failed_call))
             return
         facts = (await self._steps.read_gate_facts(job)).facts
         if facts.todos_file == "missing":
@@ -61,7 +67,7 @@ class PhaseEnd:
         if isinstance(outcome, gates.Refusal):
             job.add_correction(outcome.reason)
         elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
-            job.add_correction(text_replies.BY_CALL)
+            job.add_correction(BY_CALL)
         elif not await self._refused_by_guards(before):
             with guard_outcomes.restoring_guard_bypasses(job, before):
                 await self._transition.change_phase(
@@ -84,7 +90,7 @@ class PhaseEnd:
         if ending.asks:
             # People approve calls, and this call has not been made yet.
             job.bypasses = before
-            job.add_correction(text_replies.BY_CALL)
+            job.add_correction(BY_CALL)
             return True
         for line in guard_outcomes.apply_guard_outcome(
             job, ending, "the end of the phase", ending.refusal

@@ -7,7 +7,7 @@ from typing import Any
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.job_record import JobRecord
 from protocol.phase import Phase, Purpose
-from workflows import acts, budget, questions, reservations, text_replies, trace_notes
+from workflows import acts, budget, questions, reservations, skipped_calls, trace_notes
 from workflows.activity_calls import position_request_fields
 from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps
@@ -66,7 +66,7 @@ class PhaseTransition:
         job.phases[request.number] = reply.commit
         job.context = reply.context
         job.add_usage(reply.usage)
-        not_run = text_replies.skipped_calls_note(job, request.call)
+        not_run = skipped_calls.skipped_calls_note(job, request.call)
         job.begin_phase()
         job.correction = not_run
         self._inbox.notice_moved_aside(reply.moved_aside)

@@ -8,6 +8,7 @@ from protocol.call_price import Price
 from protocol.endings import MAX_LOOK_UPS
 from protocol.helpers import MAX_HELPER_CALLS, Helper
 from protocol.job_record import JobRecord
+from workflows.compaction import is_compaction_due
 
 SUMMARY_TOKENS = 20_000
 """Estimated most tokens sent for a phase's archive summary."""
@@ -53,9 +54,7 @@ def next_call_reservation(job: JobRecord) -> Reservation:
         return helper_call_reservation(job, 1)
     if job.review or job.next_call < len(job.calls):
         return TOOL_CALL
-    return (
-        compaction_reservation(job) if is_over_context_budget(job) else model_reply_reservation(job)
-    )
+    return compaction_reservation(job) if is_compaction_due(job) else model_reply_reservation(job)
 
 
 def review_call_reservation(job: JobRecord) -> Reservation:
@@ -101,12 +100,6 @@ def reflection_reservation(job: JobRecord) -> Reservation:
     """Reserve for the two questions of a reflection, each of which may be asked twice."""
     call = summary_call_reservation(job)
     return Reservation(model_calls=4, tokens=4 * call.tokens, cost=4 * call.cost)
-
-
-def is_over_context_budget(job: JobRecord) -> bool:
-    """Whether the next request would be too large and compacting can make it smaller."""
-    grown = job.context - job.compacted_context
-    return job.context >= job.context_limit and grown > job.context_limit // 10
 
 
 def compaction_reservation(job: JobRecord) -> Reservation:

@@ -22,7 +22,7 @@ from workflows import (
     pending_calls,
     questions,
     reservations,
-    text_replies,
+    skipped_calls,
     trace_notes,
 )
 from workflows.inbox import Inbox
@@ -153,7 +153,7 @@ class ToolCalls:
             job.add_usage(Usage(tool_calls=1, failed_calls=int(not reply.ok)))
         job.next_call += 1
         if reply.command_failure:
-            job.failed_command = text_replies.failed_call_in_reply(call, reply.command_failure)
+            job.failed_command = skipped_calls.failed_call_in_reply(call, reply.command_failure)
         if not reply.ok:
             self._note_failure(call, reply.error or "")
         elif call.tool == "todo_write" or (call.path == "todos.yaml" and reply.changed):
@@ -167,7 +167,7 @@ class ToolCalls:
         self.stuck_watch.record_call(
             course.CallOutcome(call, reply, polling=route.polling, completed=completed)
         )
-        if not (refusal or answer or call.tool in text_replies.COUNTED):
+        if not (refusal or answer or call.tool in skipped_calls.COUNTED):
             await self._wait_if_undecided(call, reply)
         return True
 
@@ -208,7 +208,7 @@ class ToolCalls:
         """Remember the reply's first failure, which the model must read before its next completion
         counts.
         """
-        self.job.failed_call = self.job.failed_call or text_replies.failed_call_in_reply(call, why)
+        self.job.failed_call = self.job.failed_call or skipped_calls.failed_call_in_reply(call, why)
 
     async def hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:
         """Refuse a completion that the model called before it knew of a failure.
@@ -218,7 +218,7 @@ class ToolCalls:
         job = self.job
         if self.park_without_room(reservations.TOOL_CALL):
             return
-        why = text_replies.HELD_BACK.format(failed=failed, tool=call.tool)
+        why = skipped_calls.HELD_BACK.format(failed=failed, tool=call.tool)
         reply = await self.steps.call_tool(job, call, route, why)
         self._skip_call(reply)
 

@@ -1,0 +1,24 @@
+"""When the context of a phase is compacted, and when that no longer helps. Pure functions."""
+
+from __future__ import annotations
+
+from protocol.job_record import JobRecord
+
+MAX_COMPACTIONS = 4
+"""Limit of consecutive compactions after the endpoint rejected a request as too long."""
+
+
+def is_compaction_due(job: JobRecord) -> bool:
+    """Whether the next request would be too large and compacting can make it smaller."""
+    grown = job.context - job.compacted_context
+    return job.context >= job.context_limit and grown > job.context_limit // 10
+
+
+def count_compaction(job: JobRecord, *, shortened: bool) -> int:
+    """Return the consecutive compactions after one more; all are used up by one in vain."""
+    return job.hard_compactions + 1 if shortened else MAX_COMPACTIONS
+
+
+def is_compaction_exhausted(job: JobRecord) -> bool:
+    """Whether the job has used up its consecutive compactions for an over-long request."""
+    return job.hard_compactions >= MAX_COMPACTIONS
