@@ -11,13 +11,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from activities.model.providers import describe_provider
 from cli.jobs import job_lines, job_outcome
 from cli.jobs.watch import follow_on_console
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
 from cli.start.job_input import job_input
 from cli.start.job_start import new_job_id, start_job
+from config.agent_files import load_agent
 from engine import logs
-from engine.connection import describe_model_connection
 from engine.development import DevelopmentServer, development_server
 from engine.exit_codes import INTERRUPTED
 from engine.program_names import KEEP_DEMO
@@ -72,7 +73,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
 
     async def show_demo() -> int:
         async with development_server(port=PORT, ui_port=UI_PORT, database=database) as running:
-            _print_demo_addresses(running, database)
+            _print_demo_addresses(running, database, describe_provider(load_agent(agent).model))
             # The next worker repeats a step that Ctrl-C interrupted, so do not wait for steps.
             async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
                 job = DemoJob(job_id, data, root.workspace(job_id))
@@ -116,8 +117,8 @@ async def _wait_for_demo_shutdown(showing: asyncio.Task[int]) -> None:
         await asyncio.wait_for(asyncio.gather(showing, return_exceptions=True), LEAVING_SECONDS)
 
 
-def _print_demo_addresses(running: DevelopmentServer, database: Path) -> None:
-    print_note(f"model    {describe_model_connection()}")
+def _print_demo_addresses(running: DevelopmentServer, database: Path, model: str) -> None:
+    print_note(f"model    {model}")
     print_note(f"Web UI   {running.ui}")
     print_note(f"server   {running.address}, data in {database}")
     if running.address != f"127.0.0.1:{PORT}":

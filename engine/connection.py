@@ -1,4 +1,4 @@
-"""Addresses of Temporal, the workspaces and the model, and the client for Temporal."""
+"""Temporal's address and the client for it."""
 
 from __future__ import annotations
 
@@ -107,16 +107,6 @@ def client_options() -> dict[str, Any]:
 def task_queue() -> str:
     """Return the task queue that starters and workers share."""
     return os.environ.get("LONGHAUL_TASK_QUEUE") or "longhaul"
-
-
-def describe_model_connection() -> str:
-    """Describe the model endpoint of a worker in this environment, without its key."""
-    if base := os.environ.get("OPENAI_BASE_URL"):
-        # Some endpoints have credentials in the address, which must not be shown.
-        return without_credentials(base)
-    if os.environ.get("OPENAI_API_KEY"):
-        return "https://api.openai.com/v1"
-    return "rehearsal model"
 
 
 def _connection_reason(text: str) -> str:

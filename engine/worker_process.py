@@ -19,10 +19,11 @@ from temporalio.common import MetricMeter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
+from config.agent_files import load_agent
 from config.layers import configuration_layers
 from config.schema.agent import ConfigError
 from engine import health, logs, telemetry, waiting_jobs
-from engine.connection import connect_client, describe_model_connection, task_queue
+from engine.connection import connect_client, task_queue
 from engine.deployment import version_label, worker_deployment
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.otel import optional_export
@@ -147,7 +148,7 @@ async def _serve_until_stopped(
         ready_line = (
             f"worker ready: task queue {task_queue()}, {version_label(version)}"
             f"workspaces {workspaces_root()}, "
-            f"model endpoint {describe_model_connection()}"
+            f"model endpoint {_describe_default_model()}"
         )
         print(logs.log_line(ready_line), flush=True)
         await stop.wait()
@@ -155,6 +156,16 @@ async def _serve_until_stopped(
     # Import by name and late, like all activities (`engine.service`).
     pushes = importlib.import_module("activities.job.checkpoint_push").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
+
+
+def _describe_default_model() -> str:
+    # Import late, as above.
+    from activities.model.providers import describe_provider  # noqa: PLC0415
+
+    try:
+        return describe_provider(load_agent("generalist").model)
+    except ConfigError:  # Other agents may do.
+        return "unknown, since the agent generalist cannot be loaded"
 
 
 def _raise_file_limit() -> None:

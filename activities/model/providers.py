@@ -11,7 +11,7 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-from activities.model.endpoint import REHEARSAL, has_endpoint
+from activities.model.endpoint import REHEARSAL, endpoint_model_name, has_endpoint
 from activities.redaction.credentials import without_credentials
 from config.schema.agent_sections import ModelConfig
 
@@ -30,6 +30,14 @@ CLAUDE = re.compile(r"claude", re.IGNORECASE)
 def provider_address(model: ModelConfig) -> str:
     """Return the address of the model's requests."""
     return model.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+
+
+def describe_provider(model: ModelConfig) -> str:
+    """Describe for people where a model of this environment is; without its key."""
+    if endpoint_model_name(model) == REHEARSAL:
+        return "rehearsal model"
+    # Some endpoints have credentials in the address, which must not be shown.
+    return f"{without_credentials(provider_address(model))}, model {model.name}"
 
 
 def provider_name(model: ModelConfig) -> str:

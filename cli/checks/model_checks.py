@@ -22,14 +22,13 @@ from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_mode
 from activities.model.endpoint_errors import endpoint_refusal_text
 from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
-from activities.model.providers import provider_name
+from activities.model.providers import describe_provider, provider_name
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.redaction.credentials import hide_credentials
 from activities.tool_catalogue import REGISTRY
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
-from engine.connection import describe_model_connection
 from protocol.failure_details import read_mend_detail
 from protocol.short_text import one_line
 
@@ -276,9 +275,9 @@ def _is_same_model(listed: str, name: str) -> bool:
 
 async def check_model_endpoint() -> CheckResult:
     """Check that the endpoint answers and offers the configured model."""
-    where = describe_model_connection()
     try:
         model = load_agent("generalist").model
+        where = describe_provider(model)
         model = model.model_copy(update={"name": endpoint_model_name(model)})
         client = connect_endpoint(model).with_options(timeout=CHECK_TIMEOUT.total_seconds())
         offered = await list_endpoint_models(client)
@@ -293,11 +292,12 @@ async def check_model_endpoint() -> CheckResult:
         reason = one_line(hide_credentials(str(error.__cause__ or "") or str(error)), 200)
         return CheckResult(
             "model endpoint", False, f"{where}: {reason}",
-            "check OPENAI_BASE_URL and OPENAI_API_KEY",
+            f"check {'model.base_url' if model.base_url else 'OPENAI_BASE_URL'} and "
+            f"{model.api_key_variable}",
         )  # fmt: skip
     if offered and not any(_is_same_model(entry, model.name) for entry in offered):
         return CheckResult(
-            "model endpoint", False, f"{where} does not list the model {model.name}",
+            "model endpoint", False, f"{where}: it does not list this model",
             "set LONGHAUL_MODEL or model.name to one it offers",
         )  # fmt: skip
-    return CheckResult("model endpoint", True, f"{where}, model {model.name}")
+    return CheckResult("model endpoint", True, where)

@@ -97,11 +97,11 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
 def test_a_demo_on_other_ports_says_what_other_commands_need(capsys: Any) -> None:
     client: Any = None
     _print_demo_addresses(
-        DevelopmentServer(client, "127.0.0.1:7233", "http://localhost:8233"), Path("t.db")
+        DevelopmentServer(client, "127.0.0.1:7233", "http://localhost:8233"), Path("t.db"), "tea"
     )
     assert "TEMPORAL" not in capsys.readouterr().err
     _print_demo_addresses(
-        DevelopmentServer(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db")
+        DevelopmentServer(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db"), "tea"
     )
     printed = capsys.readouterr().err
     assert "TEMPORAL_ADDRESS=127.0.0.1:20001\n" in printed

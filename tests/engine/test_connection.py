@@ -1,4 +1,4 @@
-"""Temporal, the workspaces and the model endpoint, found from the environment."""
+"""Temporal and the workspaces, found from the environment."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine import connection, root_location
-from engine.connection import connect_client, describe_model_connection
+from engine.connection import connect_client
 from engine.setup_errors import SetupError
 from engine.web_ui import answering_web_ui_link, job_web_ui_link
 
@@ -16,7 +16,7 @@ from engine.web_ui import answering_web_ui_link, job_web_ui_link
 def bare(monkeypatch):
     for name in (
         "TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_PROFILE", "TEMPORAL_UI_ADDRESS",
-        "OPENAI_BASE_URL", "OPENAI_API_KEY", "LONGHAUL_TASK_QUEUE", "LONGHAUL_WORKSPACES",
+        "LONGHAUL_TASK_QUEUE", "LONGHAUL_WORKSPACES",
     ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
 
@@ -106,17 +106,3 @@ async def test_a_link_is_given_only_where_a_web_ui_answers(monkeypatch):
     assert await answering_web_ui_link("job") is None
     monkeypatch.setenv("TEMPORAL_UI_ADDRESS", "http://[broken")
     assert await answering_web_ui_link("job") is None
-
-
-@pytest.mark.parametrize(
-    ("variables", "expected"),
-    [
-        ({}, "rehearsal model"),
-        ({"OPENAI_API_KEY": "sk-secret"}, "https://api.openai.com/v1"),
-        ({"OPENAI_BASE_URL": "http://u:secret@host:1/v1?k=secret"}, "http://host:1/v1"),
-    ],
-)
-def test_the_endpoint_is_told_without_secrets(monkeypatch, variables, expected):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert describe_model_connection() == expected

@@ -6,6 +6,7 @@ import pytest
 
 from activities.model.dialect import Dialect
 from activities.model.providers import (
+    describe_provider,
     drops_reasoning_when_forced,
     provider_cache_key,
     provider_name,
@@ -79,3 +80,30 @@ def test_keys_are_short_and_tell_nothing() -> None:
     assert provider_cache_key("invoices of Ada", 2) != provider_cache_key("invoices of Ada", 3)
     assert "Ada" not in provider_cache_key("invoices of Ada", 2)
     assert len(provider_cache_key("x" * 500, "review")) <= 64
+
+
+@pytest.mark.parametrize(
+    ("variables", "base_url", "expected"),
+    [
+        ({}, None, "rehearsal model"),
+        ({"OPENAI_API_KEY": "sk-secret"}, None, "https://api.openai.com/v1, model tea"),
+        (
+            {"OPENAI_BASE_URL": "http://u:secret@host:1/v1?k=secret"},
+            None,
+            "http://host:1/v1, model tea",
+        ),
+        ({"OPENAI_API_KEY": "sk-secret"}, "http://own/v1", "http://own/v1, model tea"),
+        ({}, "http://own/v1", "http://own/v1, model tea"),
+    ],
+)
+def test_a_model_is_described_by_address_and_name_without_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    base_url: str | None,
+    expected: str,
+) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert describe_provider(ModelConfig(name="tea", base_url=base_url)) == expected

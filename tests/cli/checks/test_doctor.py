@@ -207,6 +207,14 @@ def test_an_endpoint_that_is_not_there_is_found(offline, monkeypatch):
     assert "secret" not in ran.out
 
 
+def test_an_endpoint_that_the_configuration_names_is_named(offline, monkeypatch, tmp_path):
+    (tmp_path / "defaults.yaml").write_text("model: {base_url: 'http://localhost:1/v1', name: tea}")
+    monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path))
+    model = checks(offline("doctor", "--json"))["model endpoint"]
+    assert model["found"].startswith("http://localhost:1/v1, model tea: ")
+    assert model["remedy"].startswith("check model.base_url and ")
+
+
 def test_an_endpoint_that_does_not_answer_is_found(offline, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
