@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -134,6 +134,25 @@ def check_sandbox(config: ShellConfig) -> None:
                 "in under shell.readable as well; a job under way needs a fork for that: "
                 f"{fork_command('shell.readable=[…]')}."
             )
+        if python := _hidden_python(path, visible):
+            raise SandboxUnavailable(
+                f"Commands cannot start {path / 'python3'}, whose folder shell.path names: it "
+                f"is a link to {python}, which they do not see. Name {python.parent.parent} under "
+                "shell.readable as well; a job under way needs a fork for that: "
+                f"{fork_command('shell.readable=[…]')}."
+            )
+
+
+def _hidden_python(folder: Path, visible: Iterable[Path]) -> Path | None:
+    """Return the Python that a virtual environment's `python3` links to, if it is not visible.
+
+    The shell would take the next `python3` on PATH, and nobody be told why packages are missing.
+    """
+    program = folder / "python3"
+    if not (program.is_symlink() and (folder.parent / "pyvenv.cfg").is_file()):
+        return None
+    target = program.resolve()
+    return None if any(target.is_relative_to(each.resolve()) for each in visible) else target
 
 
 def _sandbox_system_mounts(config: ShellConfig) -> list[str]:

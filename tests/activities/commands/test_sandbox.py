@@ -48,6 +48,24 @@ def test_a_command_works_in_its_folder_and_tells_how_it_ended(folder: Path) -> N
     assert (folder / "made").read_text() == "x\n"
 
 
+def test_a_virtual_environment_whose_python_is_hidden_is_refused(
+    folder: Path, tmp_path: Path
+) -> None:
+    python, tools = tmp_path / "python" / "bin" / "python3.11", tmp_path / "tools" / "bin"
+    for each in (python.parent, tools):
+        each.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho brewed\n")
+    python.chmod(0o755)
+    (tools / "python3").symlink_to("python")
+    (tools / "python").symlink_to(python)
+    (tools.parent / "pyvenv.cfg").touch()
+    path, readable = [str(tools)], [str(tools.parent)]
+    with pytest.raises(sandbox.SandboxUnavailable, match=f"Name {python.parent.parent} under"):
+        run(folder, "python3", path=path, readable=readable)
+    readable.append(str(python.parent.parent))
+    assert run(folder, "python3", path=path, readable=readable).output == "brewed\n"
+
+
 def test_nothing_of_the_worker_is_in_its_environment(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
