@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Row
@@ -53,7 +54,7 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
         for row in traces:
             if row.type != "violation" or alike[_trace_identity_texts(row)] >= MIN_REPEATS:
                 once.setdefault(_trace_identity_texts(row), row)
-        traces = list(once.values())[:MAX_RECALLED]
+        traces = _one_trace_per_event(once.values())[:MAX_RECALLED]
         if traces:
             store.run(lambda c: rows.increment_trace_retrievals(c, [row.id for row in traces]))
     except StoreUnavailableError as error:
@@ -72,6 +73,21 @@ def _is_lesson(row: Row[Any]) -> bool:
 
 def _trace_identity_texts(row: Row[Any]) -> tuple[str, ...]:
     return row.type, row.guard, row.tool, row.what_happened, row.why, row.what_was_correct
+
+
+def _one_trace_per_event(traces: Iterable[Row[Any]]) -> list[Row[Any]]:
+    """Return the traces without those of an event that another tells better.
+
+    A rewind leaves several with the same reason: what a person said, that the phase was rewound,
+    what was learned, that it was completed later. They would fill the few lines.
+    """
+    by_event: dict[tuple[str, str], Row[Any]] = {}
+    for row in traces:
+        event = row.job, row.why or row.what_was_correct or row.what_happened
+        first = by_event.setdefault(event, row)
+        if row.what_was_correct and not first.what_was_correct:
+            by_event[event] = row
+    return list(by_event.values())
 
 
 def recall_search_scope(snapshot: Snapshot) -> TraceSearchScope:

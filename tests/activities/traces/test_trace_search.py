@@ -198,6 +198,14 @@ def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothin
     lines = env.run(recall_traces, job.root, job.open())
     assert len(lines) == 2, lines
     assert all(any(what in line for line in lines) for what in ("was refused", "was spilled"))
+    # A rewind leaves several traces, of which the one that says what to do is enough.
+    why = "the tea was cold"
+    rewound = trace(14, "the phase was rewound", type="outcome", why=why)
+    learned = trace(15, "x", type="outcome", why=why, what_was_correct="Warm the tea cup.")
+    completed = trace(16, "it was completed", type="outcome", why=why)
+    store(job.root, rewound, learned, completed, job="f")
+    lines = env.run(recall_traces, job.root, job.open())
+    assert ["Warm the tea cup." in line for line in lines if why in line] == [True]
     # The best match stays first, even if an equal trace belongs to a task that matches poorly.
     store(job.root, trace(10, "the cup was hot"), job="d", task="Make tea, make tea.")
     store(job.root, trace(11, "the cup was hot"), job="e", task=f"Tea, {'something else ' * 50}")
