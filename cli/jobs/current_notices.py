@@ -17,6 +17,7 @@ _PHASE = re.compile(r"phase (\d+): ")
 _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 _REFUSED_SIGNAL = re.compile(r"refused: signal (\w+): ")
 _TIME = re.compile(r" at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
+_DOCUMENT = "document "
 _FOLDER = "the folder may lack the last steps: "
 _SUPERSEDED = (
     "the model is set: ",
@@ -58,6 +59,9 @@ def render_current_notices(status: dict[str, Any]) -> list[str]:
 def _is_notice_past(notice: str, status: dict[str, Any]) -> bool:
     """Whether the job has gone on from what a notice says of one step or phase."""
     step, phase = int(status.get("step") or 0), status.get("phase") or {}
+    if status.get("result") and notice.startswith(_DOCUMENT):
+        # The result's notes have it too.
+        return True
     if refusal := _REFUSAL.match(notice):
         # While the job waits, a person may want to know what it was refused.
         least = RECENT_STEPS if status.get("waiting_for") else 1

@@ -39,6 +39,7 @@ def _sheet_question_fields(status: Status) -> dict[str, str]:
 def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     """Render a running job in lines."""
     details = str(status.get("details") or "")
+    ends = status.get("result") and not status.get("trial")
     lines = [
         job_title_line(status),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
@@ -58,8 +59,8 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
         *(f"  {name}: {value}" for name, value in _sheet_question_fields(status).items()),
         *project_rendering.project_job_lines(status),
         *project_rendering.render_project_waits(status),
-        job_usage_line(status),
-        job_limits_line(status),
+        # How a job ended follows, with what it used; its limits no longer matter.
+        *([] if ends else [job_usage_line(status), job_limits_line(status)]),
     ]
     scope = status.get("scope") or {}
     if scope.get("original") or scope.get("added"):

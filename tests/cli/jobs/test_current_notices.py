@@ -28,6 +28,12 @@ def shown(*notices: str, **status: Any) -> list[str]:
     return [line.removeprefix("notice: ") for line in lines if line.startswith("notice: ")]
 
 
+def test_what_the_result_says_of_documents_is_no_notice_as_well() -> None:
+    notice = "document a.docx: 1 struck passage is left out of the text."
+    assert shown(notice) == [notice]
+    assert shown(notice, result={"status": "completed"}) == []
+
+
 @pytest.mark.parametrize(
     ("notice", "waiting", "current"),
     [

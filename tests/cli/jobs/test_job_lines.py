@@ -228,3 +228,17 @@ def test_advice_stands_apart_from_a_message_of_several_lines() -> None:
     assert job_lines.job_waiting_line({**waiting, "message": "It failed"}).endswith(
         ": It failed. Mend."
     )
+
+
+def test_a_closed_job_says_once_what_it_used() -> None:
+    status = {
+        "usage": {"model_calls": 1, "unfinished_tokens": 7, "prompt_tokens": 9},
+        "limits": {"phase": {"model_calls": {"limit": 500, "spent": 1}}},
+    }
+    used = "1 model call · 0 tool calls · 9 tokens (7 estimated, for replies that broke off)"
+    assert job_sheet.render_job_sheet(status, None)[-2:] == [
+        used, "limits: phase model calls 1 of 500"
+    ]  # fmt: skip
+    closed = {**status, "result": {"status": "completed", "usage": status["usage"]}}
+    assert job_sheet.render_job_sheet(closed, None) == []
+    assert job_outcome.job_outcome_lines(closed)[-1].endswith(used)
