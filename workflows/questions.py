@@ -105,7 +105,8 @@ def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -
     if received.signal == "answer" and question:
         text = received.payload["text"]
         question.answer = (text or "decline") if question.server else f"A person answers: {text}"
-        happened = f"{QUESTION_PREFIX}{question.question}"
+        asked = f"{_asker_name(question)} asked: " if question.server else QUESTION_PREFIX
+        happened = f"{asked}{question.question}"
         trace_notes.note_trace(
             job, "correction", "person", "clarification", happened, what_was_correct=text
         )

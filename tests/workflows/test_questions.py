@@ -49,6 +49,18 @@ def test_a_question_says_until_when_and_how_to_answer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("server", "asked"),
+    [("", "The agent asked: Which?"), ("tea", "The MCP server tea asked: Which?")],
+)
+def test_the_trace_of_an_answer_says_who_asked(server: str, asked: str) -> None:
+    job = asking()
+    assert job.clarification.pending
+    job.clarification.pending.server = server
+    assert questions.take_question_answer(job, letter("answer", text="Any."), NOW) is None
+    assert [trace.what_happened for trace in job.traces] == [asked]
+
+
+@pytest.mark.parametrize(
     ("job_id", "shown"),
     [
         ("tea-1.b_c", "answer tea-1.b_c "),
