@@ -47,6 +47,10 @@ FILES = "files"
 SHARE = 0.75
 """Share of the agent's compaction limit that a helper's conversation may use."""
 LAST = "This is your last reply: answer the task with what you know, in plain text."
+CUT = (
+    "Your answer was cut at the output limit, so that its end is missing. Give the whole of it in "
+    "fewer words, or read on with a tool."
+)
 SILENT = "Answer the task in plain text, or read on with a tool."
 NO_ROOM = "Not read: there is no room left in this conversation. Answer with what you know."
 TOO_MANY = f"Not run: at most {MAX_HELPER_CALLS} calls of a reply are carried out."
@@ -105,7 +109,9 @@ class AskHelperActivity:
         )
         reply = HelperReply(usage=priced_usage(streamed, snapshot.config))
         reply.usage.sent_calls = len(streamed.calls)
-        reply.done = request.last or (not streamed.calls and bool(streamed.text.strip()))
+        is_cut = streamed.finish == "length"
+        is_answer = bool(streamed.text.strip()) and not streamed.calls and not is_cut
+        reply.done = request.last or is_answer
         if not reply.done:
             look_up = _HelperLookUp(self._root, snapshot, conversation, files)
             results = [look_up.run(*call) for call in streamed.calls[:MAX_HELPER_CALLS]]
@@ -116,7 +122,7 @@ class AskHelperActivity:
             results += [f"{ERROR_PREFIX}{TOO_MANY}"] * beyond
             conversation = conversation.append(
                 *(tool_result_message(number, place, text) for place, text in enumerate(results)),
-                *([] if results else [{"role": "user", "content": SILENT}]),
+                *([] if results else [{"role": "user", "content": CUT if is_cut else SILENT}]),
             )
             files, reply.full = look_up.files, look_up.is_full
         reply.context = _count_helper_tokens(snapshot, conversation)

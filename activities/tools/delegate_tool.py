@@ -9,16 +9,19 @@ from pydantic import Field
 from activities.checkpoints import Files, PathRefused
 from activities.job.conversation import Conversation
 from activities.text.tokens import clip_to_tokens
+from activities.toolkit.namesakes import namesakes_note
 from activities.toolkit.registry import REGISTRY, Tool, tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from protocol.helpers import ANSWER_TOKENS, DELEGATE
+from protocol.short_text import first_few
 
 FOLDER = "delegated"
 CONVERSATION = "conversation"
 """Folder of the conversation in a helper's tree."""
 READING = ("files", "documents")
 MOST_FILES = 500
+MAX_NAMED = 5
 NO_ANSWER = (
     "The helper gave no answer. Delegate a smaller task with fewer files, or read what matters "
     "most yourself."
@@ -83,4 +86,8 @@ def _check_files_to_delegate(files: Files, paths: list[str]) -> None:
     except PathRefused as refused:
         raise ToolError(str(refused)) from None
     if missing:
-        raise ToolError(f"{missing[0]} does not exist; list_files shows what is there.")
+        do = "does" if len(missing) == 1 else "do"
+        raise ToolError(
+            f"{first_few(missing, MAX_NAMED)} {do} not exist; list_files shows what is there."
+            f"{namesakes_note(files, missing[0])}"
+        )

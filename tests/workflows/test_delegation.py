@@ -107,7 +107,9 @@ async def test_guards_hold_for_helpers(temporal: Client, root: Root) -> None:
 
 async def test_what_cannot_be_delegated_costs_nothing(temporal: Client, root: Root) -> None:
     leading_out = delegate("Read.", "../../etc/passwd")
-    model = Delegating(delegate("Read.", "notes/none.md"), ("delegate", {}), leading_out)
+    elsewhere = delegate("Read.", "leaf_0.md", "leaf_9.md")
+    absent = delegate("Read.", "notes/none.md")
+    model = Delegating(absent, ("delegate", {}), leading_out, elsewhere)
     async with serving(temporal, root, model) as jobs:
         assert (await jobs.result(await jobs.start(job(set=SET))))["status"] == "completed"
     assert (
@@ -115,7 +117,26 @@ async def test_what_cannot_be_delegated_costs_nothing(temporal: Client, root: Ro
     )
     assert "task: field required" in model.answers[1].lower()
     assert model.answers[2].startswith("Error: The path '../../etc/passwd' holds ..")
+    assert model.answers[3] == (
+        "Error: leaf_0.md, leaf_9.md do not exist; list_files shows what is there. Files of that "
+        "name: 'notes/leaf_0.md'."
+    )
     assert not any(map(is_helper, model.requests))
+
+
+async def test_a_helper_whose_answer_is_cut_gives_it_anew(temporal: Client, root: Root) -> None:
+    model = Delegating(delegate("Read.", "notes/leaf_0.md"))
+    heard: list[str] = []
+
+    def helping(request: Request) -> Reply:
+        heard.append(str(request["messages"][-1]["content"]))
+        return Reply("A leaf.") if len(heard) > 1 else Reply("A le", finish="length")
+
+    model.help = helping  # type: ignore[method-assign]
+    async with serving(temporal, root, model) as jobs:
+        assert (await jobs.result(await jobs.start(job(set=SET))))["status"] == "completed"
+    assert heard[1].startswith("Your answer was cut at the output limit")
+    assert model.answers[0].endswith("\n\nA leaf.")
 
 
 async def test_a_helper_that_reads_on_for_ever_has_to_answer(temporal: Client, root: Root) -> None:
