@@ -46,6 +46,10 @@ PART_TOKENS = 6000
 RESULT_CHARACTERS = 8000
 ERROR = "Error: "
 TOO_MANY = f"Not run: at most {MAX_LOOK_UPS} calls of a reply are carried out."
+BEFORE = (
+    "You sent the job back for this. See whether it was put right, and ask for nothing that "
+    "contradicts it."
+)
 DECIDE = "Read on with a tool, or decide: call accept, or send_back with findings."
 LAST_REPLY = "This is your last reply: call accept, or send_back with findings."
 
@@ -181,12 +185,29 @@ def review_task(snapshot: Snapshot, call: int) -> str:
         "Its confidence": str(claim["confidence"]),
         "What it lists as unresolved": _review_bullet_list(claim["unresolved"] or []),
     }
+    if findings := _findings_before(snapshot):
+        parts["What you found before"] = f"{BEFORE}\n\n{findings}"
     shown = [
         "# "
         f"{heading}\n\n{clip_to_tokens(text, PART_TOKENS, 'the files hold the rest') or 'nothing'}"
         for heading, text in parts.items()
     ]
     return "\n\n".join(["The agent says that this job is done.", *shown, DECIDE])
+
+
+def _findings_before(snapshot: Snapshot) -> str:
+    """Return the findings of the last review; empty without one.
+
+    A reviewer who does not know them may ask for the opposite.
+    """
+    conversation = Conversation(snapshot.review)
+    if not len(conversation):
+        return ""
+    calls = conversation.message(len(conversation) - 1).get("tool_calls") or []
+    _, findings = read_verdict(
+        [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
+    )
+    return findings
 
 
 def _review_bullet_list(lines: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.short_text import one_line
+from protocol.short_text import one_line, text_title_line
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,9 @@ from protocol.short_text import one_line
 )
 def test_a_line_ends_with_a_whole_word(text: str, limit: int, cut: str) -> None:
     assert one_line(text, limit) == cut
+
+
+def test_a_title_is_the_first_line_with_words_beside_comments() -> None:
+    assert text_title_line("<!-- tea.md -->\n\n# Brew tea\n\nGreen.") == "Brew tea"
+    assert text_title_line("<!--\nof two\nlines --> Brew tea") == "Brew tea"
+    assert text_title_line("<!-- nothing else -->") == "<!-- nothing else -->"

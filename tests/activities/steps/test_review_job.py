@@ -9,7 +9,7 @@ import pytest
 
 from activities.job.conversation import Conversation
 from activities.preparation.agent_resolution import resolve_reviewer_tools
-from activities.steps.review_job import ReviewJobActivity, review_task
+from activities.steps.review_job import DECIDE, ReviewJobActivity, review_task
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.tools.verdict import read_verdict
 from config.agent_files import load_agent
@@ -55,6 +55,22 @@ def test_a_verdict_that_cannot_be_read_and_one_that_is_divided_are_no(
     verdict, findings = read_verdict(calls)
     assert verdict == "sent back"
     assert findings
+
+
+async def test_the_reviewer_is_shown_what_it_found_before(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path, set={"review": {"agent": "reviewer"}})
+    claim = call("job_complete", summary="s", deliverables=["a.md"], confidence=0.5)
+    job.reply(claim)
+    assert "What you found before" not in review_task(job.open(), 0)
+    request = ReviewRequest(
+        root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, number=0
+    )
+    with Script(call_of("send_back", findings="a.md lacks the water.")) as script:
+        reviewing = ReviewJobActivity(job.root, lambda _: client_for(script))
+        reply = await environment(local=False).run(reviewing.review_job, request)
+    job.commit = reply.commit
+    job.reply(claim)
+    assert review_task(job.open(), 0).endswith(f"\n\na.md lacks the water.\n\n{DECIDE}")
 
 
 def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -> None:
