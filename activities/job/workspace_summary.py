@@ -24,6 +24,7 @@ HEAD_BYTES = 4000
 SUMMARY = "workspace_summary.md"
 MANY_ALIKE = 10
 _LISTED = re.compile(r"- (.+?) · [\d,]+ bytes · step \d")
+_PAGE_MARK = re.compile(r"\[page \d+\b.*\]")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -167,12 +168,13 @@ def _workspace_summary_line(files: Files, changes: Files, entry: FileEntry) -> s
 
 
 def _workspace_file_purpose(files: Files, entry: FileEntry) -> str:
-    """Return a file's first heading, else its first line with words."""
+    """Return a file's first heading, else its first line with words; a page's number says none."""
     if entry.kind != "file":
         return "link"
     head = files.read_entry(entry)[:HEAD_BYTES].decode(errors="replace")
     if "\x00" in head:
         return "binary"
     lines = [line.strip() for line in head.splitlines() if any(c.isalnum() for c in line)]
+    lines = [line for line in lines if not _PAGE_MARK.fullmatch(line)]
     heading = next((line.lstrip("# ") for line in lines if line.startswith("#")), None)
     return one_line(heading or (lines[0] if lines else ""), PURPOSE_CHARACTERS)

@@ -14,7 +14,7 @@ from activities.toolkit.registry import REGISTRY, Tool, tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from protocol.helpers import ANSWER_TOKENS, DELEGATE
-from protocol.short_text import first_few
+from protocol.short_text import first_few, text_title_line
 
 FOLDER = "delegated"
 CONVERSATION = "conversation"
@@ -54,7 +54,9 @@ def delegate(
     present = context.files.children(FOLDER) if context.files.entry(FOLDER) else []
     path = f"{FOLDER}/{len(present) + 1:04d}.md"
     listed = "".join(f"- {name}\n" for name in files)
-    page = f"# Task\n\n{task.strip()}\n\n{listed}\n# Answer\n\n{answer}\n"
+    # The heading is what workspace_summary.md says of the page.
+    title = text_title_line(task)
+    page = f"# {title}\n\n## Task\n\n{task.strip()}\n\n{listed}\n## Answer\n\n{answer}\n"
     context.files = context.files.write(path, page.encode())
     return f"{path} has this answer. {DATA}\n\n{answer}"
 

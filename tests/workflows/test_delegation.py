@@ -42,7 +42,8 @@ async def test_helpers_read_side_by_side_and_answer_in_files(temporal: Client, r
     for number, (answer, page) in enumerate(zip(model.answers, pages, strict=True)):
         assert answer.startswith(f"delegated/{number + 1:04d}.md has this answer.")
         assert answer.endswith(f"Read 1: 1\tLeaf notes/leaf_{number}.md")
-        assert page.read_text().endswith(f"# Answer\n\nRead 1: 1\tLeaf notes/leaf_{number}.md\n")
+        assert page.read_text().endswith(f"## Answer\n\nRead 1: 1\tLeaf notes/leaf_{number}.md\n")
+        assert page.read_text().startswith(f"# What is in leaf {number}?\n\n## Task")
     # Two rounds of four, then two of two.
     names = await scheduled(handle)
     assert names.count("ask_helper") == 12

@@ -22,11 +22,13 @@ def test_files_with_purpose_size_and_step(tmp_path: Path) -> None:
     job.call("write_file", path="notes/a.md", content="intro\n\n# About tea\n")
     job.call("write_file", path="b.txt", content="\n---\nfirst words " + "x" * 200)
     job.write("c.bin", b"\x00\x01")
+    job.write("d.pdf.txt", "[page 1; section Scope]\n\nRecords are kept.\n")
     job.put(lambda files: files.link("door", "notes"))
     text = summary(job)
     for line in (
         "- notes/a.md · 19 bytes · step 1 · About tea",
         "- c.bin · 2 bytes · step 0 · binary",
+        "- d.pdf.txt · 43 bytes · step 0 · Records are kept.",
         "- output/ (empty)",
         "- door · 5 bytes · step 0 · link",
     ):
