@@ -16,6 +16,17 @@ LOST = (
     "workspace. Check what is there before you call it again."
 )
 
+GONE = (
+    "{server} had this tool when the job began, and its tools are those of that time. Do it "
+    "another way, or say in the files what cannot be done."
+)
+_NO_SUCH_TOOL = re.compile(
+    r"\b(unknown|no such|nonexistent) tool\b"
+    r"|\btool\b.{0,100}\b(not found|unknown|does not exist)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How servers, of which each has words of its own, say that they do not know a tool."""
+
 
 @contextmanager
 def convert_call_errors(declared: DeclaredTool, folder: Path | None = None) -> Iterator[None]:
@@ -30,11 +41,19 @@ def convert_call_errors(declared: DeclaredTool, folder: Path | None = None) -> I
     except ServerUnavailable as error:
         raise DependencyUnavailable(str(error)) from error
     except ServerCallFailed as failed:
-        raise ToolError(shorten_call_error_paths(str(failed), folder)) from failed
+        text = shorten_call_error_paths(str(failed), folder)
+        raise ToolError(explain_server_error(declared, text)) from failed
     except ServerCallInterrupted as error:
         if declared.effect != "once":
             raise ToolError(f"{error}. Try something smaller, or another way.") from error
         raise ToolError(LOST.format(why=error)) from error
+
+
+def explain_server_error(declared: DeclaredTool, error: str) -> str:
+    """Return a server's error, with what it means if the server no longer has the tool."""
+    if declared.tool not in error or not _NO_SUCH_TOOL.search(error):
+        return error
+    return f"{error.rstrip('. ')}. {GONE.format(server=declared.server)}"
 
 
 def make_result_paths_relative(text: str, folder: Path | None) -> str:

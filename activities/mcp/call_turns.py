@@ -20,7 +20,7 @@ from mcp.types import (
 )
 from pydantic import TypeAdapter
 
-from activities.mcp.call_errors import convert_call_errors
+from activities.mcp.call_errors import convert_call_errors, explain_server_error
 from activities.mcp.elicitation import Elicited, Misread, elicited_question
 from activities.mcp.raw_answers import salvage_raw_answer
 from activities.mcp.result_images import put_result_images, take_result_images
@@ -250,7 +250,7 @@ class _CallTurn:
         result, images = take_result_images(result, self._context.files.limit)
         text = result_text(result)
         if result.is_error:
-            raise ToolError(text)
+            raise ToolError(explain_server_error(self._declared, text))
         self._context.files = put_result_images(self._context.files, images)
         return text
 

@@ -10,6 +10,7 @@ from mcp.types import CallToolResult
 from activities.commands.private_folder import private_folder
 from activities.mcp.call_errors import (
     convert_call_errors,
+    explain_server_error,
     make_result_paths_relative,
     shorten_call_error_paths,
 )
@@ -59,5 +60,5 @@ def _send_call(
     result, images = take_result_images(result, context.files.limit)
     text = result_text(result)
     if result.is_error:
-        raise ToolError(shorten_call_error_paths(text, folder))
+        raise ToolError(explain_server_error(declared, shorten_call_error_paths(text, folder)))
     return make_result_paths_relative(text, folder), images
