@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 TITLE_CHARACTERS = 80
-_HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def one_line(text: str, limit: int) -> str:
@@ -16,10 +14,16 @@ def one_line(text: str, limit: int) -> str:
 
 def text_title_line(text: str) -> str:
     """Return the first line with words, at most `TITLE_CHARACTERS` long; comments do not count."""
-    shown = _HTML_COMMENT.sub("", text)
+    shown = _without_html_comments(text)
     lines = [line.strip("# ").strip() for line in (shown if shown.strip() else text).splitlines()]
     first = next((line for line in lines if line), "")
     return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"
+
+
+def _without_html_comments(text: str) -> str:
+    before, *rest = text.split("<!--")
+    ends = [part.partition("-->") for part in rest]
+    return before + "".join(after if end else f"<!--{inside}" for inside, end, after in ends)
 
 
 def as_sentence(text: str) -> str:
