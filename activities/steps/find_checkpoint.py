@@ -18,7 +18,7 @@ from activities.job.snapshot import Snapshot
 from activities.job.tool_messages import ERROR_PREFIX
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.steps.call_refs import newest_call_refs
+from activities.tool_calls.call_refs import newest_call_refs
 from activities.toolkit.result_text import result_error_line
 from protocol.requests import RecoverReply, RecoverRequest
 

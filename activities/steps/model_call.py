@@ -31,7 +31,7 @@ from activities.redaction.credentials import hide_credentials
 from activities.runtime import metrics
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.steps.call_refs import describe_call_ref
+from activities.tool_calls.call_refs import describe_call_ref
 from protocol.requests import ModelReply, ModelRequest
 from protocol.short_text import one_line
 

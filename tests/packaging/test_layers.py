@@ -23,6 +23,7 @@ LAYERS = [
     "activities.traces activities.forgetting activities.learning activities.preparation",
     "activities.tools",
     "activities.requirements",
+    "activities.tool_calls",
     "activities.tool_catalogue",
     "activities.steps",
     "activities.activity_catalogue",

@@ -1,0 +1,1 @@
+"""One call of a tool: run under its guards, recorded, and described for workflow code."""
