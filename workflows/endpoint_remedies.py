@@ -97,8 +97,8 @@ def model_refusal_wait(words: str, count: int) -> WaitState:
     return WaitState(
         reason="endpoint",
         message=f"The model refused {count} times in a row: {words}",
-        remedy="Rewind with an issue that says what to do otherwise; pause the job and change "
-        f"instructions.md; or resume: {ANOTHER}.",
+        remedy="`starter.py tell JOB TEXT` says what is meant, then resume; rewind with an issue "
+        "of your own; or give it another model, `starter.py resume JOB --set model.name=…`.",
     )
 
 
