@@ -35,16 +35,18 @@ def check_new_path(context: ToolContext, path: str) -> str:
     folders = list(_product_folders(context))
     for folder in folders:
         if context.files.tree_entry((*folder, parts[0])):
+            product, present, inside = (
+                quote_path_in_error("/".join((*folder, *below))) for below in ((), parts[:1], parts)
+            )
             raise ToolError(
-                f"{quote_path_in_error(beside)} is outside the repository, which has "
-                f"{quote_path_in_error('/'.join((*folder, parts[0])))}. The path inside is "
-                f"{quote_path_in_error('/'.join((*folder, *parts)))}; a file that is no part of "
-                "the repository goes under notes/ or output/."
+                f"{quote_path_in_error(beside)} is outside {product}, which has {present}. The "
+                f"path inside is {inside}; what is no part of {product} goes under notes/ or "
+                "output/."
             )
     if not folders or len(parts) == 1:
         return ""
-    top, repository = (quote_path_in_error("/".join(each)) for each in (parts[:1], folders[0]))
-    return f" {top} is new, beside the repository; files of the repository are under {repository}."
+    top, product = (quote_path_in_error("/".join(each)) for each in (parts[:1], folders[0]))
+    return f" {top} is new, and beside {product}, not in it."
 
 
 def _product_folders(context: ToolContext) -> Iterator[tuple[str, ...]]:

@@ -39,9 +39,8 @@ def test_the_refusal_names_the_path_inside(job: Standing) -> None:
         job.call("move_file", old="notes/b.py", new="src/b.py"),
     ):
         assert refused == (
-            "Error: 'src/b.py' is outside the repository, which has 'repo/src'. The path inside "
-            "is 'repo/src/b.py'; a file that is no part of the repository goes under notes/ or "
-            "output/."
+            "Error: 'src/b.py' is outside 'repo', which has 'repo/src'. The path inside is "
+            "'repo/src/b.py'; what is no part of 'repo' goes under notes/ or output/."
         )
     assert "'repo/README.md'" in job.call("write_file", path="README.md", content="x\n")
     assert job.open().files.entry("src") is None
@@ -49,8 +48,7 @@ def test_the_refusal_names_the_path_inside(job: Standing) -> None:
 
 def test_a_new_folder_beside_the_repository_is_named(job: Standing) -> None:
     assert job.call("write_file", path="docs/a.md", content="x") == (
-        "Wrote 1 characters to docs/a.md. 'docs' is new, beside the repository; files of the "
-        "repository are under 'repo'."
+        "Wrote 1 characters to docs/a.md. 'docs' is new, and beside 'repo', not in it."
     )
     assert job.call("write_file", path="docs/b.md", content="x").endswith("docs/b.md.")
     assert job.call("write_file", path="list.md", content="x").endswith("list.md.")
