@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -48,16 +48,21 @@ def planning_only_pattern(phases: Sequence[PhaseLine]) -> Pattern:
     )
 
 
-def swinging_plans_pattern(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
+def swinging_plans_pattern(
+    plans: Sequence[tuple[int, frozenset[str]]], undone: Collection[int] = ()
+) -> Pattern:
     """Find plan lines that vanish and come back.
 
     Args:
         plans: For each phase its number, and the plan lines at its start.
+        undone: Numbers of phases that a rewind took back, whose plans decided nothing.
     """
     dropped: dict[str, int] = {}
     back: list[str] = []
     before: frozenset[str] = frozenset()
     for number, plan in plans:
+        if number in undone:
+            continue
         back += [
             f"gone at phase {dropped.pop(text)}, back at {number}: {text}"
             for text in sorted(plan & dropped.keys())
@@ -67,7 +72,7 @@ def swinging_plans_pattern(plans: Sequence[tuple[int, frozenset[str]]]) -> Patte
     return Pattern(
         name="swinging_plans",
         title="Plans that swing",
-        figure=f"{len(back)} lines came back; {len(dropped)} went for good",
+        figure=f"{count_noun(len(back), 'line')} came back; {len(dropped)} went for good",
         found=bool(back),
         meaning=(
             "What was taken out of plan.md and put in again later was decided at least twice: the "

@@ -270,7 +270,10 @@ def _compose_failure_patterns(
     shown = [
         failure_patterns.premature_completion_pattern(still_open, figures.completions_refused),
         failure_patterns.planning_only_pattern(phases),
-        failure_patterns.swinging_plans_pattern([*plans, (facts.state.phase.number, facts.plan)]),
+        failure_patterns.swinging_plans_pattern(
+            [*plans, (facts.state.phase.number, facts.plan)],
+            {phase.number for phase in phases if phase.undone},
+        ),
         failure_patterns.repeated_refusals_pattern(refusals),
         failure_patterns.self_assessment_pattern(
             head.confidence,

@@ -43,7 +43,9 @@ def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
     pattern = failure_patterns.swinging_plans_pattern(plans)
     assert pattern.found
     assert pattern.details == ["gone at phase 3, back at 5: black"]
-    assert pattern.figure == "1 lines came back; 1 went for good"
+    assert pattern.figure == "1 line came back; 1 went for good"
+    # A rewind puts the plan back as well: nobody decided twice.
+    assert not failure_patterns.swinging_plans_pattern(plans, {3, 4}).found
 
 
 def test_a_plan_that_grows_and_shrinks_does_not_swing() -> None:
