@@ -287,11 +287,11 @@ async def trial(jobs: Jobs) -> Handle:
 
 async def limited_trial(jobs: Jobs) -> Handle:
     """A paused trial whose limit is raised, and which still has no room for all its runs."""
-    start = trial_limits.limited_trial(3, 2, model_calls=12)
+    start = trial_limits.limited_trial(3, 2, model_calls=8)
     handle = await jobs.start(start, kind="Trial", job_id=RECORDED)
     await handle.signal("pause", {})
     await jobs.until(handle, waiting=lambda waiting: waiting["reason"] == "paused")
-    await handle.signal("limit", {"model_calls": 25})
+    await handle.signal("limit", {"model_calls": 16})
     await handle.signal("resume", {})
     await jobs.result(handle)
     return handle

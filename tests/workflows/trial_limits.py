@@ -11,8 +11,8 @@ from rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs
 from tests.workflows.short import DONE, Short, hand_over, job
 
-TODOS = 6
-RUN_CALLS = 8
+TODOS = 3
+RUN_CALLS = 5
 """Model calls of a run that nothing holds up."""
 PRICES = {"rehearsal": {"prompt": 100, "cached": 80, "completion": 400}}
 MODEL = {"model.name": "rehearsal", "model.max_output_tokens": 100, "prices": PRICES}
