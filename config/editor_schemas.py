@@ -50,7 +50,7 @@ OF_PROJECTS = {
     "limits": "Limits for all jobs together: model_calls, tool_calls, tokens, cost, seconds.",
     "set": "Configuration for every job of the project.",
     "notify": "Where messages about the project and its jobs are sent, like an agent's "
-    "[`notify`](operations.md#notifications); that of its agents if left out.",
+    "[`notify`](people.md#notifications); that of its agents if left out.",
     "history_events": "Events after which the project continues as new; 1000 if left out.",
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -32,7 +32,7 @@ def run_worker_command() -> NoReturn:
     options = argparse.ArgumentParser(
         description="Runs jobs until SIGINT or SIGTERM. As many workers as you like, on any "
         "machine.",
-        epilog="Settings are environment variables (docs/operations.md), TEMPORAL_ADDRESS, "
+        epilog="Settings are environment variables (docs/configuration.md), TEMPORAL_ADDRESS, "
         "LONGHAUL_CONFIG, LONGHAUL_WORKSPACES, LONGHAUL_TASK_QUEUE and OPENAI_BASE_URL among them.",
     )
     options.add_argument(

@@ -54,9 +54,7 @@ SETTINGS: tuple[Hint, ...] = (
 """The more specific ones come first."""
 SERVER = ("tool-call-parser", "tool call parser", "enable-auto-tool-choice", "--jinja")
 """Wording of servers that were started without parsing tool calls."""
-PARSER = (
-    "Start the server with its tool-call parser: docs/operations.md, Model endpoints, has the flags"
-)
+PARSER = "Start the server with its tool-call parser: docs/model-endpoints.md, has the flags"
 ANOTHER = "`--set model.name=…` takes another model"
 NO_CALL = (
     "No reply since the start has called a tool: the server may not turn what the model writes "

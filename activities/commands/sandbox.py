@@ -86,9 +86,9 @@ def sandbox_problem(program: str | None) -> str | None:
     """Return why bubblewrap cannot confine commands here, or None; tested once per process."""
     advice = (
         "install bubblewrap (apt install bubblewrap, or the extra sandbox) where unprivileged user "
-        "namespaces are allowed (a container needs the security options of docs/operations.md, "
-        "Containers), take the group shell out of the agent's tools, or set shell.sandbox to none "
-        "to run commands unconfined"
+        "namespaces are allowed (a container needs the security options of docs/containers.md), "
+        "take the group shell out of the agent's tools, or set shell.sandbox to none to run "
+        "commands unconfined"
     )
     if program is None:
         return f"the program bwrap (bubblewrap) is not installed: {advice}"

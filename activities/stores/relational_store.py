@@ -134,7 +134,7 @@ class RelationalStore:
                 f"the file of the store {self.display_address} is damaged "
                 f"({_store_error_text(problem)}). Stop the "
                 "workers, move it away with the files -wal and -shm beside it, and put a backup "
-                "in its place (docs/operations.md, Backups)."
+                "in its place (docs/workspaces-root.md, Backups)."
             ) from problem
         if isinstance(problem, DBAPIError) and (mend := UNWRITABLE.get(_sqlite_code(problem))):
             raise StoreUnavailableError(

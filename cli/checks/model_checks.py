@@ -52,7 +52,7 @@ SYSTEM = "\n".join(
 FIRST_PROMPT = f"Call {TOOL} twice in one reply: once for {PATHS[0]} and once for {PATHS[1]}."
 SECOND_PROMPT = "Say in one line which words the files hold. Call no tool."
 PARSER = (
-    "start the server with its tool-call parser: docs/operations.md, Model endpoints, has the "
+    "start the server with its tool-call parser: docs/model-endpoints.md, has the "
     "flags; or set model.name to a model that calls tools"
 )
 SHOWN = 120
@@ -127,7 +127,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[CheckResult]:
         except ApplicationError as error:
             yield CheckResult(
                 "first turn", False, error.message,
-                _endpoint_failure_remedy(error) or "see docs/operations.md, Model endpoints",
+                _endpoint_failure_remedy(error) or "see docs/model-endpoints.md",
             )  # fmt: skip
             return
         yield _check_model_request(exchange)
@@ -139,7 +139,7 @@ async def check_model(model: ModelConfig) -> AsyncIterator[CheckResult]:
         except ApplicationError as error:
             yield CheckResult(
                 "second turn", False, f"results of tools are refused: {error.message}",
-                "see docs/operations.md, Model endpoints",
+                "see docs/model-endpoints.md",
             )  # fmt: skip
             return
     yield _check_reasoning(first, exchange)

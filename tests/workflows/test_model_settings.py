@@ -137,7 +137,7 @@ async def test_a_model_that_never_calls_a_tool_is_a_matter_of_its_server(
         handle = await jobs.start(named())
         status = await jobs.until(handle, waiting_for="endpoint")
         assert "None has since the start" in status["waiting"]["message"]
-        assert "tool-call parser: docs/operations.md" in status["waiting"]["remedy"]
+        assert "tool-call parser: docs/model-endpoints.md" in status["waiting"]["remedy"]
         assert (status["rewinds"], len(models)) == (0, 6)
         await handle.signal("resume", {})
         await jobs.until(handle, waiting_for="endpoint", step=12)
