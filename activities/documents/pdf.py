@@ -299,8 +299,7 @@ def _shows_other_text(page: Any, texts: list[Any]) -> bool:
         if mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE:
             # Text recognition has read the page.
             return False
-        if thing.level == 0:
-            page.remove_obj(thing)
+        page.remove_obj(thing)
     ink = page.render(grayscale=True).to_numpy() < _INK
     strokes = (ink[:, 1:] & ~ink[:, :-1]).sum(axis=1)
     text_rows = (strokes >= ROW_STROKES).sum()

@@ -323,6 +323,28 @@ def test_a_stamped_scan_is_unread_and_says_the_stamp():
     assert stamp in page.text
 
 
+def test_a_title_that_a_program_wrapped_in_a_form_is_no_other_text():
+    writer = made([])
+    picture, drawn = Image.new("L", (600, 800), 250), BytesIO()
+    picture.save(drawn, "PDF")
+    writer.append(PdfReader(drawn))
+    page, title = writer.pages[1], made([]).pages[0]
+    form = DecodedStreamObject()
+    lines = " ".join(["(Retention of records) Tj 0 -90 Td"] * 6)
+    form.set_data(f"BT /F 60 Tf 20 700 Td {lines} ET".encode())
+    form[NameObject("/Type")], form[NameObject("/Subtype")] = map(NameObject, ("/XObject", "/Form"))
+    form[NameObject("/BBox")] = page.mediabox
+    form[NameObject("/Resources")] = title[NameObject("/Resources")]
+    resources = page["/Resources"].get_object()
+    resources["/XObject"].get_object()[NameObject("/Title")] = writer._add_object(form)
+    content = DecodedStreamObject()
+    content.set_data(b"q " + page.get_contents().get_data() + b" Q /Title Do")
+    page[NameObject("/Contents")] = writer._add_object(content)
+    read = read_document_bounded("a.pdf", saved(writer)).pages[1]
+    assert not read.unread
+    assert "Retention of records" in read.text
+
+
 @pytest.mark.parametrize("shade", [90, 250])
 def test_a_photograph_or_background_under_a_heading_is_no_scan(shade: int):
     picture = Image.new("L", (600, 800), shade)
