@@ -35,10 +35,12 @@ class Capable:
 
     Args:
         most: Maximum number of calls in one reply.
+        files: How many it writes, a multiple of ten.
     """
 
-    def __init__(self, most: int = MOST_CALLS) -> None:
+    def __init__(self, most: int = MOST_CALLS, files: int = FILES) -> None:
         self._most = most
+        self._files = files
         self.calls = 0
         """Requests received, summaries included."""
 
@@ -53,14 +55,14 @@ class Capable:
         elif header.group(1) == "tactical":
             planned = _capable_tactical_calls(messages)
         else:
-            planned = _capable_strategic_calls(messages, self._most > 1)
+            planned = _capable_strategic_calls(messages, self._most > 1, self._files)
         calls = [call for call, _ in zip(planned, range(self._most), strict=False)]
         return Reply(calls=calls) if calls else Reply("All files are there.")
 
     def _left_alone(self, messages: list[dict[str, Any]]) -> Iterator[Call]:
         """Yield writes of all files after those written so far, in a plain loop."""
         written = sum(message["role"] == "tool" for message in messages)
-        return (_capable_write_call(number) for number in range(written + 1, FILES + 1))
+        return (_capable_write_call(number) for number in range(written + 1, self._files + 1))
 
 
 def _capable_write_call(number: int) -> Call:
@@ -90,7 +92,9 @@ def _capable_tactical_calls(messages: list[dict[str, Any]]) -> Iterator[Call]:
         yield DONE
 
 
-def _capable_strategic_calls(messages: list[dict[str, Any]], batches: bool) -> Iterator[Call]:
+def _capable_strategic_calls(
+    messages: list[dict[str, Any]], batches: bool, files: int
+) -> Iterator[Call]:
     """Yield the calls the phase still lacks; without batching, complete each todo separately."""
     earlier = _capable_calls_in_phase(messages)
     todos = _TODO.findall(str(messages[-1]["content"]))
@@ -103,22 +107,22 @@ def _capable_strategic_calls(messages: list[dict[str, Any]], batches: bool) -> I
             continue
         call: Call | None = None
         if "todo_write" in text or "job_complete" in text:
-            yield _capable_finish_call() if written >= FILES else _capable_handover(written)
+            yield _capable_finish_call(files) if written >= files else _capable_handover(written)
             return
         if "workspace.md" in text:
-            note = f"# Workspace\n\nFiles 1 to {written} of {FILES} are in output/.\n"
+            note = f"# Workspace\n\nFiles 1 to {written} of {files} are in output/.\n"
             call = ("write_file", {"path": "workspace.md", "content": note})
         elif begun and text.startswith("Write plan.md"):
-            call = ("write_file", {"path": "plan.md", "content": _capable_plan()})
+            call = ("write_file", {"path": "plan.md", "content": _capable_plan(files)})
         if call and not any(name == call[0] and call[1]["path"] in raw for name, raw in earlier):  # type: ignore[index]
             yield call
         if not batches:
             yield DONE
 
 
-def _capable_plan() -> str:
+def _capable_plan(files: int) -> str:
     lines = ["# Plan", "", "Each file by itself; its number says what is in it."]
-    for phase, first in enumerate(range(1, FILES + 1, PER_PHASE), 1):
+    for phase, first in enumerate(range(1, files + 1, PER_PHASE), 1):
         last = first + PER_PHASE - 1
         lines += ["", f"## Phase {phase}: Files {first} to {last}", "", "They are written."]
         lines += [f"- [ ] Write {capable_file_path(number)}." for number in range(first, last + 1)]
@@ -132,8 +136,8 @@ def _capable_handover(written: int) -> Call:
     return ("todo_write", {"phase": name, "description": "They are written.", "todos": todos})
 
 
-def _capable_finish_call() -> Call:
-    deliverables = [capable_file_path(number) for number in range(1, FILES + 1)]
+def _capable_finish_call(files: int) -> Call:
+    deliverables = [capable_file_path(number) for number in range(1, files + 1)]
     return (
         "job_complete",
         {"summary": "All files are written.", "deliverables": deliverables, "confidence": 0.9},

@@ -19,6 +19,7 @@ from engine.development import DevelopmentServer, free_port
 from engine.metrics_sum import MetricsSum
 from engine.supervisor import describe_worker_exit
 from tests.engine.test_worker_process import REPOSITORY, environment, run
+from tests.workflows.tea import tea
 
 QUEUE = "supervised"
 
@@ -99,10 +100,9 @@ async def test_a_process_that_is_killed_is_replaced_and_no_job_is_lost(
     running: DevelopmentServer, tmp_path: Path
 ):
     async with supervisor(running.address, tmp_path, 2) as supervised:
-        start = {"agent": "generalist", "instructions": "Write a guide on brewing tea."}
         jobs = [
             await running.client.start_workflow(
-                "Job", start, id=f"supervised-{number}", task_queue=QUEUE, result_type=dict
+                "Job", tea(), id=f"supervised-{number}", task_queue=QUEUE, result_type=dict
             )
             for number in range(3)
         ]

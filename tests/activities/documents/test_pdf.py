@@ -237,7 +237,11 @@ def test_text_that_a_mark_strikes_out_is_left_out_and_counted():
 
 
 def test_text_that_lines_strike_out_in_a_guideline_is_left_out(real: Real):
-    reading = read_document("a.pdf", real(RESOURCES + "issue-604.pdf"))
+    writer = PdfWriter()
+    # All that is struck is on the first pages; on the others no line strikes anything out.
+    for page in PdfReader(BytesIO(real(RESOURCES + "issue-604.pdf"))).pages[: soak(8, 137)]:
+        writer.add_page(page)
+    reading = read_document("a.pdf", saved(writer))
     text = " ".join(reading.pages[3].text.split())
     assert "Nodule surveillance as recommended by the ATA or TI-RADS " in text
     assert "If nodule growth" not in text

@@ -138,7 +138,7 @@ def test_the_nearest_passage_is_shown_with_its_page():
 
 
 def test_a_document_of_one_long_line_fills_no_memory():
-    line = "The package must have a name and it should be short, " * 6_000
+    line = "The package must have a name and it should be short, " * 3_500
     text = f"{line}and nobody may ever rename it afterwards, {line}"
     quote = "and nobody could ever rename it afterwards"
     tracemalloc.start()

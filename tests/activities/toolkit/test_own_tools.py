@@ -22,6 +22,7 @@ from activities.toolkit.own_tools import (
     own_tools_by_file,
 )
 from activities.toolkit.registry import REGISTRY, STEP_ACTIVITIES
+from cli.app import main
 from config.layers import SHIPPED, Layers
 from config.schema.agent import ConfigError
 from tests.activities.standing import Standing
@@ -130,7 +131,7 @@ def test_commands_and_workers_load_them_from_the_folder_that_init_writes(tmp_pat
             cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
 
-    assert run("starter.py", "init", str(folder)).returncode == 0
+    assert main(["init", str(folder)]) == 0
     file = folder / "tools" / "counting.py"
     shown = run("starter.py", "tools")
     assert f"the tool count_words is in {file}" in shown.stderr
