@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,20 @@ import pytest
 from activities.checkpoints import Root
 from rehearsal import Hang
 from rehearsal.request_view import RequestView
-from tests.cli.conftest import tries
 from tests.workflows.resting import Resting
-from tests.workflows.serving import SECONDS, serving
+from tests.workflows.serving import SECONDS, Jobs, serving
 from tests.workflows.short import DONE, Short, hand_over, job
 
 
 def at_work(view: RequestView) -> bool:
     """Return whether a phase of work has begun with its first todo."""
     return bool(view.current_todo and view.current_todo.text.startswith("Work"))
+
+
+def wait_for_status(engine: Any, jobs: Jobs, handle: Any, **wanted: Any) -> dict[str, Any]:
+    """Return the status once it is as wanted: a query, where a command reads the history."""
+    watching = jobs.until(handle, **wanted)
+    return dict(asyncio.run_coroutine_threadsafe(watching, engine.loop).result(SECONDS))
 
 
 def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
@@ -33,17 +39,13 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
     # The fork's first steps do not matter here.
     model = Resting(at_work, Short({**verbs, "Bring": [("list_files", {})]}))
 
-    def until(**wanted: Any) -> dict[str, Any]:
-        watching = jobs.until(handle, **wanted)
-        latest = asyncio.run_coroutine_threadsafe(watching, engine.loop).result(SECONDS)
-        return dict(latest)
-
     context = serving(engine.client, root, model)
     jobs = engine.do(context.__aenter__())
     monkeypatch.setenv("LONGHAUL_TASK_QUEUE", jobs.queue)
+    until = partial(wait_for_status, engine, jobs)
     try:
         handle = engine.do(jobs.start(job(), job_id=name))
-        until(waits_until=bool)
+        until(handle, waits_until=bool)
         ran = starter("pause", name)
         assert "1 call of the last reply is still to be carried out: wait." in ran.out
         (workspaces / name / "mine.md").write_text("Mine.\n")
@@ -56,7 +58,7 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
         ran = starter("rewind", name, "--phase", "1", "--issue", "Begin anew.")
         assert "undone: phases 1 to 2; files as at the start of phase 1" in ran.out
         assert not (workspaces / name / "mine.md").exists()
-        until(phase=lambda phase: phase["number"] == 4)
+        until(handle, phase=lambda phase: phase["number"] == 4)
         commands = [text for text in ran.out.split("`") if text.startswith("starter.py ")]
         listing, undoing = (shlex.split(text)[1:] for text in commands)
         assert "removed                   46  plan.md" in starter(*listing).out
@@ -64,7 +66,7 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
         assert starter(*undoing).code == 0
         # The state at the start of phase 2 is restored, not what was edited during it.
         assert "plan.md" in starter("files", name).out
-        until(phase=lambda phase: phase["number"] > 4)
+        until(handle, phase=lambda phase: phase["number"] > 4)
 
         starter("cancel", name)
         closed = starter("rewind", name, "--issue", "Once more.").error
@@ -74,7 +76,7 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
         ran = starter(*shlex.split(forking)[1:], "--instructions", "For two.", "--json")
         fork = json.loads(ran.out)["job_id"]
         handle = engine.client.get_workflow_handle(fork)
-        status = until(phase=lambda phase: phase["purpose"] == "fork")
+        status = until(handle, phase=lambda phase: phase["purpose"] == "fork")
         assert status["phase"]["number"] > 1
         starter("cancel", fork)
     finally:
@@ -93,9 +95,10 @@ def test_an_id_is_free_again_whose_start_was_cancelled_while_it_waited(
     try:
         lacking = 'mcp={"tea": {"command": ["/no-such-server"]}}'
         assert starter(*starting, "--set", lacking).code == 0
-        for _ in tries():
-            if "waiting (dependency)" in (shown := starter("show", name).out):
-                break
+        handle = engine.client.get_workflow_handle(name)
+        wait_for_status(engine, jobs, handle, waiting_for="dependency")
+        shown = starter("show", name).out
+        assert "waiting (dependency)" in shown
         assert "/no-such-server" in shown
         # A list has one line for it, not everything that is missing.
         [row] = [line for line in starter("list").out.splitlines() if line.startswith(name)]
@@ -103,9 +106,9 @@ def test_an_id_is_free_again_whose_start_was_cancelled_while_it_waited(
         assert f"{name} cancelled" in starter("cancel", name).out
         assert "cancelled before it began: by " in starter("show", name).out
         assert starter(*starting).code == 0
-        for _ in tries():
-            if "phase 1" in (shown := starter("show", name).out):
-                break
+        wait_for_status(engine, jobs, handle, phase=lambda phase: phase and phase["number"] == 1)
+        shown = starter("show", name).out
+        assert "phase 1" in shown
         assert "running · generalist" in shown
         # A job that began keeps its id.
         starter("cancel", name)
