@@ -31,14 +31,6 @@ def helpers_within_budget(job: JobRecord) -> list[Helper]:
     return helpers
 
 
-def unfinished_usage(job: JobRecord, used: Usage) -> Usage:
-    """Return what replies that broke off have used, at the highest prices."""
-    if job.limits.price is None:
-        return used
-    cost = job.limits.price.max_cost(used.prompt_tokens, used.completion_tokens)
-    return used.model_copy(update={"cost": cost})
-
-
 @dataclass(frozen=True)
 class Consumption:
     """The use of a job, or of one of its phases."""

@@ -14,6 +14,7 @@ from protocol.tools import ToolRoute
 from workflows import budget, reservations
 from workflows.activity_failures import StepFailed
 from workflows.tool_calls import ToolCalls
+from workflows.unfinished_replies import count_unfinished_replies
 
 OF_THE_HELPER = frozenset({"ContextTooLong", "ModelRefused"})
 """Failures that end a helper but not the job's step."""
@@ -72,6 +73,9 @@ class Delegation:
         if not ask.done() or ask.cancelled():
             return asyncio.CancelledError()
         failure = ask.exception()
+        if isinstance(failure, StepFailed):
+            # Of several failures, the job reacts to one.
+            count_unfinished_replies(self._job, failure)
         if failure is None:
             reply = ask.result()
             self._job.add_usage(reply.usage)

@@ -42,6 +42,7 @@ from workflows.phase_end import PhaseEnd
 from workflows.phase_transition import PhaseTransition
 from workflows.rewind import Rewind
 from workflows.tool_calls import ToolCalls
+from workflows.unfinished_replies import count_unfinished_replies
 
 
 class JobLoop:
@@ -85,6 +86,7 @@ class JobLoop:
         try:
             reply = await self._steps.model_call(job)
         except StepFailed as failed:
+            count_unfinished_replies(job, failed)
             if failed.kind == "ModelRefused" and text_replies.must_reply_with_call(job):
                 # Perhaps the endpoint refuses only the forced call: ask once more without it.
                 job.can_require_call = False

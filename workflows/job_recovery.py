@@ -10,11 +10,12 @@ from temporalio import workflow
 from protocol.course_window import Course
 from protocol.job_record import JobRecord
 from protocol.job_state import Remark
-from workflows import budget, endpoint_remedies, questions, skipped_calls, wait_states
+from workflows import endpoint_remedies, questions, skipped_calls, wait_states
 from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox
 from workflows.job_display import JobDisplay
 from workflows.job_steps import JobSteps
+from workflows.unfinished_replies import count_unfinished_replies
 
 
 class JobRecovery:
@@ -29,7 +30,7 @@ class JobRecovery:
     async def handle_failure(self, failed: StepFailed) -> None:
         """Go back if the step's checkpoint is lost; else wait for an endpoint or a person."""
         job = self._job
-        job.add_usage(budget.unfinished_usage(job, failed.unfinished))
+        count_unfinished_replies(job, failed)
         if failed.kind in ("Endpoint", "StoreUnavailableError"):
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():

@@ -13,6 +13,7 @@ from workflows.activity_failures import StepFailed
 from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
 from workflows.run_share import wait_for_share
+from workflows.unfinished_replies import count_unfinished_replies
 
 
 async def store_learning_traces(
@@ -70,6 +71,7 @@ async def note_failure_reflection(
     try:
         reflection = await steps.reflect_on_failure(job, issue, call)
     except StepFailed as failed:
+        count_unfinished_replies(job, failed)
         reflection = ReflectReply(commit=job.commit, at=job.at, failure=failed.message)
     job.add_usage(reflection.usage)
     if reflection.failure:

@@ -21,6 +21,7 @@ from rehearsal.server import ModelServer
 from rehearsal.wire import Answer, Request
 from tests.brief import BRIEFEST
 from tests.workflows.serving import Jobs, serving
+from workflows.text_replies import DEMAND_AFTER
 
 START: dict[str, Any] = {
     "agent": "generalist",
@@ -331,6 +332,24 @@ async def test_replies_that_always_break_off_are_counted(temporal: Client, root:
         )
         assert status["usage"]["cost"] == status["usage"]["unfinished_tokens"] / 1000
         await handle.signal("cancel", {})
+
+
+async def test_a_reply_taken_back_counts_although_the_job_goes_on(
+    temporal: Client, root: Root
+) -> None:
+    requests: list[Request] = []
+
+    def model(request: Request) -> Answer:
+        requests.append(request)
+        if len(requests) == DEMAND_AFTER + 1:
+            return Reply("tea " * 40_000, finish="content_filter")
+        return Reply("The tea.") if len(requests) <= DEMAND_AFTER else FEW(request)
+
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start(START))
+    assert requests[DEMAND_AFTER]["tool_choice"] == "required"
+    assert result["usage"]["completion_tokens"] > 40_000
+    assert result["usage"]["model_calls"] == len(requests) - 1
 
 
 async def test_a_person_reads_why_a_model_refuses(temporal: Client, root: Root) -> None:

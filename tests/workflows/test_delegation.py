@@ -234,6 +234,20 @@ async def test_a_helper_that_fails_ends_alone_or_waits_with_the_job(
         assert "The helper cannot do this: The model endpoint refused" in model.answers[1]
 
 
+async def test_a_helpers_reply_that_was_taken_back_counts(temporal: Client, root: Root) -> None:
+    model = Delegating(delegate("One?", "notes/leaf_1.md"), delegate("Two?", "notes/leaf_2.md"))
+
+    def helping(request: Request) -> Reply:
+        assert is_helper(request)
+        return Reply("tea " * 40_000, finish="content_filter")
+
+    model.help = helping  # type: ignore[method-assign]
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start(job(set=SET)))
+    assert all("The helper cannot do this" in answer for answer in model.answers)
+    assert result["usage"]["completion_tokens"] > 80_000
+
+
 async def test_an_approved_call_is_asked_about_once(temporal: Client, root: Root) -> None:
     model = Delegating(delegate("One?", "notes/leaf_1.md"), delegate("Two?", "notes/leaf_2.md"))
     async with serving(temporal, root, model) as jobs:
