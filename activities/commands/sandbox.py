@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -42,6 +42,8 @@ TICK_SECONDS = 0.05
 DISK_SECONDS = 1.0
 KEPT_BYTES = 500_000
 """Bytes kept of the output's beginning, and the same number of its end."""
+MAX_LINKS = 40
+"""Most symbolic links that Linux follows on the way to a file."""
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = (
     *("alternatives", "ca-certificates", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
@@ -143,16 +145,27 @@ def check_sandbox(config: ShellConfig) -> None:
             )
 
 
-def _hidden_python(folder: Path, visible: Iterable[Path]) -> Path | None:
-    """Return the Python that a virtual environment's `python3` links to, if it is not visible.
+def _hidden_python(folder: Path, visible: Sequence[Path]) -> Path | None:
+    """Return where the links of a virtual environment's `python3` lead out of what is visible.
 
     The shell would take the next `python3` on PATH, and nobody be told why packages are missing.
+    A folder on the way may be a link as well: that of uv names the minor version of a Python.
     """
-    program = folder / "python3"
-    if not (program.is_symlink() and (folder.parent / "pyvenv.cfg").is_file()):
+    path = folder / "python3"
+    if not (path.is_symlink() and (folder.parent / "pyvenv.cfg").is_file()):
         return None
-    target = program.resolve()
-    return None if any(target.is_relative_to(each.resolve()) for each in visible) else target
+    mounts = [*visible, *(Path("/etc", name) for name in ETC)]
+    for _ in range(MAX_LINKS):
+        mount = next((each for each in mounts if path.is_relative_to(each)), None)
+        if mount is None:
+            return path
+        # What is mounted is no link in the sandbox, whatever it is here.
+        below = [each for each in (path, *path.parents) if each != mount and mount in each.parents]
+        link = next(filter(Path.is_symlink, reversed(below)), None)
+        if link is None:
+            return None
+        path = Path(os.path.normpath(link.parent / link.readlink() / path.relative_to(link)))
+    return path
 
 
 def _sandbox_system_mounts(config: ShellConfig) -> list[str]:

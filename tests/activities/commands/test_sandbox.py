@@ -66,6 +66,26 @@ def test_a_virtual_environment_whose_python_is_hidden_is_refused(
     assert run(folder, "python3", path=path, readable=readable).output == "brewed\n"
 
 
+def test_a_python_behind_a_folder_that_is_a_hidden_link_is_refused(
+    folder: Path, tmp_path: Path
+) -> None:
+    patch, minor = tmp_path / "uv" / "python-3.11.9", tmp_path / "uv" / "python-3.11"
+    python, tools = patch / "bin" / "python3.11", tmp_path / "tools" / "bin"
+    for each in (python.parent, tools):
+        each.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho brewed\n")
+    python.chmod(0o755)
+    minor.symlink_to(patch.name)
+    (tools / "python3").symlink_to(minor / "bin" / python.name)
+    (tools.parent / "pyvenv.cfg").touch()
+    path, readable = [str(tools)], [str(tools.parent)]
+    with pytest.raises(sandbox.SandboxUnavailable, match=f"Name {minor} under"):
+        run(folder, "python3", path=path, readable=[*readable, str(patch)])
+    for seen in (minor, minor.parent):
+        ran = run(folder, "python3", path=path, readable=[*readable, str(seen)])
+        assert ran.output == "brewed\n"
+
+
 def test_nothing_of_the_worker_is_in_its_environment(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
