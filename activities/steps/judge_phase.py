@@ -98,7 +98,8 @@ def judge_refusal(streamed: StreamedReply) -> str | None:
         return None
     if not (no := _FAIL.search(text)):
         return f"{UNREADABLE} It said: {text[:FINDINGS]}"
-    return text[no.end() :].strip()[:FINDINGS] or NO_REASON
+    findings = text[no.end() :].strip() or text[: no.start()].strip()
+    return findings[:FINDINGS] or NO_REASON
 
 
 def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:

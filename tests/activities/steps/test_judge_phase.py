@@ -74,9 +74,14 @@ async def test_what_cannot_be_read_is_no(job: Standing, reply: Reply) -> None:
     assert refusal.endswith(f" It said: {reply.content}") is bool(reply.content and not reply.calls)
 
 
-async def test_a_no_behind_other_words_is_a_no_with_its_findings(job: Standing) -> None:
+@pytest.mark.parametrize(
+    "answer", ["The list is better.\n\n**FAIL**: a.md is empty.", "a.md is empty.\n\nFAIL"]
+)
+async def test_a_no_behind_other_words_is_a_no_with_its_findings(
+    job: Standing, answer: str
+) -> None:
     job.reply(("todo_complete", "{}"))
-    with Script(Reply("The list is better.\n\n**FAIL**: a.md is empty.")) as script:
+    with Script(Reply(answer)) as script:
         assert (await judged(job, script)).refusal == "Refused by the judge: a.md is empty."
 
 
