@@ -39,6 +39,8 @@ UNREADABLE = (
 EARLIER = "What you said of this phase before"
 MOST_EARLIER = 2
 """Number of earlier answers that a judge is shown: without them it may ask for the opposite."""
+EARLIER_TOKENS = 500
+"""Most tokens of each. The workflow reserves room for the whole prompt."""
 _FAIL = re.compile(r"^\W*FAIL\b\W*", re.MULTILINE)
 
 
@@ -118,10 +120,10 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
         )
         lines.append(f"{todo.id}. {todo.content}" + (f"\n   Notes: {notes}" if notes else ""))
     earlier = [
-        snapshot.judge.read(entry.path).decode()
+        entry
         for entry in snapshot.judge.walk()
         if int(entry.path.removesuffix(".md")) > phase.since
-    ]
+    ][-MOST_EARLIER:]
     volatile = snapshot.config.shell.volatile
     before = Snapshot.load(snapshot.checkpoints, since).files
     parts = {
@@ -134,12 +136,15 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
         ),
     }
     if earlier:
-        parts[EARLIER] = _clip_judge_prompt_part("\n\n".join(earlier[-MOST_EARLIER:]))
+        answers = (snapshot.judge.read_entry(entry).decode() for entry in earlier)
+        parts[EARLIER] = "\n\n".join(
+            _clip_judge_prompt_part(answer, EARLIER_TOKENS) for answer in answers
+        )
     return "\n\n".join(f"# {heading}\n\n{text or 'nothing'}" for heading, text in parts.items())
 
 
-def _clip_judge_prompt_part(text: str) -> str:
-    return clip_to_tokens(text, PART_TOKENS, "this part is left out")
+def _clip_judge_prompt_part(text: str, limit: int = PART_TOKENS) -> str:
+    return clip_to_tokens(text, limit, "this part is left out")
 
 
 def _judge_phase_config(snapshot: Snapshot) -> PhaseJudge:

@@ -18,6 +18,7 @@ from protocol.endings import JudgeReply, JudgeRequest
 from rehearsal import Failure, Reply, Request, Script, call
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
+from workflows.reservations import JUDGE_TOKENS
 
 SET = {"judge": {"model": {"name": "strict"}}, "prices": {"strict": {"prompt": 2, "completion": 4}}}
 
@@ -180,6 +181,26 @@ def test_what_it_is_shown_is_bounded(job: Standing) -> None:
     assert tokens.count_tokens(prompt) < MAX_TOKENS + 1000
     assert "left out" in prompt
     assert "added notes/huge.md" in prompt
+
+
+def test_the_longest_prompt_has_room_in_what_is_reserved(job: Standing) -> None:
+    since, many = job.commit, "tea " * 30_000
+    job.write("notes/huge.md", many)
+    job.write("instructions.md", many)
+    snapshot = job.open()
+    phase = snapshot.state.phase
+    phase.description, phase.todos[0].notes = many, many
+    job.commit = snapshot.save("long", AT)
+    for answer in ("first", "last"):
+        job.reply(("todo_complete", "{}"))
+        snapshot = job.open()
+        snapshot.keep_judgement(f"FAIL\nthe {answer}: {many}")
+        job.commit = snapshot.save("judge: no", AT)
+    prompt = judge_prompt(job.open(), 0, since)
+    system = job.open().config.templates["judge"]
+    assert tokens.count_tokens(prompt) + tokens.count_tokens(system) < JUDGE_TOKENS
+    assert "FAIL\nthe first" in prompt
+    assert "FAIL\nthe last" in prompt
 
 
 def test_its_prompt_is_checked_and_its_model_takes_the_keys_that_differ() -> None:
