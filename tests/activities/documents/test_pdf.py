@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw
@@ -339,10 +340,11 @@ def test_a_title_that_a_program_wrapped_in_a_form_is_no_other_text():
     form[NameObject("/Type")], form[NameObject("/Subtype")] = map(NameObject, ("/XObject", "/Form"))
     form[NameObject("/BBox")] = page.mediabox
     form[NameObject("/Resources")] = title[NameObject("/Resources")]
-    resources = page["/Resources"].get_object()
+    resources: Any = page["/Resources"].get_object()
     resources["/XObject"].get_object()[NameObject("/Title")] = writer._add_object(form)
-    content = DecodedStreamObject()
-    content.set_data(b"q " + page.get_contents().get_data() + b" Q /Title Do")
+    content, before = DecodedStreamObject(), page.get_contents()
+    assert before is not None
+    content.set_data(b"q " + before.get_data() + b" Q /Title Do")
     page[NameObject("/Contents")] = writer._add_object(content)
     read = read_document_bounded("a.pdf", saved(writer)).pages[1]
     assert not read.unread
