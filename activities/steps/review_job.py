@@ -196,7 +196,7 @@ def review_task(snapshot: Snapshot, call: int) -> str:
 
 
 def _findings_before(snapshot: Snapshot) -> str:
-    """Return the findings of the last review; empty without one.
+    """Return the findings of the last review; empty unless it sent the job back.
 
     A reviewer who does not know them may ask for the opposite.
     """
@@ -204,10 +204,10 @@ def _findings_before(snapshot: Snapshot) -> str:
     if not len(conversation):
         return ""
     calls = conversation.message(len(conversation) - 1).get("tool_calls") or []
-    _, findings = read_verdict(
+    verdict, findings = read_verdict(
         [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
     )
-    return findings
+    return findings if verdict == "sent back" else ""
 
 
 def _review_bullet_list(lines: list[str]) -> str:

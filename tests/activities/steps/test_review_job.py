@@ -65,12 +65,19 @@ async def test_the_reviewer_is_shown_what_it_found_before(tmp_path: Path) -> Non
     request = ReviewRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, number=0
     )
-    with Script(call_of("send_back", findings="a.md lacks the water.")) as script:
+    accepted = call_of("accept", findings="I read a.md.")
+    with Script(call_of("send_back", findings="a.md lacks the water."), accepted) as script:
         reviewing = ReviewJobActivity(job.root, lambda _: client_for(script))
         reply = await environment(local=False).run(reviewing.review_job, request)
+        job.commit = reply.commit
+        job.reply(claim)
+        assert review_task(job.open(), 0).endswith(f"\n\na.md lacks the water.\n\n{DECIDE}")
+        request = request.model_copy(update={"commit": job.commit, "step": job.step})
+        later = environment(local=False, activity_id="8")
+        reply = await later.run(reviewing.review_job, request)
     job.commit = reply.commit
     job.reply(claim)
-    assert review_task(job.open(), 0).endswith(f"\n\na.md lacks the water.\n\n{DECIDE}")
+    assert "I read a.md." not in review_task(job.open(), 0)
 
 
 def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -> None:
