@@ -27,7 +27,7 @@ FETCHED = Path(__file__).parents[1] / ".fetched"
 NEEDED = ("pytest==9.*", "MarkupSafe>=2", "setuptools>=77")
 RUN_TESTS = (
     "pip install -q --no-deps --no-index --no-build-isolation --target /tmp/mako ./repo"
-    " && cd repo && PYTHONPATH=/tmp/mako pytest -q -p no:cacheprovider test/test_[a-l]*.py"
+    " && cd repo && PYTHONPATH=/tmp/mako pytest -q -p no:cacheprovider test"
 )
 NPM_NEEDED = (
     *("es-value-fixtures@1.7.1", "for-each@0.3.5", "has-bigints@1.1.0", "has-proto@1.2.0"),
@@ -125,7 +125,7 @@ async def test_a_job_runs_the_tests_of_a_python_package(
     last = printed.strip().splitlines()[-1]
     assert " passed" in last, printed[-2000:]
     assert "failed" not in last, printed[-2000:]
-    assert int(last.split(" passed")[0].split()[-1]) > 100
+    assert int(last.split(" passed")[0].split()[-1]) > 500
 
 
 @pytest.mark.skipif(
