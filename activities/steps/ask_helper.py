@@ -51,6 +51,7 @@ CUT = (
     "Your answer was cut at the output limit, so that its end is missing. Give the whole of it in "
     "fewer words, or read on with a tool."
 )
+CUT_AT_LAST = "[cut here at the output limit: the end of this answer is missing]"
 SILENT = "Answer the task in plain text, or read on with a tool."
 NO_ROOM = "Not read: there is no room left in this conversation. Answer with what you know."
 TOO_MANY = f"Not run: at most {MAX_HELPER_CALLS} calls of a reply are carried out."
@@ -103,13 +104,14 @@ class AskHelperActivity:
     def _after(self, request: HelperRequest, streamed: StreamedReply) -> HelperReply:
         snapshot = open_activity_snapshot(self._root, request)
         conversation, files = _open_helper_conversation(snapshot, request)
-        number = request.number + 1
+        number, is_cut = request.number + 1, streamed.finish == "length"
+        if is_cut and request.last and streamed.text.strip():
+            streamed.text = f"{streamed.text}\n\n{CUT_AT_LAST}"
         conversation = conversation.append_reply(
             reply_message(number, streamed), reply_provider_data(number, streamed)
         )
         reply = HelperReply(usage=priced_usage(streamed, snapshot.config))
         reply.usage.sent_calls = len(streamed.calls)
-        is_cut = streamed.finish == "length"
         is_answer = bool(streamed.text.strip()) and not streamed.calls and not is_cut
         reply.done = request.last or is_answer
         if not reply.done:

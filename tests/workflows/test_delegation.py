@@ -11,6 +11,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.job.conversation import Conversation
+from activities.steps.ask_helper import CUT_AT_LAST
 from protocol.helpers import ANSWER_TOKENS
 from rehearsal import Failure, Reply, Request
 from rehearsal.request_view import RequestView
@@ -138,6 +139,15 @@ async def test_a_helper_whose_answer_is_cut_gives_it_anew(temporal: Client, root
         assert (await jobs.result(await jobs.start(job(set=SET))))["status"] == "completed"
     assert heard[1].startswith("Your answer was cut at the output limit")
     assert model.answers[0].endswith("\n\nA leaf.")
+
+
+async def test_an_answer_that_is_cut_to_the_last_says_so(temporal: Client, root: Root) -> None:
+    model = Delegating(delegate("Read.", "notes/leaf_0.md"))
+    model.help = lambda request: Reply("A le", finish="length")  # type: ignore[method-assign]
+    async with serving(temporal, root, model) as jobs:
+        started = await jobs.start(job(set={**SET, "limits.helper_calls": 2}))
+        assert (await jobs.result(started))["status"] == "completed"
+    assert model.answers[0].endswith(f"\n\nA le\n\n{CUT_AT_LAST}")
 
 
 async def test_a_helper_that_reads_on_for_ever_has_to_answer(temporal: Client, root: Root) -> None:
