@@ -70,6 +70,8 @@ ROW_STROKES = 8
 """Least strokes of ink that a row of pixels through a line of text crosses."""
 TEXT_ROWS_SHARE = 0.1
 """Share of such rows on a page of text. The background of a slide has fewer."""
+MAX_RENDERED_POINTS = 4_000
+"""Longest side of a page, in points and pixels, that is rendered in full size: more than A0 has."""
 MAX_BLANK_PAGES_CHECKED = 100
 """Most empty pages that are checked again."""
 
@@ -300,7 +302,8 @@ def _shows_other_text(page: Any, texts: list[Any]) -> bool:
             # Text recognition has read the page.
             return False
         page.remove_obj(thing)
-    ink = page.render(grayscale=True).to_numpy() < _INK
+    scale = min(1.0, MAX_RENDERED_POINTS / max(page.get_size()))
+    ink = page.render(scale, grayscale=True).to_numpy() < _INK
     strokes = (ink[:, 1:] & ~ink[:, :-1]).sum(axis=1)
     text_rows = (strokes >= ROW_STROKES).sum()
     return bool(1 - ink.mean() > PAPER_SHARE and text_rows > TEXT_ROWS_SHARE * len(strokes))

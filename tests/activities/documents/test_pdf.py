@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw
-from pypdf import PdfReader, PdfWriter
+from pypdf import PdfReader, PdfWriter, Transformation
 from pypdf.annotations import Text
 from pypdf.constants import AnnotationFlag, PageLabelStyle
 from pypdf.generic import (
@@ -349,6 +349,19 @@ def test_a_title_that_a_program_wrapped_in_a_form_is_no_other_text():
     read = read_document_bounded("a.pdf", saved(writer)).pages[1]
     assert not read.unread
     assert "Retention of records" in read.text
+
+
+def test_a_stamp_on_a_page_of_vast_size_is_read_in_little_memory():
+    writer, drawn, side = made(["Tea."], ["Filed"]), BytesIO(), 100_000
+    Image.new("L", (60, 60), 240).save(drawn, "PDF")
+    picture = PdfReader(drawn).pages[0]
+    larger = Transformation().scale(side / float(picture.mediabox.width))
+    writer.pages[1].merge_transformed_page(picture, larger, over=False)
+    writer.pages[1].mediabox = RectangleObject((0, 0, side, side))
+    assert [page.text for page in read_document_bounded("a.pdf", saved(writer)).pages] == [
+        "Tea.",
+        "Filed",
+    ]
 
 
 @pytest.mark.parametrize("shade", [90, 250])
