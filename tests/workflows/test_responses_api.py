@@ -12,7 +12,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from benchmarks.capable import FILES, MOST_CALLS, Capable
+from benchmarks.capable import MOST_CALLS, Capable
 from rehearsal import Answer, Failure, Reply, Request, call, rehearse
 from rehearsal.request_view import parse_request_view
 from tests.provider.cache import PromptCache
@@ -44,7 +44,7 @@ def reasoned(request: dict[str, Any]) -> list[str]:
 async def test_a_job_learns_the_api_once_and_comes_to_its_end(temporal: Client, root: Root) -> None:
     provider = Provider(Responses(rehearse))
     async with serving(temporal, root, ProviderTransport(provider)) as jobs:
-        start = tea(set=of("gpt-6-learned", **{"model.temperature": 0}))
+        start = page(set=of("gpt-6-learned", **{"model.temperature": 0}))
         result = await jobs.result(await jobs.start(start))
     assert result["status"] == "completed"
     paths = [path for path, _ in provider.asked]
@@ -60,7 +60,7 @@ async def test_a_result_that_names_another_is_understood_by_calls_of_any_id(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
     text = (Path(__file__).parents[2] / "examples/documents/records-policy.md").read_text()
-    (policy := tmp_path / "policy.md").write_text(text.partition("## 5. ")[0])
+    (policy := tmp_path / "policy.md").write_text(text.partition("## 4. ")[0])
     async with serving(temporal, root, ProviderTransport(Provider(Responses(rehearse)))) as jobs:
         start = {"agent": "creator", "documents": [str(policy)], "set": of("gpt-6-notes")}
         handle = await jobs.start(start)
@@ -153,10 +153,10 @@ async def test_the_model_changes_within_a_phase_and_between_phases(
 async def test_a_long_phase_is_compacted_and_read_from_the_cache(
     temporal: Client, root: Root
 ) -> None:
-    reader = Reader(pages=60)
+    reader = Reader(pages=40)
     provider = Provider(Responses(reader))
     result = await read_through(
-        temporal, root, reader, of("gpt-6-compacted", **{"context.tokens": 40_000}),
+        temporal, root, reader, of("gpt-6-compacted", **{"context.tokens": 28_000}),
         ProviderTransport(provider),
     )  # fmt: skip
     assert result["status"] == "completed"
@@ -224,9 +224,9 @@ async def test_replies_of_many_calls_are_never_sent_back_without_their_outputs(
     temporal: Client, root: Root
 ) -> None:
     """The last reply of a phase may end it before all its calls were run."""
-    model = Capable(MOST_CALLS)
+    model = Capable(MOST_CALLS, files=20)
     provider = Provider(Responses(lambda request: _with_a_call_more(model(request))))
-    start = {"agent": "generalist", "instructions": f"Write {FILES} files.",
+    start = {"agent": "generalist", "instructions": "Write 20 files.",
              "set": of("gpt-6-capable")}  # fmt: skip
     async with serving(temporal, root, ProviderTransport(provider)) as jobs:
         result = await jobs.result(await jobs.start(start))
@@ -248,7 +248,7 @@ async def test_reasoning_that_is_not_known_again_is_left_out_from_then_on(
 ) -> None:
     provider = Provider(Responses(lambda request: _with_another_key(request, provider.responses)))
     async with serving(temporal, root, ProviderTransport(provider)) as jobs:
-        result = await jobs.result(await jobs.start(tea(set=of("gpt-6-rekeyed"))))
+        result = await jobs.result(await jobs.start(page(set=of("gpt-6-rekeyed"))))
     assert result["status"] == "completed"
     [refused] = provider.responses.refusals
     assert "could not be verified" in refused
