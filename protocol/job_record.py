@@ -103,6 +103,8 @@ class CallStart(Data):
     """Index of the call in its reply; `step` identifies the reply."""
     run_id: str
     commit: str
+    has_run: bool = False
+    """Whether the tool ran to its end, and a person is asked about what it changed."""
 
     @property
     def effect_key(self) -> str:

@@ -199,6 +199,8 @@ class ToolRequest(JobPosition):
     """Guards of which a person bypassed one refusal."""
     effect_key: str = ""
     """Key of the call's effects outside, if it first ran at another checkpoint."""
+    has_run: bool = False
+    """Whether the tool has run, perhaps on another host, before a person was asked."""
     pending: Pending | None = None
     """Progress of a call that was already begun; None for a new call."""
     gives_up: bool = False
@@ -225,7 +227,7 @@ class GuardOutcome(Reply):
     undecided: bool = False
     """Whether the guard refused because it failed itself, such as by a verifier's time-out."""
     asks: str = ""
-    """The question to a person; the call was neither run nor recorded."""
+    """The question to a person; nothing of the call was recorded."""
     bypassed_guard: str = ""
     """The guard whose refusal was bypassed."""
     trials: list[str] = Field(default_factory=list)
@@ -238,6 +240,8 @@ class ToolReply(CheckpointReply, GuardOutcome):
     ok: bool
     rewritten_arguments: dict[str, str] = Field(default_factory=dict)
     """If a person is asked about the call: the arguments that guards rewrote, as text."""
+    has_run: bool = False
+    """If a person is asked about the call: whether it is about what the tool has changed."""
     pending: Pending | None = None
     """Progress of an unfinished call; nothing of it is recorded yet."""
     fingerprint: str = ""

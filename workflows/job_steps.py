@@ -140,6 +140,8 @@ class JobSteps(ActivityCalls):
         if (start.run_id, start.commit) != (job.run_id, job.commit):
             # A person's remark or edits moved the checkpoint in between.
             request.effect_key = start.effect_key
+        if start.has_run:
+            request.has_run = True
         if call.tool == DELEGATE and (helper := job.helper):
             request.helper, request.guards_passed = helper.tree, route.guarded
         elif job.pending:

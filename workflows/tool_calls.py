@@ -131,6 +131,8 @@ class ToolCalls:
             job, call, route, refusal, answer, approved=self._is_approved
         )
         if reply.asks:
+            if reply.has_run:
+                job.start_call().has_run = True
             if approvals.current_approval(job) is None:
                 guard_outcomes.record_guard_trials(job, reply.trials, call.tool, call.path)
             await self.ask_person(

@@ -43,8 +43,10 @@ from protocol.scope_ledger import complete_ticked_scope_items
 class CallRefused(Refusal):
     """A guard or hook refuses the call, or asks a person about it."""
 
-    def __init__(self, outcome: VotingOutcome) -> None:
+    def __init__(self, outcome: VotingOutcome, *, has_run: bool = False) -> None:
         self.outcome = outcome
+        self.has_run = has_run
+        """Whether it is about what the tool has changed."""
         super().__init__(f"Refused by {outcome.guard}: {outcome.denied}")
 
 
@@ -81,7 +83,7 @@ def run_tool(
         if not refusal.outcome.asks:
             why = str(refusal)
             return record_call_result(snapshot, request, refused, why, report, failed=True)
-        return _ask_about_tool_call(request, guards, report)
+        return _ask_about_tool_call(request, guards, report, has_run=refusal.has_run)
     except Unfinished as unfinished:
         passed = guards.report_outcome().model_dump(exclude_unset=True)
         return ToolReply(
@@ -151,9 +153,11 @@ def _record_workspace_changes(
 
 
 def _ask_about_tool_call(
-    request: ToolRequest, guards: CallGuards, report: GuardOutcome
+    request: ToolRequest, guards: CallGuards, report: GuardOutcome, *, has_run: bool
 ) -> ToolReply:
     question = report.model_dump(exclude_unset=True)
+    if has_run:
+        question["has_run"] = True
     if guards.rewritten_arguments:
         question["rewritten_arguments"] = show_arguments(guards.rewritten_arguments)
     return ToolReply(commit=request.commit, at=tool_call_commit_time(request), ok=False, **question)
@@ -190,7 +194,7 @@ def _run_guarded_tool_call(
     )
     vote = guards.judge_change(entry.name, arguments, context.files)
     if vote.guard:
-        raise CallRefused(vote)
+        raise CallRefused(vote, has_run=True)
     added, snapshot.files = guards.add_feedback(entry.name, arguments, text, context.files)
     snapshot.reads = context.reads
     snapshot.state = context.state
@@ -220,6 +224,7 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         gives_up=request.gives_up,
         activity_id=activity.info().activity_id,
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
+        has_run=request.has_run,
         project_id=snapshot.link.id if snapshot.link else "",
         project_link=snapshot.link,
         repository=snapshot.repository,

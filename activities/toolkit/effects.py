@@ -72,6 +72,7 @@ def run_tool_once(
         repeatable=not entry.at_most_once or bool(pending and pending.task),
         activity_id=context.activity_id,
         attempt=context.attempt,
+        has_run=context.has_run,
     )
     # Of an earlier attempt as well: a deferred write would be lost without it.
     if stored := results.find(state_key):
@@ -88,6 +89,7 @@ def run_effect_once(
     repeatable: bool = False,
     activity_id: str = "",
     attempt: int = 1,
+    has_run: bool = False,
     prepare: Callable[[], object] | None = None,
 ) -> tuple[str, Files]:
     """Run a call once; later attempts get the recorded result and the files it left.
@@ -98,11 +100,10 @@ def run_effect_once(
         files: The files before the call. What people changed in them since the call first ran is
             in the result as well.
         run: Makes the call. A ToolError is recorded as a result, DependencyUnavailable is not.
-        repeatable: Whether an interrupted call may be made again. A finished call is never
-            repeated: a late attempt would undo later changes.
-        activity_id: The activity that runs the call. A call that a person resumes runs in another
-            activity, whose attempts count from 1 again.
+        repeatable: Whether an interrupted call may be made again. A finished one never is.
+        activity_id: The activity that runs the call. A resumed call runs in another one.
         attempt: Its number. Earlier ones may have run on a host with its own ledger.
+        has_run: Whether the call has run to its end in an earlier activity.
         prepare: Makes ready for the call. It is repeated after an interruption, and the call does
             not count as begun before it returns. What it raises is not recorded.
 
@@ -116,9 +117,9 @@ def run_effect_once(
     check_thread_by_heartbeat()
     done_key, begun_key, passed_key = f"{key}.done", f"{key}.begun", f"{key}.passed"
     stored = results.find(done_key)
-    # Otherwise the previous attempt ran on another host, so its outcome is unknown here.
+    # Otherwise the call or its previous attempt ran on another host, and its outcome is unknown.
     earlier, present = (_effect_mark(activity_id, number) for number in (attempt - 1, attempt))
-    known = attempt == 1 or results.find(passed_key) == earlier
+    known = not has_run and (attempt == 1 or results.find(passed_key) == earlier)
     if stored is None and prepare and known and results.find(begun_key) is None:
         results.put(passed_key, present)
         prepare()

@@ -60,6 +60,8 @@ class ToolContext:
     """The activity that makes the call. A call that is resumed is made by another activity."""
     attempt: int = 1
     """Attempt number, if earlier attempts may have run on another host; else 1."""
+    has_run: bool = False
+    """Whether the call has run before, perhaps on another host, and a person was asked then."""
     project_id: str = ""
     """The project it works for; empty without one."""
     project_link: ProjectLink | None = None

@@ -94,6 +94,7 @@ def run_command(
             run,
             activity_id=context.activity_id,
             attempt=context.attempt,
+            has_run=context.has_run,
             # If the worker was killed during setup, the command has not begun.
             prepare=partial(_build_command_layer, context) if config.setup else None,
         )

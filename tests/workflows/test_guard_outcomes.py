@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client
@@ -73,9 +75,9 @@ async def test_a_person_is_shown_the_call_as_guards_have_rewritten_it(
         assert not (folder / "notes/a.txt").exists()
 
 
-async def test_a_remark_before_the_approval_does_not_run_a_command_twice(
-    temporal: Client, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def asked_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Settings of a job whose commands reach outside, and are asked about once they have run."""
     guards = tmp_path / "config" / "guards"
     guards.mkdir(parents=True)
     (guards / "mine.yaml").write_text(
@@ -83,20 +85,22 @@ async def test_a_remark_before_the_approval_does_not_run_a_command_twice(
         "   match: {changes: {path: [a.json], field: done}}}\n"
     )
     monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path / "config"))
+    return {
+        "tools": ["files", "todos", "job", "shell"],
+        "guards": ["mine"],
+        "shell.sandbox": "none",
+        "shell.network": True,
+    }
+
+
+async def test_a_remark_before_the_approval_does_not_run_a_command_twice(
+    temporal: Client, root: Root, tmp_path: Path, asked_afterwards: dict[str, Any]
+) -> None:
     outside = tmp_path / "outside"
     command = f"echo sent >> {outside}; echo '{{\"done\": true}}' > a.json; echo new > b.md"
     model = Short({"Work": [("run_command", {"command": command}), TEA, DONE]})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(
-            job(
-                set={
-                    "tools": ["files", "todos", "job", "shell"],
-                    "guards": ["mine"],
-                    "shell.sandbox": "none",
-                    "shell.network": True,
-                }
-            )
-        )
+        handle = await jobs.start(job(set=asked_afterwards))
         await jobs.until(handle, waiting_for="approval")
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
@@ -111,6 +115,23 @@ async def test_a_remark_before_the_approval_does_not_run_a_command_twice(
         assert (folder / "a.json").read_text() == '{"done": true}\n'
         assert (folder / "b.md").read_text() == "new\n"
         assert (folder / "c.md").read_text() == "a person's"
+    assert outside.read_text() == "sent\n"
+
+
+async def test_an_approval_on_another_host_does_not_run_a_command_twice(
+    temporal: Client, root: Root, tmp_path: Path, asked_afterwards: dict[str, Any]
+) -> None:
+    outside = tmp_path / "outside"
+    command = f"echo sent >> {outside}; echo '{{\"done\": true}}' > a.json"
+    model = Short({"Work": [("run_command", {"command": command}), TEA, DONE]})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=asked_afterwards))
+        await jobs.until(handle, waiting_for="approval")
+        # The ledger is on the host where the command ran.
+        shutil.rmtree(root.repository(handle.id) / "replies")
+        await handle.signal("approve", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+        assert not (jobs.folder(handle) / "a.json").exists()
     assert outside.read_text() == "sent\n"
 
 
