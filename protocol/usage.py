@@ -27,6 +27,10 @@ class Usage(Data):
     unfinished_tokens: int = 0
     """Tokens of replies that broke off, by estimate; they are among the prompt's and the
     completion's."""
+    unfinished_completion_tokens: int = 0
+    """Those of them that are among the completion's."""
+    unfinished_cost: float = 0.0
+    """Their part of the cost."""
     estimated_tokens: int = 0
     """Prompt tokens by our own count, to compare with the endpoint's count."""
     cost: float = 0.0
@@ -45,6 +49,27 @@ class Usage(Data):
         """`1,234 estimated, for replies that broke off`; empty if none did."""
         count = self.unfinished_tokens
         return f"{count:,} estimated, for replies that broke off" if count else ""
+
+    @property
+    def reported(self) -> Usage:
+        """What endpoints reported, without replies that broke off."""
+        completion = self.unfinished_completion_tokens
+        return self.model_copy(
+            update={
+                "prompt_tokens": self.prompt_tokens - (self.unfinished_tokens - completion),
+                "completion_tokens": self.completion_tokens - completion,
+                "cost": round(self.cost - self.unfinished_cost, 9),
+                "unfinished_tokens": 0,
+                "unfinished_completion_tokens": 0,
+                "unfinished_cost": 0.0,
+            }
+        )
+
+    def with_cost(self, cost: float) -> Usage:
+        """Return it with the cost of its tokens; replies that broke off have their share of it."""
+        tokens = self.prompt_tokens + self.completion_tokens
+        unfinished = cost * self.unfinished_tokens / tokens if tokens else 0.0
+        return self.model_copy(update={"cost": cost, "unfinished_cost": unfinished})
 
     def add(self, other: Usage) -> None:
         for name in Usage.model_fields:

@@ -14,5 +14,5 @@ def count_unfinished_replies(job: JobRecord, failed: StepFailed) -> None:
     """
     used, failed.unfinished = failed.unfinished, Usage()
     if price := job.limits.price:
-        used.cost = price.max_cost(used.prompt_tokens, used.completion_tokens)
+        used = used.with_cost(price.max_cost(used.prompt_tokens, used.completion_tokens))
     job.add_usage(used)

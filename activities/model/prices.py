@@ -39,14 +39,11 @@ def priced_usage(reply: StreamedReply, config: AgentConfig, estimate: int = 0) -
     """
     total = Usage(estimated_tokens=estimate) if estimate else Usage()
     for model, usage in [(reply.model, reply.usage), *reply.unfinished.items()]:
-        total.add(usage)
-        if price := price_of(config, model):
-            total.cost += price.cost(
-                usage.prompt_tokens,
-                usage.cached_tokens,
-                usage.completion_tokens,
-                usage.written_tokens,
-            )
+        price = price_of(config, model) or FREE
+        cost = price.cost(
+            usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.written_tokens
+        )
+        total.add(usage.with_cost(cost))
     # Zeros stay unset, so that they are not written into the history at each step.
     return Usage.model_validate(total.model_dump(exclude_defaults=True))
 

@@ -373,6 +373,7 @@ class ReplyProgress:
         )
         usage.model_calls = 0
         usage.unfinished_tokens = usage.prompt_tokens + usage.completion_tokens
+        usage.unfinished_completion_tokens = usage.completion_tokens
         return usage
 
 

@@ -46,10 +46,13 @@ NOT_IN_FILE: Any = {
     "checkpoint": True,
     "tree": True,
     "branch": {"commit"},
-    "usage": {"cached_tokens", "written_tokens"},
+    "usage": {
+        *("cached_tokens", "written_tokens", "unfinished_tokens"),
+        *("unfinished_completion_tokens", "unfinished_cost"),
+    },
 }
-"""Fields that differ between two runs of the same steps: ids, and how much of a prompt was cached,
-which depends on when a call was repeated.
+"""Fields that differ between two runs of the same steps: ids, how much of a prompt was cached,
+which depends on when a call was repeated, and what was used by replies that broke off.
 """
 
 
@@ -86,8 +89,7 @@ class CloseJobActivity:
         page = archive_page(snapshot, "closed", request.reason, result.summary, acts=request.acts)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_workspace_summary(snapshot)
-        text = result.model_dump_json(indent=2, exclude=_fields_not_in_result_file(result)) + "\n"
-        snapshot.write_system_file(COMPLETION_FILE, text.encode())
+        snapshot.write_system_file(COMPLETION_FILE, _result_file_text(result).encode())
         snapshot.record_changes(before)
         timestamp = activity_schedule_time()
         result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", timestamp)
@@ -105,8 +107,11 @@ class CloseJobActivity:
         )
 
 
-def _fields_not_in_result_file(result: JobResult) -> Any:
-    return NOT_IN_FILE if result.result else {**NOT_IN_FILE, "result": True}
+def _result_file_text(result: JobResult) -> str:
+    """Return the result as its file has it, which is the same in two runs of the same steps."""
+    excluded = NOT_IN_FILE if result.result else {**NOT_IN_FILE, "result": True}
+    kept = result.model_copy(update={"usage": result.usage.reported})
+    return kept.model_dump_json(indent=2, exclude=excluded) + "\n"
 
 
 def _commit_branch_at_close(

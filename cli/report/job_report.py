@@ -231,7 +231,9 @@ def _compose_job_figures(
         if head.started
         else None,
         waiting_seconds=waited,
-        **used.model_dump(exclude={"estimated_tokens"}),
+        **used.model_dump(
+            exclude={"estimated_tokens", "unfinished_completion_tokens", "unfinished_cost"}
+        ),
     )
 
 

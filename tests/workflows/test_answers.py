@@ -316,6 +316,25 @@ async def test_a_reply_that_breaks_off_counts_by_estimate(temporal: Client, root
     assert usage["cost"] == usage["prompt_tokens"] > usage["unfinished_tokens"]
 
 
+async def test_a_reply_that_breaks_off_leaves_no_trace_in_files(
+    temporal: Client, root: Root
+) -> None:
+    replies = [Cut(LISTED)]
+    prices = {"prices.rehearsal": {"prompt": 0.3, "completion": 0.7}}
+    start = {**START, "set": {**START["set"], **prices}}
+
+    def cut(request: Request) -> Answer:
+        return replies.pop() if replies else FEW(request)
+
+    ends = []
+    for model in (FEW, cut):
+        async with serving(temporal, root, model) as jobs:
+            ends.append(await jobs.result(await jobs.start(start)))
+    whole, broken = ends
+    assert broken["usage"]["cost"] > whole["usage"]["cost"] > 0
+    assert broken["tree"] == whole["tree"]
+
+
 async def test_replies_that_always_break_off_are_counted(temporal: Client, root: Root) -> None:
     settings = {
         **START["set"], "model.patience_seconds": 1,
