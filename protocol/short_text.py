@@ -22,8 +22,16 @@ def text_title_line(text: str) -> str:
 
 def _without_html_comments(text: str) -> str:
     before, *rest = text.split("<!--")
-    ends = [part.partition("-->") for part in rest]
-    return before + "".join(after if end else f"<!--{inside}" for inside, end, after in ends)
+    shown, unclosed = [before], list[str]()
+    for part in rest:
+        _, end, after = part.partition("-->")
+        if end:
+            # A second mark of a beginning is part of the comment.
+            shown.append(after)
+            unclosed.clear()
+        else:
+            unclosed.append(f"<!--{part}")
+    return "".join([*shown, *unclosed])
 
 
 def as_sentence(text: str) -> str:

@@ -22,4 +22,6 @@ def test_a_line_ends_with_a_whole_word(text: str, limit: int, cut: str) -> None:
 def test_a_title_is_the_first_line_with_words_beside_comments() -> None:
     assert text_title_line("<!-- tea.md -->\n\n# Brew tea\n\nGreen.") == "Brew tea"
     assert text_title_line("<!--\nof two\nlines --> Brew tea") == "Brew tea"
+    assert text_title_line("<!-- was <!-- hints.md -->\nBrew tea") == "Brew tea"
+    assert text_title_line("Brew tea <!-- green") == "Brew tea <!-- green"
     assert text_title_line("<!-- nothing else -->") == "<!-- nothing else -->"
