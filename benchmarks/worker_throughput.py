@@ -36,7 +36,8 @@ from benchmarks.process_usage import (
     python_process,
 )
 from benchmarks.scale import SETTLED
-from engine.development import development_server, free_port
+from engine.development import development_server
+from engine.free_ports import free_port
 
 JOBS = 20
 BARE_STEPS = 3000

@@ -5,9 +5,7 @@ The demo, the tests and the benchmarks use it. A deployment brings its own serve
 
 from __future__ import annotations
 
-import random
 import shutil
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +19,7 @@ from temporalio.service import GrpcCompression
 
 from engine.codec import data_converter
 from engine.connection import plain_connection_runtime
+from engine.free_ports import free_port
 from engine.otel import optional_export
 from engine.setup_errors import SetupError
 from protocol.search_attribute_names import NAMES
@@ -43,8 +42,6 @@ DATABASE_FLAGS = (
     *("--sqlite-pragma", "journal_mode=WAL"),
     *("--sqlite-pragma", "synchronous=NORMAL"),
 )
-_PORTS = range(20_000, 32_000)
-"""Below the ephemeral ports: the system could assign one of those before the server binds it."""
 _STARTUP = timedelta(seconds=30)
 """Seconds for the server to start; it needs less than one, except on a machine busy with tests."""
 
@@ -138,24 +135,3 @@ async def development_server(
             address=address,
             ui=f"http://localhost:{ui_port}" if ui else None,
         )
-
-
-def free_port(preferred: int | None = None, *, avoid: int | None = None) -> int:
-    """Return the preferred port if it is free, else a free one outside the ephemeral range."""
-    if preferred is not None and preferred != avoid and _is_port_free(preferred):
-        return preferred
-    while True:
-        port = random.SystemRandom().choice(_PORTS)
-        if port != avoid and _is_port_free(port):
-            return port
-
-
-def _is_port_free(port: int) -> bool:
-    with socket.socket() as probe:
-        # As the server does: a port can be bound while its last connections are closing.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

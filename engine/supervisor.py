@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from typing import NoReturn
 
 from engine import health, logs
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
+from engine.free_ports import free_port
 from engine.metrics_sum import MetricsSum
 from engine.minimal_http import fetch_http_text, serve_http_text
 from engine.setup_errors import SetupError
@@ -160,10 +160,9 @@ class Supervisor:
             await self._wait_or_stop(delay)
 
     async def _run_once(self, worker: SupervisedWorker) -> int:
-        worker.health_address, worker.metrics_address = (
-            _free_worker_address(),
-            _free_worker_address(),
-        )
+        port = free_port()
+        worker.health_address = f"127.0.0.1:{port}"
+        worker.metrics_address = f"127.0.0.1:{free_port(avoid=port)}"
         environment = {**os.environ, SUPERVISED: str(worker.number)}
         for variable, address in (
             (health.VARIABLE, worker.health_address),
@@ -222,12 +221,6 @@ def run_supervisor_process(count: int, leave: Callable[[int], NoReturn]) -> NoRe
 
 async def _run_supervisor(count: int) -> int:
     return await Supervisor([sys.executable, sys.argv[0]], count).run()
-
-
-def _free_worker_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def _warn_of_supervised_worker(text: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.development import free_port
+from engine.free_ports import free_port
 
 KEYS = {"AWS_ACCESS_KEY_ID": "tea-4711", "AWS_SECRET_ACCESS_KEY": "brewed-0815"}
 _ENVIRONMENT = {

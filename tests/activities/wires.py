@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from engine.development import free_port
+from engine.free_ports import free_port
 from tests.http_server import Handler, served
 
 USER, PASSWORD = "tea", "0010ng-4711-brewed"

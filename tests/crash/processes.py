@@ -17,7 +17,8 @@ from pathlib import Path
 from temporalio.client import Client
 
 from engine.connection import connect_client
-from engine.development import DATABASE_FLAGS, FLAGS, find_temporal_binary, free_port
+from engine.development import DATABASE_FLAGS, FLAGS, find_temporal_binary
+from engine.free_ports import free_port
 from engine.setup_errors import SetupError
 from protocol.search_attribute_names import NAMES
 from tests.buckets import KEYS

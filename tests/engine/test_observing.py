@@ -10,7 +10,8 @@ from typing import Any
 import httpx2
 from temporalio.client import Client, WorkflowHandle
 
-from engine.development import DevelopmentServer, free_port
+from engine.development import DevelopmentServer
+from engine.free_ports import free_port
 from tests.brief import BRIEF
 from tests.crash.processes import Nursery
 from tests.engine.test_worker_process import environment

@@ -15,7 +15,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from engine.development import DevelopmentServer, free_port
+from engine.development import DevelopmentServer
+from engine.free_ports import free_port
 from engine.metrics_sum import MetricsSum
 from engine.supervisor import describe_worker_exit
 from tests.engine.test_worker_process import REPOSITORY, environment, run

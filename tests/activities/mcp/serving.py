@@ -24,7 +24,7 @@ from activities.toolkit.agent_tools import agent_tools
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig
 from engine.converter import DATA_CONVERTER
-from engine.development import free_port
+from engine.free_ports import free_port
 from protocol.requests import ToolReply
 from tests.activities.standing import Standing, environment
 

@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.mcp.server_errors import ServerUnavailable
 from activities.redaction.secrets import redact
-from engine.development import free_port
+from engine.free_ports import free_port
 from tests.activities.mcp.serving import ODD, agent, answer, answers, call, names, standing, until
 from tests.http_server import Handler, served
 

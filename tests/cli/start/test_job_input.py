@@ -2,7 +2,7 @@
 
 import json
 
-from engine.development import free_port
+from engine.free_ports import free_port
 from tests.http_server import Handler, served
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from engine.development import DevelopmentServer, free_port
+from engine.development import DevelopmentServer
+from engine.free_ports import free_port
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import RequestView
 from rehearsal.wire import Model

@@ -17,7 +17,7 @@ import pytest
 from activities.requirements.graph import GraphQuery, GraphUnavailableError
 from activities.requirements.graph.neo4j import Neo4jGraph
 from config.schema.graph import GraphSchema
-from engine.development import free_port
+from engine.free_ports import free_port
 
 FETCHED = Path(__file__).parents[3] / ".fetched/graph/arcadedb_embedded"
 PASSWORD = "a p@ssword: 4711"
