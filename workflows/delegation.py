@@ -14,7 +14,7 @@ from protocol.tools import ToolRoute
 from workflows import budget, reservations
 from workflows.activity_failures import StepFailed
 from workflows.tool_calls import ToolCalls
-from workflows.unfinished_replies import count_unfinished_replies
+from workflows.unfinished_usage import count_unfinished_replies
 
 OF_THE_HELPER = frozenset({"ContextTooLong", "ModelRefused"})
 """Failures that end a helper but not the job's step."""

@@ -42,7 +42,7 @@ from workflows.phase_end import PhaseEnd
 from workflows.phase_transition import PhaseTransition
 from workflows.rewind import Rewind
 from workflows.tool_calls import ToolCalls
-from workflows.unfinished_replies import count_unfinished_replies
+from workflows.unfinished_usage import count_unfinished_replies
 
 
 class JobLoop:

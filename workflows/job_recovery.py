@@ -15,7 +15,7 @@ from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox
 from workflows.job_display import JobDisplay
 from workflows.job_steps import JobSteps
-from workflows.unfinished_replies import count_unfinished_replies
+from workflows.unfinished_usage import count_unfinished_replies
 
 
 class JobRecovery:

@@ -13,7 +13,7 @@ from workflows.activity_failures import StepFailed
 from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
 from workflows.run_share import wait_for_share
-from workflows.unfinished_replies import count_unfinished_replies
+from workflows.unfinished_usage import count_unfinished_replies
 
 
 async def store_learning_traces(

@@ -20,6 +20,7 @@ from activities.model.call_assembly import assemble_call_pieces, convert_pieces_
 from activities.model.call_pieces import Piece
 from activities.model.event_stream import EventParser
 from activities.model.reply_reasoning import ReplyReasoning
+from activities.model.reply_usage import read_reply_usage, read_token_count
 from activities.model.responses import ResponseEvents, response_event_failure
 from activities.redaction.credentials import without_credentials
 from activities.runtime.heartbeats import set_heartbeat_details
@@ -50,10 +51,6 @@ RECEIVING = "receives a reply"
 """Detail of the heartbeats meanwhile: such a call is not given up (`watch_retries`)."""
 END_SECONDS = 0.1
 """Seconds a stream may take to end after its last event."""
-MAX_TOKENS = 10**9
-"""A larger token count is not believed."""
-CHARACTERS_A_TOKEN = 4
-"""Estimated characters per token, for endpoints that count nothing."""
 
 
 class ReplyCutShort(openai.APIConnectionError):
@@ -294,9 +291,9 @@ class _ReplyStreamBuffer:
             is_refusal=self.is_refusal,
             missing_parts=[
                 *([] if self.finish else ["finish_reason"]),
-                *([] if _streamed_token_count(self.usage, "prompt_tokens") else ["usage"]),
+                *([] if read_token_count(self.usage, "prompt_tokens") else ["usage"]),
             ],
-            usage=_streamed_reply_usage(self.usage, len(body), self.received_characters),
+            usage=read_reply_usage(self.usage, len(body), self.received_characters),
             reasoning=replace_surrogates(self.reasoning.text)[:MAX_TEXT],
             fields=self.reasoning.message_fields(),
             answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
@@ -342,8 +339,8 @@ class _ResponseStreamBuffer(ResponseEvents):
             dropped_calls=max(0, len(calls) - MAX_CALLS),
             finish=replace_surrogates(self.finish),
             is_refusal=self.is_refusal,
-            missing_parts=[] if _streamed_token_count(self.usage, "input_tokens") else ["usage"],
-            usage=_streamed_reply_usage(self.usage, len(body), received),
+            missing_parts=[] if read_token_count(self.usage, "input_tokens") else ["usage"],
+            usage=read_reply_usage(self.usage, len(body), received),
             reasoning=replace_surrogates(self.reasoning)[:MAX_TEXT],
             items=self.returnable_items() if is_whole else [],
             answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
@@ -368,7 +365,7 @@ class ReplyProgress:
         received = self.gathered.partial_characters if self.gathered else 0
         if not received and not _is_reply_under_way(error):
             return None
-        usage = _streamed_reply_usage(
+        usage = read_reply_usage(
             self.gathered.usage if self.gathered else None, len(body), received
         )
         usage.model_calls = 0
@@ -429,30 +426,3 @@ def _read_unstreamed_response(answer: dict[str, Any], body: bytes) -> StreamedRe
     gathered = _ResponseStreamBuffer()
     gathered.read_response(answer)
     return gathered.build_reply(body)
-
-
-def _streamed_reply_usage(reported: object, sent: int, received: int) -> Usage:
-    """Return the usage that the endpoint reports, else an estimate, so that limits always hold."""
-    details = None
-    if isinstance(reported, dict):
-        details = reported.get("prompt_tokens_details") or reported.get("input_tokens_details")
-    return Usage(
-        model_calls=1,
-        prompt_tokens=_streamed_token_count(reported, "prompt_tokens", "input_tokens")
-        or sent // CHARACTERS_A_TOKEN,
-        completion_tokens=_streamed_token_count(reported, "completion_tokens", "output_tokens")
-        or received // CHARACTERS_A_TOKEN,
-        cached_tokens=_streamed_token_count(details, "cached_tokens")
-        or _streamed_token_count(reported, "cache_read_input_tokens"),
-        written_tokens=_streamed_token_count(details, "cache_write_tokens", "cache_creation_tokens")
-        or _streamed_token_count(reported, "cache_creation_input_tokens"),
-    )
-
-
-def _streamed_token_count(reported: object, *names: str) -> int:
-    """Return the count under the first of these names; 0 if it is no count."""
-    for name in names:
-        count = reported.get(name) if isinstance(reported, dict) else None
-        if isinstance(count, int) and 0 < count < MAX_TOKENS:
-            return count
-    return 0
