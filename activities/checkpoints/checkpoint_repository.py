@@ -14,7 +14,7 @@ from pygit2.enums import ConfigLevel
 from activities.checkpoints import sharded_tree
 from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.checkpoint_errors import CheckpointMissing, path_in_errors
-from activities.checkpoints.disk_writes import fsync_path
+from activities.checkpoints.disk_access import fsync_path
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.journal_records import COMMIT, JournalRecord
 from activities.checkpoints.locks import file_lock

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pygit2
 
-from activities.checkpoints.disk_writes import write_whole
+from activities.checkpoints.disk_access import write_whole
 from activities.checkpoints.object_store import ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from activities.checkpoints import Root, job_folder_name
-from activities.checkpoints.disk_writes import fsync_path
+from activities.checkpoints.disk_access import fsync_path
 from protocol.data_model import Data
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints.checkpoint_errors import path_in_errors
-from activities.checkpoints.disk_writes import fsync_path, write_whole
+from activities.checkpoints.disk_access import fsync_path, write_whole
 from activities.checkpoints.journal_records import HEAD, JournalRecord, decode_record, read_records
 from activities.checkpoints.object_cache import Cache
 

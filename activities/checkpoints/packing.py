@@ -24,7 +24,7 @@ import pygit2
 from pygit2.packbuilder import PackBuilder
 
 from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
-from activities.checkpoints.disk_writes import fsync_path
+from activities.checkpoints.disk_access import fsync_path
 from activities.checkpoints.git import run_git
 from activities.checkpoints.journal import locked_journal_files
 from activities.checkpoints.journal_records import HEAD, read_records

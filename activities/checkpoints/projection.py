@@ -12,7 +12,7 @@ from activities.checkpoints import folder_io
 from activities.checkpoints.checkout import Checkout
 from activities.checkpoints.checkpoint_errors import CheckpointMissing
 from activities.checkpoints.checkpoint_repository import Checkpoints
-from activities.checkpoints.disk_writes import write_whole
+from activities.checkpoints.disk_access import write_whole
 from activities.checkpoints.files import Files
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.workspaces_root import Root

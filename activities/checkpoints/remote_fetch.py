@@ -9,7 +9,7 @@ from pathlib import Path
 import pygit2
 
 from activities.checkpoints.checkpoint_repository import Checkpoints
-from activities.checkpoints.disk_writes import fsync_path
+from activities.checkpoints.disk_access import fsync_path
 from activities.checkpoints.git_remote import REFS
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.remote import Remote, open_remote, remote_checkpoint_area

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from activities.checkpoints.checkpoint_errors import RootError
+from activities.checkpoints.disk_access import read_whole
 
 MAX_FOLDER_BYTES = 200
 
@@ -72,7 +73,8 @@ class Root:
         nobody finds it once the disk is back.
         """
         try:
-            root_id = (self.path / ".longhaul" / "root-id").read_text().strip()
+            # Several times in every step.
+            root_id = read_whole(f"{self.path}/.longhaul/root-id").decode(errors="replace").strip()
         except (FileNotFoundError, NotADirectoryError):
             root_id = ""
         if root_id != self.id:

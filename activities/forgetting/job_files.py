@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from activities.checkpoints import Root
-from activities.checkpoints.disk_writes import fsync_path
+from activities.checkpoints.disk_access import fsync_path
 from activities.checkpoints.forgotten_records import ForgottenJob, write_forgotten_record
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.removal import remove_path

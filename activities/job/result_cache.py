@@ -11,7 +11,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from activities.checkpoints.disk_writes import write_whole
+from activities.checkpoints.disk_access import read_whole, write_whole
 
 ROOM_BYTES = 256 << 10
 """Larger than nearly every reply of a model."""
@@ -25,7 +25,7 @@ class ResultCache:
 
     def find(self, key: str) -> bytes | None:
         try:
-            return (self.folder / key).read_bytes()
+            return read_whole(f"{self.folder}/{key}")
         except FileNotFoundError:
             return None
 

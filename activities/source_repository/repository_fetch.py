@@ -13,7 +13,7 @@ import pygit2
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
-from activities.checkpoints.disk_writes import fsync_path
+from activities.checkpoints.disk_access import fsync_path
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.remote_fetch import install_fetched_packs
 from activities.projects.project_repository import (
