@@ -27,13 +27,15 @@ from config.schema.agent_sections import ModelConfig
 from protocol import scope_ledger
 from protocol.job_state import JobState
 from protocol.phase import Phase, PhaseKind
-from protocol.short_text import first_few, one_line
+from protocol.short_text import first_few, one_line, shorten_to_start
 from protocol.todo_list import Todo
 
 RULE = "═" * 8
 MAX_REMARKS = 5
 """Most remarks of people shown on every turn, the newest; instructions.md has all."""
 MAX_REMARK = 1000
+MAX_SCHEMA = 2000
+"""Characters of a schema that a todo's file has to fit; a refusal names what does not fit."""
 MAX_OPEN_ITEMS = 20
 """Most open scope items that the list names by id."""
 
@@ -157,6 +159,10 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
         lines.append(_prompt_instruction(snapshot, todo))
         if todo.done_when:
             lines.append(f"It is done when {todo.done_when.line}.")
+            if valid := todo.done_when.valid:
+                # The list that it came with may be of an earlier phase, which is no longer shown.
+                schema = json.dumps(valid.schema_, ensure_ascii=False)
+                lines.append(f"The schema: {shorten_to_start(schema, MAX_SCHEMA)}")
     if remarks := snapshot.state.remarks[-MAX_REMARKS:]:
         lines += ["In force beside the instructions:"]
         lines += [f"- {one_line(remark.line, MAX_REMARK)}" for remark in remarks]

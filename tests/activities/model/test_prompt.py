@@ -59,6 +59,19 @@ def test_the_list_stands_apart_with_its_place_marks_and_one_instruction(tmp_path
     ]
 
 
+def test_a_schema_is_shown_while_its_todo_is_the_current_one(tmp_path: Path) -> None:
+    job = standing(tmp_path, "tactical")
+    snapshot = job.open()
+    valid = {"path": "output/tea.json", "schema": {"required": ["cups"]}}
+    snapshot.state.phase.todos[1].done_when = DoneWhen.model_validate({"valid": valid})
+    job.commit = snapshot.save("a condition", 1)
+    assert last(job)[-3:] == [
+        "It is done when output/tea.json fits its schema.",
+        'The schema: {"required": ["cups"]}',
+        RULE,
+    ]
+
+
 def test_the_last_todo_of_a_job_is_completed_by_what_its_gate_takes(tmp_path: Path) -> None:
     job = standing(tmp_path, "strategic")
     snapshot = job.open()
