@@ -17,6 +17,9 @@ from workflows.trial_display import TrialDisplay
 from workflows.trial_jobs import await_trial_news, share_payload, signal_trial_job
 from workflows.trial_state import TrialState
 
+PATCH = "a share that a run gets is shown"
+"""Trials that gave shares before this was there replay as they were."""
+
 
 class TrialLimitWatch:
     """Keeps a trial within its limits."""
@@ -72,6 +75,8 @@ class TrialLimitWatch:
                     share := trial_shares.larger_share(trial.limits, trial.runs, run)
                 ):
                     run.needs = {}
+                    if workflow.patched(PATCH):
+                        self._display.show_progress()
                     await self._send_share(run, share)
             self._end_without_room()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHistory
 
 from activities.checkpoints import Root
 from tests.soak import soak
@@ -40,6 +41,19 @@ async def usages(jobs: Jobs, runs: list[dict[str, Any]]) -> list[dict[str, Any]]
     """Return what the runs say they used, whatever they ended as."""
     handles = [jobs.client.get_workflow_handle(run["job"]) for run in runs]
     return [(await handle.query("status"))["usage"] for handle in handles]
+
+
+def states_with_share(history: WorkflowHistory, job: str) -> set[str]:
+    """Return what the trial's memo said whenever this job was given a share."""
+    states, state = set(), ""
+    for event in history.events:
+        memo = event.workflow_properties_modified_event_attributes.upserted_memo.fields
+        if "state" in memo:
+            state = json.loads(memo["state"].data)
+        signal = event.signal_external_workflow_execution_initiated_event_attributes
+        if (signal.signal_name, signal.workflow_execution.workflow_id) == ("share", job):
+            states.add(state)
+    return states
 
 
 @pytest.mark.parametrize("key", ["model_calls", "tool_calls", "tokens", "cost"])
@@ -115,8 +129,12 @@ async def test_run_that_waits_for_a_person_leaves_its_share_and_gets_it_again(
 ) -> None:
     model = CountingModel()
     async with serving(temporal, root, model) as jobs:
-        await run_trial_with_waiting_run(jobs)
+        handle = await run_trial_with_waiting_run(jobs)
+        history = await handle.fetch_history()
     assert model.calls == 2 * RUN_CALLS
+    assert states_with_share(history, f"{handle.id}-now-01") == {
+        "0 of 2 runs ended, 2 running (1 waiting for a person)"
+    }
 
 
 async def test_runs_that_wait_for_the_same_rest_do_not_both_begin(
