@@ -58,8 +58,10 @@ async def note_trial_ending(run: TrialRun, child: Child) -> None:
         ended_from_outside = isinstance(error.cause, (CancelledError, TerminatedError))
         # A run that waits has no call under way.
         run.interrupted = ended_from_outside and not (run.waiting or run.needs)
-        run.status = "cancelled" if isinstance(error.cause, CancelledError) else "failed"
-        run.reason = str(getattr(cause, "message", None) or cause)[:500]
+        if isinstance(error.cause, CancelledError):
+            run.status = "cancelled"  # its message says no more
+        else:
+            run.status, run.reason = "failed", str(getattr(cause, "message", None) or cause)[:500]
         return
     run.status = result.status
     run.reason = "" if result.status == "completed" else result.summary[:500]

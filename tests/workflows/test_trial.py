@@ -103,6 +103,19 @@ async def test_signal_cancels_it_and_the_result_has_what_ended(
     assert result["cancellation"] == "the trial was cancelled by ada@host: enough"
 
 
+async def test_run_that_a_person_cancels_has_no_reason_beside_its_state(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        changed = trial(configurations={"few": FEW, "now": {}}, runs=1, seconds=600)
+        handle = await jobs.start(changed, kind="Trial")
+        status = await jobs.until(handle, runs=lambda runs: runs[0]["waiting"])
+        await temporal.get_workflow_handle(status["runs"][0]["job"]).signal("cancel", {})
+        few, now = (await jobs.result(handle))["runs"]
+    assert (few["status"], few["reason"]) == ("cancelled", "")
+    assert now["status"] == "completed"
+
+
 async def test_forks_of_a_phase_run_under_each_configuration(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Short()) as jobs:
         first = await jobs.start(job(set={"todos.fork": ["Rethink the plan", "Hand over"]}))
