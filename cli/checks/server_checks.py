@@ -100,7 +100,8 @@ async def check_worker(client: Client) -> CheckResult:
     recent = [
         poller
         for poller in queue.pollers
-        if now - poller.last_access_time.seconds < RECENT_SECONDS and poller.identity not in stopped
+        if now - poller.last_access_time.seconds < RECENT_SECONDS
+        and poller.last_access_time.ToSeconds() > stopped.get(poller.identity, 0)
     ]
     versions = list(map(_poller_version, recent))
     current = queue.versioning_info.current_deployment_version
@@ -132,22 +133,27 @@ async def check_worker(client: Client) -> CheckResult:
     )
 
 
-async def _list_stopped_workers(client: Client) -> set[str]:
-    """Return the identities of workers that said that they stop.
+async def _list_stopped_workers(client: Client) -> dict[str, int]:
+    """Return the identities of workers that said that they stop, and the second at which they did.
 
     The server keeps the last poll of such a worker for minutes. One that was killed said nothing,
-    so it counts as polling for `RECENT_SECONDS`.
+    so it counts as polling for `RECENT_SECONDS`. A restarted container has the same host name and
+    process id, so its worker has the same identity, and is only listed after a minute.
     """
     query = f"TaskQueue = '{task_queue()}'"
     request = ListWorkersRequest(namespace=client.namespace, query=query)
     try:
         answer = await client.workflow_service.list_workers(request, timeout=CHECK_TIMEOUT)
     except RPCError:
-        return set()  # Older servers keep no such list.
+        return {}  # Older servers keep no such list.
     beats = [entry.worker_heartbeat for entry in answer.workers_info]
     stopping = WorkerStatus.WORKER_STATUS_SHUTTING_DOWN
     at_work = {beat.worker_identity for beat in beats if beat.status != stopping}
-    return {beat.worker_identity for beat in beats} - at_work
+    stopped: dict[str, int] = {}
+    for beat in beats:
+        if (identity := beat.worker_identity) not in at_work:
+            stopped[identity] = max(stopped.get(identity, 0), beat.heartbeat_time.ToSeconds())
+    return stopped
 
 
 async def _describe_queue(client: Client, name: str) -> DescribeTaskQueueResponse:

@@ -298,7 +298,9 @@ def test_a_key_that_an_endpoint_repeats_is_hidden(offline, monkeypatch):
     assert "Incorrect key: Bearer [redacted]" in finding
 
 
-def telling(response: DescribeTaskQueueResponse, stopped: tuple[str, ...] = ()) -> Client:
+def telling(
+    response: DescribeTaskQueueResponse, stopped: tuple[str, ...] = (), *, ago: float = 0
+) -> Client:
     """Return the client of a server that reports this about its task queues and workers."""
 
     async def describe(*_, **__):
@@ -310,6 +312,7 @@ def telling(response: DescribeTaskQueueResponse, stopped: tuple[str, ...] = ()) 
             beat = listed.workers_info.add().worker_heartbeat
             beat.worker_identity = identity
             beat.status = WorkerStatus.WORKER_STATUS_SHUTTING_DOWN
+            beat.heartbeat_time.FromSeconds(int(time.time() - ago) + 1)
         return listed
 
     service = SimpleNamespace(describe_task_queue=describe, list_workers=workers)
@@ -342,6 +345,13 @@ def test_a_worker_that_has_stopped_is_not_taken_for_one_that_polls():
     assert check.found == "here on task queue longhaul"
     check = asyncio.run(server_checks.check_worker(telling(response, ("gone", "here"))))
     assert not check.ok
+
+
+def test_a_worker_that_polls_again_under_the_identity_of_one_that_stopped_is_seen():
+    response = DescribeTaskQueueResponse()
+    response.pollers.add(identity="1@pod").last_access_time.FromSeconds(int(time.time()))
+    check = asyncio.run(server_checks.check_worker(telling(response, ("1@pod",), ago=10)))
+    assert check.ok
 
 
 @pytest.mark.parametrize(
