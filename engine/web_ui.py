@@ -46,8 +46,12 @@ def _web_ui_answers(address: str) -> bool:
 
 
 async def answering_web_ui_link(job_id: str, namespace: str = "default") -> str | None:
-    """Return the job's page in the Web UI; None if no UI answers."""
+    """Return the job's page in the Web UI; None if no UI is configured and none answers.
+
+    A configured address is that of people's browsers: a container may not reach it.
+    """
     base = web_ui_address()
-    if base is None or not await asyncio.to_thread(_web_ui_answers, base):
+    is_configured = bool(os.environ.get("TEMPORAL_UI_ADDRESS"))
+    if base is None or not (is_configured or await asyncio.to_thread(_web_ui_answers, base)):
         return None
     return job_web_ui_link(job_id, namespace, base=base)
