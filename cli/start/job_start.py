@@ -74,11 +74,12 @@ async def start_job(client: Client, job_id: str, data: dict[str, Any], kind: str
 
 
 async def _job_never_began(client: Client, job_id: str) -> bool:
-    """Return whether it was cancelled while its start waited, so that it has no data besides
-    Temporal's.
+    """Return whether its start was refused, or cancelled while it waited.
+
+    Such a job has no data besides Temporal's: a start checks everything before it creates anything.
     """
     description = await describe_job(client, job_id)
-    if description.status != WorkflowExecutionStatus.CANCELED:
-        return False
-    memo = await read_job_memo(description)
-    return str(memo.get("state") or "").startswith(NEVER_BEGAN)
+    state = str((await read_job_memo(description)).get("state") or "")
+    if description.status == WorkflowExecutionStatus.FAILED:
+        return not state  # which a job has from its first phase on
+    return description.status == WorkflowExecutionStatus.CANCELED and state.startswith(NEVER_BEGAN)

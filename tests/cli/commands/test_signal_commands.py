@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.client import WorkflowFailureError
 
 from activities.checkpoints import Root
 from rehearsal import Hang
@@ -79,6 +80,27 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
         status = until(handle, phase=lambda phase: phase["purpose"] == "fork")
         assert status["phase"]["number"] > 1
         starter("cancel", fork)
+    finally:
+        engine.do(context.__aexit__(None, None, None))
+
+
+def test_an_id_is_free_again_whose_start_was_refused(
+    engine: Any, starter: Any, workspaces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Root.open(workspaces, create=True)
+    name = f"refused-{workspaces.parent.name}"
+    context = serving(engine.client, root, lambda request: Hang())
+    jobs = engine.do(context.__aenter__())
+    monkeypatch.setenv("LONGHAUL_TASK_QUEUE", jobs.queue)
+    starting = ["start", "coder", "--instructions", "Make tea.", "--id", name]
+    try:
+        assert starter(*starting, "--set", 'shell.path=["/no-such/bin"]').code == 0
+        handle = engine.client.get_workflow_handle(name)
+        with pytest.raises(WorkflowFailureError):
+            engine.do(handle.result())
+        assert starter(*starting).code == 0
+        wait_for_status(engine, jobs, handle, phase=lambda phase: phase and phase["number"] == 1)
+        starter("cancel", name)
     finally:
         engine.do(context.__aexit__(None, None, None))
 
