@@ -27,6 +27,7 @@ from cli.trials.trial_rendering import (
 )
 from cli.trials.trial_usage import fill_trial_usages
 from engine.connection import connect_client
+from protocol.short_text import shell_quoted
 from protocol.trial_start import TrialStart
 
 
@@ -52,10 +53,17 @@ def trial(
     if attach and id is None:
         raise UserError("--attach: goes with --id, which names the trial")
     start = read_trial_file(file)
-    return run_server_work(_run_trial(trial_id, start, attach=attach, json=json))
+    return run_server_work(_run_trial(file, trial_id, start, attach=attach, json=json))
 
 
-async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bool) -> int:
+def trial_attach_command(file: Path, trial_id: str) -> str:
+    """Return the command that waits for a trial, which works in this folder."""
+    return f"`starter.py trial {shell_quoted(str(file))} --id {trial_id} --attach`"
+
+
+async def _run_trial(
+    file: Path, trial_id: str, start: TrialStart, *, attach: bool, json: bool
+) -> int:
     client = await connect_client()
     if attach:
         await _check_trial_exists(client, trial_id)
@@ -63,7 +71,7 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
         data = start.model_dump(mode="json")
         check_job_input_size(data)
         await start_job(client, trial_id, data, TRIAL)
-    print_note(f"trial    {trial_id}; `starter.py trial FILE --id {trial_id} --attach` waits again")
+    print_note(f"trial {trial_id}; {trial_attach_command(file, trial_id)} waits for it again")
     handle = client.get_workflow_handle(trial_id)
     await follow_on_console(err_console(), client, trial_id)
     try:

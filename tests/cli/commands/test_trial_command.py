@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cli.commands.trial_command import trial_attach_command
 from cli.jobs import job_lines, job_sheet
 from cli.jobs.job_view import JOB, TRIAL, JobView
 from cli.output import UserError
@@ -56,6 +57,11 @@ def test_invalid_file_is_refused_by_name(tmp_path: Path, text: str, message: str
         read_trial_file(file)
     assert message in str(refused.value)
     assert str(file) in str(refused.value)
+
+
+def test_command_to_attach_can_be_pasted() -> None:
+    command = trial_attach_command(Path("my trials/tea.yaml"), "tea-1a2b3c")
+    assert command == "`starter.py trial 'my trials/tea.yaml' --id tea-1a2b3c --attach`"
 
 
 def test_table_has_shares_figures_and_the_comparison() -> None:
