@@ -60,6 +60,8 @@ class Question(Data):
     """Result of the call, after a person has answered or the time is over; None before that."""
     server: str = ""
     """The MCP server that asks during a call; empty for the agent's own question."""
+    untraced: str | None = None
+    """A person's words that are not traced yet, because the server may not take them."""
 
 
 class Clarification(Data):

@@ -17,6 +17,8 @@ from workflows.job_recovery import JobRecovery
 from workflows.phase_transition import PhaseTransition
 from workflows.tool_calls import ToolCalls
 
+ANSWER_PATCH = "a server's answer is traced once the server takes it"
+"""Runs that traced such an answer when it arrived replay as they were."""
 MAX_EDIT_CHARACTERS = 20_000
 """Most characters of edits in pauses that the model has not read."""
 ADDED_ITEM = (
@@ -211,6 +213,10 @@ class JobSignals:
     async def _take_answer(self, received: ReceivedSignal) -> str:
         if why := questions.take_question_answer(self._job, received, workflow.time()):
             self._inbox.refuse(why)
+            return ""
+        question = self._job.clarification.pending
+        if question and question.server and not workflow.patched(ANSWER_PATCH):
+            questions.note_answer_trace(self._job, question)
         return ""
 
     async def _grant_bypass(self, received: ReceivedSignal) -> str:

@@ -21,6 +21,9 @@ def note_pending_progress(job: JobRecord, latest: Pending, now: float) -> None:
         return
     if before and latest.question and latest.turn == before.turn:
         # Another question of the same turn, or an unanswered one: the deadline stays.
+        if latest.asks == before.asks:
+            question.untraced = None  # The answer did not fit, so nobody should learn from it.
+        questions.note_answer_trace(job, question)
         question.id = f"{job.question_id}-{job.clarification.used}.{len(latest.answers)}"
         question.question, question.default = latest.question, latest.default
         question.answer = None if now < question.until else ""
@@ -60,6 +63,7 @@ def pending_call_wait(job: JobRecord, job_id: str, now: float) -> WaitState | No
 
 
 def _resolve_pending_call(job: JobRecord) -> None:
-    if job.clarification.pending:
+    if question := job.clarification.pending:
+        questions.note_answer_trace(job, question)
         job.clarification.pending = None
         job.clarification.resolved += 1

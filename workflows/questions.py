@@ -105,16 +105,26 @@ def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -
     if received.signal == "answer" and question:
         text = received.payload["text"]
         question.answer = (text or "decline") if question.server else f"A person answers: {text}"
-        asked = f"{_asker_name(question)} asked: " if question.server else QUESTION_PREFIX
-        happened = f"{asked}{question.question}"
-        trace_notes.note_trace(
-            job, "correction", "person", "clarification", happened, what_was_correct=text
-        )
+        question.untraced = text
+        if not question.server:
+            note_answer_trace(job, question)
     elif approval:
         decide_approval(job, approval, received, now)
     if job.waiting and job.waiting.reason in ("clarification", "approval"):
         job.waiting = None
     return None
+
+
+def note_answer_trace(job: JobRecord, question: Question) -> None:
+    """Add a trace of a person's answer, unless it has one or nobody answered."""
+    if (text := question.untraced) is None:
+        return
+    question.untraced = None
+    asked = f"{_asker_name(question)} asked: " if question.server else QUESTION_PREFIX
+    happened = f"{asked}{question.question}"
+    trace_notes.note_trace(
+        job, "correction", "person", "clarification", happened, what_was_correct=text
+    )
 
 
 def drop_questions(job: JobRecord) -> list[str]:

@@ -24,10 +24,12 @@ from activities.checkpoints import Root
 from engine.development import development_server
 from rehearsal import Failure, Reply, rehearse
 from rehearsal.wire import Answer, Request
+from tests.activities.mcp.serving import PATIENT
 from tests.activities.source_repository.origins import WorkTree, bare_clone
 from tests.workflows import (
     delegating,
     team,
+    test_mcp_turns,
     test_publish,
     test_retried_calls,
     test_trial,
@@ -278,6 +280,23 @@ async def skilled(jobs: Jobs) -> Handle:
     return handle
 
 
+async def asked(jobs: Jobs) -> Handle:
+    """A person's first answer does not fit the form of an MCP server, the second does."""
+    with tempfile.TemporaryDirectory() as folder:
+        # A history has the server's command, but no path of this checkout.
+        server = Path(folder) / "server"
+        server.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PATIENT}" "$@"\n')
+        server.chmod(0o700)
+        servers = {"patient": {"command": [str(server), str(server.with_name("ledger"))]}}
+        handle = await jobs.start(job(set={"mcp": servers, "limits.tools_offered": 60}))
+        await jobs.until(handle, waiting_for="clarification")
+        await handle.signal("answer", {"text": "size=huge"})
+        await jobs.until(handle, waiting=test_mcp_turns.asks_again)
+        await handle.signal("answer", {"text": "size=large"})
+        await jobs.result(handle)
+    return handle
+
+
 async def trial(jobs: Jobs) -> Handle:
     """Two configurations, one of which does not end in time."""
     handle = await jobs.start(test_trial.trial(parallel=4), kind="Trial", job_id=RECORDED)
@@ -342,6 +361,10 @@ def looking() -> Short:
     return Short({"Work": lambda view: [[use], [look], [tea, DONE]][view.replies]})
 
 
+def ordering() -> Short:
+    return test_mcp_turns.Calling("order", kind="tea").model
+
+
 HASTY = [close(), plan("[ ] Boil", "[ ] Brew"), hand_over({}), DONE]
 SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]] = {
     "completed": (completed, lambda: rehearse),
@@ -365,6 +388,9 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "helped": (helped, reading),
     "published": (published, test_publish.model),
     "skilled": (skilled, looking),
+    "asked": (asked, ordering),
+    # As the one before, which was recorded when an answer was traced before the server had it.
+    "misread": (asked, ordering),
     "trial": (trial, Short),
     "limited_trial": (limited_trial, trial_limits.CountingModel),
     "waiting_trial": (waiting_trial, trial_limits.CountingModel),

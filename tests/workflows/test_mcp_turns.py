@@ -40,6 +40,10 @@ def starting(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
     return job(set={"mcp": servers, "limits.tools_offered": 60, **settings})
 
 
+def asks_again(waiting: dict[str, Any]) -> bool:
+    return "does not fit" in waiting["about"]["question"]
+
+
 async def test_a_server_asks_a_person(temporal, root, tmp_path: Path) -> None:
     ledger, calling = tmp_path / "ledger", Calling("order", kind="tea")
     async with serving(temporal, root, calling.model) as jobs:
@@ -49,9 +53,7 @@ async def test_a_server_asks_a_person(temporal, root, tmp_path: Path) -> None:
         assert '{"size": "small", "sugar": false}' in status["clarification"]["pending"]["default"]
         assert not ledger.exists()
         await handle.signal("answer", {"text": "size=huge"})
-        status = await jobs.until(
-            handle, waiting=lambda waiting: "does not fit" in waiting["about"]["question"]
-        )
+        await jobs.until(handle, waiting=asks_again)
         await handle.signal("answer", {"text": "size=large; sugar=yes"})
         assert (await jobs.result(handle))["status"] == "completed"
         status = await handle.query("status")

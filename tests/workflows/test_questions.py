@@ -57,6 +57,7 @@ def test_the_trace_of_an_answer_says_who_asked(server: str, asked: str) -> None:
     assert job.clarification.pending
     job.clarification.pending.server = server
     assert questions.take_question_answer(job, letter("answer", text="Any."), NOW) is None
+    questions.note_answer_trace(job, job.clarification.pending)
     assert [trace.what_happened for trace in job.traces] == [asked]
 
 
