@@ -9,6 +9,8 @@ from protocol.usage import Usage
 
 BY_FALLBACK = "fallback"
 """A fallback refused the request, and not the model itself."""
+GIVEN_UP = "GivenUp"
+"""Type of the failure of a cancelled activity that has something to say."""
 _MEND = "mend"
 _UNFINISHED = "unfinished"
 

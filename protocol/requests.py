@@ -67,6 +67,8 @@ class RetriedCall(Reply):
     activity: str = ""
     message: str = ""
     """What the last attempt met with; empty if the endpoint was known to fail."""
+    unfinished: Usage = Field(default_factory=Usage)
+    """What replies have used that broke off in its attempts, and in those of calls beside it."""
 
 
 class FolderReply(Reply):

@@ -14,9 +14,11 @@ from temporalio.workflow import ActivityCancellationType
 
 from protocol.data_model import Data
 from protocol.errors import Interruption
+from protocol.failure_details import GIVEN_UP
 from protocol.job_record import JobRecord
 from protocol.prepare_requests import CancelStartRequest
 from protocol.requests import LOST_WORKERS
+from protocol.usage import Usage
 from workflows.activity_failures import StepFailed, is_called_workflow_gone
 from workflows.activity_table import CANCEL_START, Activity, R
 
@@ -32,7 +34,7 @@ counts as cancelled.
 
 
 class StepInterrupted(Interruption):
-    """The step in flight was given up for a signal; nothing of it counts."""
+    """The step in flight was given up for a signal; nothing of it counts but what it has used."""
 
 
 class StepWatch(Protocol):
@@ -62,6 +64,8 @@ class ActivityCalls:
         """
         self.outlasting = 0
         """Number of activities in flight that outlast failures of their endpoint."""
+        self.given_up_usage = Usage()
+        """What replies have used whose calls were given up, until it is counted."""
         self._given_up: asyncio.Task[Any] | None = None
         """The step given up last. The call that it waits for may still succeed."""
 
@@ -107,9 +111,12 @@ class ActivityCalls:
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
-            if isinstance(error, ActivityError) and error.retry_state == _CANCEL_REQUESTED:
+            failed = StepFailed(row.name, error)
+            cancelled = isinstance(error, ActivityError) and error.retry_state == _CANCEL_REQUESTED
+            if cancelled or failed.kind == GIVEN_UP:
+                self.given_up_usage.add(failed.unfinished)
                 raise asyncio.CancelledError from error
-            raise StepFailed(row.name, error) from error
+            raise failed from error
         finally:
             self.outlasting -= row.outlasts_endpoint
             self.may_continue_as_new = True

@@ -67,6 +67,7 @@ from workflows.run_share import covers_needs, take_share
 from workflows.signal_receiver import SignalReceiver
 from workflows.start_procedure import StartProcedure
 from workflows.tool_calls import ToolCalls
+from workflows.unfinished_usage import count_given_up_replies
 
 MAX_INHERITED_CHARACTERS = 2000
 """Most characters of the findings that a fork begins with."""
@@ -173,6 +174,7 @@ class Job(SignalReceiver):
             if job.waiting and job.waiting.trying:
                 job.waiting = None  # the retry went through
         except StepInterrupted:
+            count_given_up_replies(job, self._steps, watch.unfinished)
             if watch.waiting:
                 job.waiting = watch.waiting
                 job.count_time(workflow.now().timestamp())
@@ -256,6 +258,7 @@ class Job(SignalReceiver):
 
     async def _close_cancelled(self, job: JobRecord, cancellation: Cancellation) -> None:
         """Write the result of a cancelled job; only the server can close it as cancelled."""
+        count_given_up_replies(job, self._steps)
         await run_despite_cancellation(store_learning_traces(job, self._steps, self.inbox.notice))
         await run_despite_cancellation(
             self._steps.give_up_task(job)

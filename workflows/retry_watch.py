@@ -17,6 +17,7 @@ from temporalio.workflow import ActivityCancellationType
 
 from protocol.job_record import JobRecord
 from protocol.requests import RetriedCall, WatchRetriesRequest
+from protocol.usage import Usage
 from protocol.waiting import WaitState
 from workflows import endpoint_remedies, wait_states
 from workflows.activity_calls import HEARTBEAT, ActivityCalls
@@ -37,6 +38,8 @@ class RetryWatch:
         self._inbox = inbox
         self.waiting: WaitState | None = None
         """How the job waits for the endpoint of the step; None if that is not known to fail."""
+        self.unfinished = Usage()
+        """What replies of its failed attempts have used that broke off."""
 
     @property
     def is_due(self) -> bool:
@@ -60,6 +63,7 @@ class RetryWatch:
             retried = await _find_retried_call(failing=before is not None)
             error = ApplicationError(retried.message, type="Endpoint")
             failed = StepFailed(retried.activity, error)
+            self.unfinished = retried.unfinished
             self.waiting = before or endpoint_remedies.wait_with_remedy(
                 wait_states.temporary_failure_wait(failed), job
             )

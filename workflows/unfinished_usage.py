@@ -1,9 +1,12 @@
-"""What replies that broke off have used, if the activity that asked for them has failed."""
+"""What replies that broke off have used, if the activity that asked for them has failed or was
+given up.
+"""
 
 from __future__ import annotations
 
 from protocol.job_record import JobRecord
 from protocol.usage import Usage
+from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
 
 
@@ -13,6 +16,25 @@ def count_unfinished_replies(job: JobRecord, failed: StepFailed) -> None:
     Whoever catches a failure counts them, whether or not it goes on: they count once.
     """
     used, failed.unfinished = failed.unfinished, Usage()
+    _add_unfinished_usage(job, used)
+
+
+def count_given_up_replies(
+    job: JobRecord, calls: ActivityCalls, retried: Usage | None = None
+) -> None:
+    """Add to a job's usage what replies have used whose calls were given up, at the highest prices.
+
+    Args:
+        retried: What the attempts before had used of a call that was only retried. It counts
+            unless an attempt in flight has said itself what all of them have used.
+    """
+    used, calls.given_up_usage = calls.given_up_usage, Usage()
+    if used == Usage() and retried:
+        used = retried
+    _add_unfinished_usage(job, used)
+
+
+def _add_unfinished_usage(job: JobRecord, used: Usage) -> None:
     if price := job.limits.price:
         used = used.with_cost(price.max_cost(used.prompt_tokens, used.completion_tokens))
     job.add_usage(used)

@@ -34,7 +34,7 @@ from activities.model.reply_stream import (
 from activities.model.unfinished_replies import UnfinishedReplies
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
-from activities.runtime.failures import is_failure_retried, typed_failure
+from activities.runtime.failures import ReplyGivenUp, is_failure_retried, typed_failure
 from activities.runtime.heartbeats import check_attempt_by_heartbeat
 from config.schema.agent_sections import ModelConfig
 from protocol.failure_details import BY_FALLBACK
@@ -99,13 +99,19 @@ class _ModelExchange:
     """One attempt to get a reply: decides which model is asked next, and in which dialect."""
 
     def __init__(
-        self, question: Callable[[], ModelQuery], repository: Path, key: str, *, squeezed: bool
+        self,
+        question: Callable[[], ModelQuery],
+        repository: Path,
+        key: str,
+        unfinished: UnfinishedReplies,
+        *,
+        squeezed: bool,
     ) -> None:
         self._question = question
         self.repository = repository
         self.key = key
         self.replies = ResultCache(repository)
-        self.unfinished = UnfinishedReplies(self.replies, key)
+        self.unfinished = unfinished
         self._squeezed = squeezed
         self._began = time.monotonic()
         self._skip = (activity.info().attempt - 1) // ATTEMPTS_PER_MODEL
@@ -206,7 +212,13 @@ class ModelClient:
             self._root.repository(activity_job_id()),
             f"{activity_effect_key()}{part}",
         )
-        exchange = _ModelExchange(build_query, repository, key, squeezed=compaction_exhausted)
+        exchange = _ModelExchange(
+            build_query,
+            repository,
+            key,
+            _unfinished_replies(repository, part),
+            squeezed=compaction_exhausted,
+        )
         while True:
             request = await asyncio.to_thread(exchange.prepare)
             if isinstance(request, StreamedReply):
@@ -217,6 +229,12 @@ class ModelClient:
                 reply = await call_endpoint(
                     self._connect, request.dialect.adapt_settings(model), request.body, unfinished
                 )
+            except asyncio.CancelledError:
+                await asyncio.to_thread(exchange.unfinished.add, model.name, unfinished)
+                details = activity.cancellation_details()
+                if details and details.cancel_requested:
+                    raise ReplyGivenUp(exchange.unfinished.total) from None
+                raise
             except ApplicationError as error:
                 await asyncio.to_thread(exchange.unfinished.add, model.name, unfinished)
                 try:
@@ -253,8 +271,8 @@ class ModelClient:
         part: str = "",
         *,
         reply_key: tuple[Path, str] | None = None,
-    ) -> R | None:
-        """Like `request_reply`, but return None if no reply can be had.
+    ) -> R:
+        """Like `request_reply`, but use an empty reply if no other can be had.
 
         It waits longer than other optional calls: without an endpoint the job cannot continue
         anyway.
@@ -269,7 +287,27 @@ class ModelClient:
             if isinstance(error, ApplicationError) and is_failure_retried(error):
                 raise
             activity.logger.warning("it goes on without a summary: %s", error)
-            return None
+            repository = reply_key[0] if reply_key else self._root.repository(activity_job_id())
+            return await asyncio.to_thread(
+                lambda: use_reply(_empty_reply(_unfinished_replies(repository, part)))
+            )
+
+    async def empty_reply(self, part: str = "") -> StreamedReply:
+        """Return the reply of an activity that goes on without one to this question: it says
+        nothing, but what replies that broke off have used.
+        """
+        repository = self._root.repository(activity_job_id())
+        return await asyncio.to_thread(lambda: _empty_reply(_unfinished_replies(repository, part)))
+
+
+def _unfinished_replies(repository: Path, part: str) -> UnfinishedReplies:
+    """Return the count of one question of the running activity, whatever its reply's key is."""
+    return UnfinishedReplies(ResultCache(repository), f"{activity_effect_key()}{part}")
+
+
+def _empty_reply(unfinished: UnfinishedReplies) -> StreamedReply:
+    usage = Usage()
+    return StreamedReply(text="", calls=[], finish="", usage=usage, unfinished=unfinished.by_model)
 
 
 async def call_endpoint(
@@ -292,9 +330,11 @@ async def call_endpoint(
             async with asyncio.timeout(model.timeout_seconds):
                 streamed = await stream_reply(client, body, model, progress)
             heard(streamed)
-    except (openai.OpenAIError, *MALFORMED_REPLY_ERRORS) as error:
+    except (asyncio.CancelledError, openai.OpenAIError, *MALFORMED_REPLY_ERRORS) as error:
         if unfinished is not None and (used := progress.unfinished_usage(error, body)):
             unfinished.add(used)
+        if isinstance(error, asyncio.CancelledError):
+            raise
         raise endpoint_failure(error, model) from error
     if streamed.finish in REFUSED_FINISHES and not streamed.calls:
         if unfinished is not None:

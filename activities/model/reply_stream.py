@@ -353,7 +353,7 @@ class ReplyProgress:
 
     gathered: _ReplyStreamBuffer | _ResponseStreamBuffer | None = None
 
-    def unfinished_usage(self, error: Exception, body: bytes) -> Usage | None:
+    def unfinished_usage(self, error: BaseException, body: bytes) -> Usage | None:
         """Return an estimate of what the endpoint counts for this reply; None if for none.
 
         Endpoints report tokens at the end. An error in place of a reply is not charged for.
@@ -374,11 +374,11 @@ class ReplyProgress:
         return usage
 
 
-def _is_reply_under_way(error: Exception) -> bool:
+def _is_reply_under_way(error: BaseException) -> bool:
     """Return whether the endpoint had taken the request when this came."""
     if isinstance(error, openai.APITimeoutError):
         return not isinstance(error.__cause__, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
-    return isinstance(error, (ReplyCutShort, TimeoutError))
+    return isinstance(error, (ReplyCutShort, TimeoutError, asyncio.CancelledError))
 
 
 def _streamed_call_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:

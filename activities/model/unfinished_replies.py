@@ -44,12 +44,17 @@ class UnfinishedReplies:
         with suppress(OSError):
             self._cache.put(self._key, _BY_MODEL.dump_json(by_model, exclude_defaults=True))
 
-    def with_detail(self, failure: ApplicationError) -> ApplicationError:
-        """Return the failure with what was used, which counts if nobody tries again."""
+    @property
+    def total(self) -> Usage:
+        """The usage of all models."""
         total = Usage()
         for usage in self.by_model.values():
             total.add(usage)
-        if total == Usage():
+        return total
+
+    def with_detail(self, failure: ApplicationError) -> ApplicationError:
+        """Return the failure with what was used, which counts if nobody tries again."""
+        if (total := self.total) == Usage():
             return failure
         return ApplicationError(
             failure.message,

@@ -18,6 +18,7 @@ Mistakes of the *model* are none of these: they become messages to the model.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,9 +39,10 @@ from activities.checkpoints import (
 from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
 from config.schema.agent import ConfigError
-from protocol.failure_details import mend_detail
+from protocol.failure_details import GIVEN_UP, mend_detail, unfinished_detail
 from protocol.requests import LOST_WORKERS
 from protocol.short_text import as_sentence
+from protocol.usage import Usage
 
 ATTEMPTS = 4
 """Default number of attempts before a failure that may pass is left to a person."""
@@ -82,6 +84,16 @@ def typed_failure(
     )
 
 
+class ReplyGivenUp(asyncio.CancelledError):
+    """A person's signal has ended a call of a model. A CancelledError, so that no code on the way
+    goes on without the reply."""
+
+    def __init__(self, unfinished: Usage) -> None:
+        super().__init__("given up")
+        self.unfinished = unfinished
+        """What its replies have used so far."""
+
+
 @contextmanager
 def typed_failures(most: int | None = None) -> Iterator[None]:
     """Turn exceptions of libraries into typed failures.
@@ -96,6 +108,15 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
         activity.logger.info("this attempt comes too late, another has taken its place")
         raise ApplicationError(
             "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
+        ) from None
+    except ReplyGivenUp as error:
+        # The SDK lets no cancellation say anything.
+        raise ApplicationError(
+            "given up, as a person wished",
+            unfinished_detail(error.unfinished),
+            type=GIVEN_UP,
+            non_retryable=True,
+            category=ApplicationErrorCategory.BENIGN,
         ) from None
     except CheckpointMissing as error:
         raise typed_failure("CheckpointMissing", str(error)) from error

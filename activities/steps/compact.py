@@ -55,7 +55,8 @@ class CompactActivity:
         return _plan_snapshot_compaction(snapshot, request).folded > snapshot.compaction.folded
 
     async def _request_summaries(self, request: CompactRequest) -> list[StreamedReply]:
-        """Ask the model for a summary; return its replies, newest last, empty if it gives none.
+        """Ask the model for a summary; return its replies, newest last, one without text if it
+        gives none.
 
         An unreachable or busy endpoint gets more attempts than other failures, and a refused key
         needs a person: the phase cannot continue without either.
@@ -76,6 +77,7 @@ class CompactActivity:
                 if is_failure_retried(error) or (error.type == "Credentials" and not written):
                     raise
                 activity.logger.warning("summary: %s", error.message)
+                written.append(await self._model_client.empty_reply(f".summary{attempt}"))
                 break
             written.append(reply)
             if not await asyncio.to_thread(self._is_incomplete, request, reply.text):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -78,18 +79,26 @@ class ReflectActivity:
     ) -> str:
         """Return the model's answer; append every reply to `paid`."""
         question = partial(self._reflection_question, request, part, assumption)
-        paid.append(
-            await self._model_client.request_reply(question, lambda reply: reply, f".{part}")
-        )
+        await self._add_reply(paid, question, f".{part}")
         if await asyncio.to_thread(self._is_generic, request, paid[-1].text):
             again = RETRY_PROMPT.format(text=paid[-1].text[:MAX_CHARACTERS])
             question = partial(self._reflection_question, request, part, assumption, again)
-            paid.append(
-                await self._model_client.request_reply(question, lambda reply: reply, f".{part}2")
-            )
+            await self._add_reply(paid, question, f".{part}2")
             if not paid[-1].text.strip():
                 return paid[-2].text
         return paid[-1].text
+
+    async def _add_reply(
+        self, paid: list[StreamedReply], question: Callable[[], ModelQuery], part: str
+    ) -> None:
+        """Append the reply; after others, without one, what those that broke off have used."""
+        try:
+            reply = await self._model_client.request_reply(question, lambda reply: reply, part)
+        except ApplicationError:
+            if paid:
+                paid.append(await self._model_client.empty_reply(part))
+            raise
+        paid.append(reply)
 
     def _reflection_question(
         self, request: ReflectRequest, part: ReflectionPart, assumption: str, again: str = ""

@@ -86,9 +86,6 @@ class TakeWorkActivity:
         known = is_cached and activity.info().attempt == 1
         short, usage = await self._model_client.request_summary(
             summary_question, use_reply, reply_key=place
-        ) or (
-            summary,
-            Usage(),
         )
         # A cached summary was paid for by an earlier job.
         return short, Usage() if known else usage

@@ -66,9 +66,9 @@ class TransitionActivity:
                 summary = await self._request_summary(request) if needs_summary else None
                 return await asyncio.to_thread(self._change_phase, request, summary)
 
-    async def _request_summary(self, request: TransitionRequest) -> StreamedReply | None:
-        """Return the model's summary of the phase; None if it gives none, and the todos' notes
-        serve.
+    async def _request_summary(self, request: TransitionRequest) -> StreamedReply:
+        """Return the model's summary of the phase; an empty one if it gives none, and the todos'
+        notes serve.
         """
 
         def summary_question() -> ModelQuery:

@@ -15,7 +15,9 @@ from temporalio.service import RPCError
 from activities.job.activity_context import activity_job_id
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
+from protocol.failure_details import read_unfinished_detail
 from protocol.requests import RetriedCall, WatchRetriesRequest
+from protocol.usage import Usage
 
 LOOK_SECONDS = 1.0
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
@@ -53,15 +55,26 @@ async def find_retried_call(client: Client, request: WatchRetriesRequest) -> Ret
     with suppress(RPCError):
         description = await handle.describe()
         all_pending = description.raw_description.pending_activities
+        retried = [
+            (pending.activity_type, failure)
+            for pending in filter(is_call_retried, all_pending)
+            if isinstance(
+                failure := await client.data_converter.decode_failure(pending.last_failure),
+                ApplicationError,
+            )
+        ]
+        unfinished = Usage()
+        for _, failure in retried:
+            unfinished.add(read_unfinished_detail(failure.details))
         if request.failing and not any(map(is_reply_coming, all_pending)):
-            return RetriedCall()
-        for pending in filter(is_call_retried, all_pending):
-            failure = await client.data_converter.decode_failure(pending.last_failure)
-            if not isinstance(failure, ApplicationError) or failure.type != "Endpoint":
-                continue
-            kind = pending.activity_type
-            if all(is_call_retried(each) for each in all_pending if each.activity_type == kind):
-                return RetriedCall(activity=kind.name, message=failure.message)
+            return RetriedCall(unfinished=unfinished)
+        for kind, failure in retried:
+            if failure.type == "Endpoint" and all(
+                is_call_retried(each) for each in all_pending if each.activity_type == kind
+            ):
+                return RetriedCall(
+                    activity=kind.name, message=failure.message, unfinished=unfinished
+                )
     return None
 
 

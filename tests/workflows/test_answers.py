@@ -21,6 +21,7 @@ from rehearsal.server import ModelServer
 from rehearsal.wire import Answer, Request
 from tests.brief import BRIEFEST
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.test_retried_calls import until_receiving
 from workflows.text_replies import DEMAND_AFTER
 
 START: dict[str, Any] = {
@@ -333,6 +334,33 @@ async def test_a_reply_that_breaks_off_leaves_no_trace_in_files(
     whole, broken = ends
     assert broken["usage"]["cost"] > whole["usage"]["cost"] > 0
     assert broken["tree"] == whole["tree"]
+
+
+@pytest.mark.parametrize("signal", ["rewind", "cancel"])
+async def test_a_reply_that_a_person_interrupts_counts_by_estimate(
+    temporal: Client, root: Root, signal: str
+) -> None:
+    """With the one before it, which broke off by itself."""
+    requests: list[Request] = []
+    answers: list[Answer] = [Cut(LISTED), Stall(LISTED)]
+
+    def model(request: Request) -> Answer:
+        requests.append(request)
+        return answers.pop(0) if answers else FEW(request)
+
+    price = {"prices.rehearsal": {"prompt": 1_000_000, "completion": 0}}
+    settings = {**START["set"], **price, "model.stall_seconds": 60}
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**START, "set": settings})
+        await until_receiving(handle)
+        if signal == "rewind":
+            await handle.signal("rewind", {"issue": "Not that."})
+            await jobs.until(handle, rewinds=1)
+        await handle.signal("cancel", {})
+        usage = (await jobs.until(handle, status="cancelled"))["usage"]
+    first = len(json.dumps(requests[0])) // 4
+    assert first * 1.5 < usage["unfinished_tokens"] < first * 3
+    assert usage["cost"] == usage["prompt_tokens"]
 
 
 async def test_replies_that_always_break_off_are_counted(temporal: Client, root: Root) -> None:

@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from rehearsal import Failure, Reply, Request
+from rehearsal import Cut, Failure, Reply, Request
 from rehearsal.wire import Answer, Stall
 from tests.workflows.delegating import SET, Delegating, delegate, task_of
 from tests.workflows.serving import Jobs, serving
@@ -62,6 +62,26 @@ async def test_a_pause_does_not_wait_for_a_call_that_is_retried(
         # The call that was given up leaves nothing behind.
         undisturbed = await jobs.result(await jobs.start(job(set=PATIENT)))
     assert result["tree"] == undisturbed["tree"]
+
+
+async def test_replies_count_that_broke_off_before_a_pause(temporal: Client, root: Root) -> None:
+    model, broken = Busy(), asyncio.Event()
+
+    def cut(request: Request) -> Answer:
+        answer = model(request)
+        if not model.refused.is_set() or broken.is_set():
+            return answer
+        broken.set()
+        return Cut(Reply("tea " * 400))
+
+    async with serving(temporal, root, cut) as jobs:
+        handle = await jobs.start(job(set=PATIENT))
+        async with asyncio.timeout(20):
+            await broken.wait()
+        await handle.signal("pause", {})
+        usage = (await jobs.until(handle, waiting_for="paused"))["usage"]
+        assert usage["unfinished_completion_tokens"] > 100
+        await handle.terminate()
 
 
 async def test_a_resume_gives_a_call_that_is_retried_other_settings(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -42,18 +43,22 @@ class Broken(httpx2.AsyncByteStream):
         raise httpx2.RemoteProtocolError("peer closed connection")
 
 
-async def used(answer: httpx2.Response | Exception, api: Any = "chat") -> Usage:
+async def ask(answer: httpx2.Response | Exception, api: Any, unfinished: Usage) -> None:
     def give(_: httpx2.Request) -> httpx2.Response:
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    unfinished = Usage()
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(give))
     client = AsyncOpenAI(base_url="http://m/v1", api_key="k", max_retries=0, http_client=http)
     async with client:
-        with pytest.raises(ApplicationError):
-            await call_endpoint(lambda _: client, ModelConfig(name="m", api=api), BODY, unfinished)
+        await call_endpoint(lambda _: client, ModelConfig(name="m", api=api), BODY, unfinished)
+
+
+async def used(answer: httpx2.Response | Exception, api: Any = "chat") -> Usage:
+    unfinished = Usage()
+    with pytest.raises(ApplicationError):
+        await ask(answer, api, unfinished)
     return unfinished
 
 
@@ -101,6 +106,27 @@ async def test_a_reply_that_is_taken_back_counts_as_the_endpoint_says() -> None:
     headers = {"content-type": "text/event-stream"}
     usage = await used(httpx2.Response(200, headers=headers, content=content))
     assert usage == Usage(prompt_tokens=7, completion_tokens=3)
+
+
+async def test_a_reply_that_is_given_up_counts_as_one_that_breaks_off() -> None:
+    begun = asyncio.Event()
+
+    class Endless(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"data: %b\n\n" % json.dumps(SPOKEN).encode()
+            begun.set()
+            await asyncio.Event().wait()
+
+    headers = {"content-type": "text/event-stream"}
+    unfinished = Usage()
+    asking = asyncio.create_task(
+        ask(httpx2.Response(200, headers=headers, stream=Endless()), "chat", unfinished)
+    )
+    await begun.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert unfinished.unfinished_tokens == ASKED + 100
 
 
 def test_attempts_add_up_by_model(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from temporalio.exceptions import ApplicationError
 
 from activities.job.context_view import OPENING, shorten_results
 from activities.model.prompt import count_prompt_tokens, job_prompt_body
+from activities.runtime.failures import ATTEMPTS
 from activities.steps.compact import CompactActivity
 from activities.text.tokens import count_tokens
 from config.schema.skills import Skill
 from protocol.requests import CompactReply, CompactRequest
-from rehearsal import Failure, Reply, Script
+from rehearsal import Cut, Failure, Reply, Script
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
 
@@ -204,6 +205,17 @@ async def test_without_a_summary_the_oldest_exchanges_go_and_what_is_open_stays(
     assert "the model was not to be had" in summary
     assert "- todo 1: Step 1." in summary
     assert reply.context <= LIMIT
+
+
+async def test_without_a_summary_what_one_that_broke_off_has_used_counts(job: Standing) -> None:
+    talk(job, 12)
+    with Script(*[Cut(Reply("tea " * 400))] * 2) as script:
+        with pytest.raises(ApplicationError):
+            await compact(job, script)
+        reply = await compact(job, script, attempt=ATTEMPTS)
+    assert reply.usage.model_calls == 0
+    sent = sum(len(json.dumps(request)) // 4 for request in script.requests)
+    assert reply.usage.unfinished_tokens > sent * 0.9
 
 
 async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(

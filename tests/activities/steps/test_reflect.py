@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from activities.steps.reflect import failed_attempt_title, is_generic_reflection
-from tests.activities.standing import Standing
+from activities.steps.reflect import (
+    ReflectActivity,
+    failed_attempt_title,
+    is_generic_reflection,
+)
+from protocol.reflection import ReflectRequest
+from rehearsal import Reply, Script
+from tests.activities.standing import AT, Standing, environment
+from tests.workflows.serving import client_for
 
 
 @pytest.fixture
@@ -44,6 +51,15 @@ def test_advice_for_any_job_is_generic(job: Standing, text: str) -> None:
 )
 def test_a_file_a_tool_or_a_step_is_something_to_act_on(job: Standing, text: str) -> None:
     assert not is_generic_reflection(job.open(), text)
+
+
+async def test_what_an_answer_that_was_taken_back_has_used_counts(job: Standing) -> None:
+    request = ReflectRequest(root=job.root.id, commit=job.commit, at=AT, step=1, issue="No tea.")
+    with Script(Reply("notes/tea"), Reply("tea " * 400, finish="content_filter")) as script:
+        reflect = ReflectActivity(job.root, lambda _: client_for(script)).reflect
+        reply = await environment(local=False).run(reflect, request)
+    assert reply.failure
+    assert (reply.usage.model_calls, reply.usage.completion_tokens > 300) == (1, True)
 
 
 def test_the_entry_is_titled_with_the_phase_that_failed(job: Standing) -> None:

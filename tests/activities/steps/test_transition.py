@@ -97,6 +97,14 @@ async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job:
     assert (newest.id, parent.id) == (reply.commit, job.commit)
 
 
+async def test_a_summary_that_is_taken_back_is_paid_for(job: Standing) -> None:
+    undone = await turn(job, None, summary=False)
+    reply = await turn(job, Reply("tea " * 400, finish="content_filter"))
+    assert (reply.usage.model_calls, reply.usage.completion_tokens > 300) == (0, True)
+    pages = [job.open(each.commit).read_text("archive/phase_002.md") for each in (undone, reply)]
+    assert pages[0] == pages[1]
+
+
 async def test_workflow_memory_gets_the_list_without_what_only_checkpoints_keep(
     job: Standing,
 ) -> None:
