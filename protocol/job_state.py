@@ -97,6 +97,9 @@ class JobState(Data):
     issue: str = ""
     """Problem of the last attempt, until a phase of work is completed. Stored in checkpoints, not
     in workflow memory."""
+    review_findings: str = ""
+    """What the last review that came to a verdict sent the job back for. Stored in checkpoints, not
+    in workflow memory."""
     remarks: list[Remark] = Field(default_factory=list)
     """Remarks of people, oldest first. A rewind does not remove them."""
     deferred_writes: list[DeferredWrite] = Field(default_factory=list)
@@ -200,6 +203,7 @@ class JobState(Data):
         slim.images = []
         slim.unused_tools = []
         slim.issue = ""
+        slim.review_findings = ""
         slim.deferred_writes = []
         slim.last_requirement = 0
         return slim

@@ -216,6 +216,7 @@ def begin_fork(
     snapshot.state = JobState(
         step=snapshot.state.step,
         last_requirement=snapshot.state.last_requirement,
+        review_findings=snapshot.state.review_findings,
         scope=scope,
         phase=_first_fork_phase(snapshot, config, text),
     )

@@ -97,6 +97,7 @@ class ReviewJobActivity:
         verdict, findings = read_verdict(streamed.calls)
         if verdict:
             reply.verdict, reply.findings = verdict, findings
+            snapshot.state.review_findings = findings if verdict == "sent back" else ""
             reply.usage.tool_calls = 1
         else:
             results = self._run_look_ups(snapshot, reviewer, conversation, streamed.calls)
@@ -185,7 +186,8 @@ def review_task(snapshot: Snapshot, call: int) -> str:
         "Its confidence": str(claim["confidence"]),
         "What it lists as unresolved": _review_bullet_list(claim["unresolved"] or []),
     }
-    if findings := _findings_before(snapshot):
+    # A reviewer who does not know them may ask for the opposite.
+    if findings := snapshot.state.review_findings:
         parts["What you found before"] = f"{BEFORE}\n\n{findings}"
     shown = [
         "# "
@@ -193,21 +195,6 @@ def review_task(snapshot: Snapshot, call: int) -> str:
         for heading, text in parts.items()
     ]
     return "\n\n".join(["The agent says that this job is done.", *shown, DECIDE])
-
-
-def _findings_before(snapshot: Snapshot) -> str:
-    """Return the findings of the last review; empty unless it sent the job back.
-
-    A reviewer who does not know them may ask for the opposite.
-    """
-    conversation = Conversation(snapshot.review)
-    if not len(conversation):
-        return ""
-    calls = conversation.message(len(conversation) - 1).get("tool_calls") or []
-    verdict, findings = read_verdict(
-        [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
-    )
-    return findings if verdict == "sent back" else ""
 
 
 def _review_bullet_list(lines: list[str]) -> str:

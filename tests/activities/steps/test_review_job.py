@@ -65,16 +65,24 @@ async def test_the_reviewer_is_shown_what_it_found_before(tmp_path: Path) -> Non
     request = ReviewRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, number=0
     )
+    looked = call_of("list_files")
     accepted = call_of("accept", findings="I read a.md.")
-    with Script(call_of("send_back", findings="a.md lacks the water."), accepted) as script:
+    sent_back = call_of("send_back", findings="a.md lacks the water.")
+    with Script(sent_back, looked, accepted) as script:
         reviewing = ReviewJobActivity(job.root, lambda _: client_for(script))
         reply = await environment(local=False).run(reviewing.review_job, request)
         job.commit = reply.commit
         job.reply(claim)
         assert review_task(job.open(), 0).endswith(f"\n\na.md lacks the water.\n\n{DECIDE}")
-        request = request.model_copy(update={"commit": job.commit, "step": job.step})
-        later = environment(local=False, activity_id="8")
-        reply = await later.run(reviewing.review_job, request)
+        for activity_id in ("8", "9"):
+            # The first of these reviews is given up half way.
+            request = request.model_copy(update={"commit": job.commit, "step": job.step})
+            later = environment(local=False, activity_id=activity_id)
+            reply = await later.run(reviewing.review_job, request)
+            if activity_id == "8":
+                job.commit = reply.commit
+                job.reply(claim)
+                assert "a.md lacks the water." in review_task(job.open(), 0)
     job.commit = reply.commit
     job.reply(claim)
     assert "I read a.md." not in review_task(job.open(), 0)
