@@ -1,22 +1,47 @@
 """Merges changes that two sides made to the same tree."""
 
-from contextlib import suppress
+from __future__ import annotations
+
+from typing import NamedTuple
 
 from activities.checkpoints.checkpoint_errors import FilesError
 from activities.checkpoints.files import Files
+from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 from activities.checkpoints.tree_diff import diff_files
 
 
-def merge_files(base: Files, changed: Files, present: Files) -> Files:
+class MergedFiles(NamedTuple):
+    """The result of a merge."""
+
+    files: Files
+    kept: list[str]
+    """Paths at which both sides made different changes, and one of them is left out."""
+
+
+def merge_files(base: Files, changed: Files, present: Files) -> MergedFiles:
     """Apply the changes between `base` and `changed` to `present`.
 
-    What `present` has changed itself at the same path stays as it is there.
+    What `present` has changed itself at the same path stays as it is there. If `changed` has a file
+    in place of a folder, or the other way round, that is a change of everything below.
     """
+    kept: list[str] = []
     for change in diff_files(base, changed):
-        parts = tuple(change.path.split("/"))
-        if present.tree_entry(parts) != base.tree_entry(parts):
+        # A path comes before those below it.
+        if kept and change.path.startswith(f"{kept[-1]}/"):
             continue
-        # A folder on the way may be a file by now.
-        with suppress(FilesError):
-            present = present.with_tree_entry(parts, changed.tree_entry(parts))
-    return present
+        parts = tuple(change.path.split("/"))
+        now, wanted = present.tree_entry(parts), changed.tree_entry(parts)
+        if now == wanted or (_is_folder(now) and _is_folder(wanted)):
+            continue
+        if now != base.tree_entry(parts):
+            kept.append(change.path)
+            continue
+        try:
+            present = present.with_tree_entry(parts, wanted)
+        except FilesError:  # A folder on the way is a file by now.
+            kept.append(change.path)
+    return MergedFiles(present, kept)
+
+
+def _is_folder(entry: TreeEntry | None) -> bool:
+    return entry is not None and entry.mode == FOLDER

@@ -20,11 +20,17 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from protocol.job_state import JobState
 from protocol.requests import Pending
+from protocol.short_text import first_few
 
 MAY_HAVE_HAPPENED = (
     "The call was interrupted after it began: it may have happened, wholly or in part, or not. "
     "Nothing of it is in the workspace. Check what is there before you call it again."
 )
+KEPT = (
+    "[Since this call began, others have changed what it changed, and theirs stays as it is. What "
+    "the call made of these paths, and below them, is not in the workspace: {paths}]"
+)
+MOST_KEPT = 10
 
 
 def effect_state(cache: ResultCache, key: str) -> dict[str, Any] | None:
@@ -167,7 +173,11 @@ def _effect_result(outcome: dict[str, Any], files: Files) -> tuple[str, Files]:
     before = outcome.get("before", files.id)
     if before == files.id:
         return outcome["text"], after
-    return outcome["text"], merge_files(Files(files.store, before), after, files)
+    merged = merge_files(Files(files.store, before), after, files)
+    if not merged.kept:
+        return outcome["text"], merged.files
+    note = KEPT.format(paths=first_few(merged.kept, MOST_KEPT))
+    return f"{outcome['text']}\n{note}", merged.files
 
 
 def _effect_mark(activity_id: str, attempt: int) -> bytes:

@@ -234,7 +234,9 @@ def test_a_result_of_an_earlier_checkpoint_leaves_what_people_changed_since(
     left = first.write("a.md", b"tool").write("b.md", b"tool").delete("gone").write("new", b"tool")
     run_effect_once(cache, "run.7", first, lambda: ("sent", left))
     present = first.write("b.md", b"person").write("new/d.md", b"person").delete("gone")
-    _, after = run_effect_once(cache, "run.7", present, never)
+    text, after = run_effect_once(cache, "run.7", present, never)
+    assert text.startswith("sent\n[Since this call began")
+    assert text.endswith(": b.md, new]")
     assert {entry.path: after.read_entry(entry) for entry in after.walk()} == {
         "a.md": b"tool",
         "b.md": b"person",
