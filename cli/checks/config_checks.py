@@ -50,15 +50,22 @@ class ResolvedAgent:
 
 
 def check_configuration(
-    names: Sequence[str] = (), *, root: Path | None = None, folder: Path = SHIPPED
+    names: Sequence[str] = (),
+    *,
+    root: Path | None = None,
+    folder: Path = SHIPPED,
+    tool_problems: Sequence[str] = (),
 ) -> Iterator[ConfigFinding]:
-    """Yield one finding per agent, then for other files.
+    """Yield one finding per file of tools that cannot be loaded, per agent, then for other files.
 
     Args:
         names: Agents to check; empty for all, including files that no agent uses.
         root: The workspaces root whose learned guards are checked, since every start reads them.
         folder: Folder with `defaults.yaml`, `agents/` and the rest.
+        tool_problems: What is wrong with files of tools of one's own, which are loaded before.
     """
+    for problem in tool_problems:
+        yield ConfigFinding("own tools", problem=problem)
     reported: set[str] = set()
     for name in names or agent_names(folder):
         yield (finding := _check_agent_config(name, folder))

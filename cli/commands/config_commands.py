@@ -30,16 +30,22 @@ def config_check(
 
     An agent is checked with its prompts, phrases, guards, hooks, tools and graph. Without names,
     guard files and prompts that no agent uses are checked too, and always the guards that the
-    workspaces root has learned. Variables of `shell.environment` that are not set here are named.
-    What else a machine may lack (an endpoint, a sandbox, MCP servers) is checked by `doctor` or the
-    start. Exit code 1 if anything is wrong. Needs no server.
+    workspaces root has learned, and the files of your own tools. Variables of `shell.environment`
+    that are not set here are named. What else a machine may lack (an endpoint, a sandbox, MCP
+    servers) is checked by `doctor` or the start. Exit code 1 if anything is wrong. Needs no server.
     """
-    from cli.checks import config_checks  # noqa: PLC0415 - loads the activities, which takes a second
+    # Loading the activities takes a second. It loads the tools, which are among what is checked.
+    from activities.toolkit.own_tools import collecting_tool_problems  # noqa: PLC0415
+
+    with collecting_tool_problems() as tool_problems:
+        from cli.checks import config_checks  # noqa: PLC0415
 
     for name in agents or []:
         config_checks.check_agent_exists(name)
     findings = []
-    for finding in config_checks.check_configuration(agents or (), root=workspaces_root()):
+    for finding in config_checks.check_configuration(
+        agents or (), root=workspaces_root(), tool_problems=tool_problems
+    ):
         findings.append(finding)
         if not json:
             print_advice(finding.as_line())

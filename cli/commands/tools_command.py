@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import Json
-from cli.output import OK, UserError, print_json, print_note, print_result, render_text_table
+from cli.output import (
+    FAILED,
+    OK,
+    UserError,
+    print_error,
+    print_json,
+    print_note,
+    print_result,
+    render_text_table,
+)
 from config.schema.agent import ConfigError
 
 if TYPE_CHECKING:
@@ -27,20 +36,27 @@ def tools(
     `reads` and `writes` concern the workspace, `outside` is anything else. A `local` tool runs
     within the step, the others as separate activities. With AGENT, list the tools that its model is
     offered, by kind of phase, with the guards and hooks that may judge a call. --json adds each
-    tool's arguments as JSON Schema.
+    tool's arguments as JSON Schema. Exit code 1 if a file of your own tools cannot be loaded.
     """
-    from cli import tool_listing  # noqa: PLC0415 - loads the activities
-    from cli.checks.config_checks import check_agent_exists  # noqa: PLC0415
+    # Loading the activities loads the tools.
+    from activities.toolkit.own_tools import collecting_tool_problems  # noqa: PLC0415
 
+    with collecting_tool_problems() as tool_problems:
+        from cli import tool_listing  # noqa: PLC0415
+        from cli.checks.config_checks import check_agent_exists  # noqa: PLC0415
+
+    for problem in tool_problems:
+        print_error(problem)
+    code = FAILED if tool_problems else OK
     if not agent:
         every = tool_listing.full_tool_listing()
         if json:
             print_json([asdict(entry) for entry in every])
-            return OK
+            return code
         for line in render_text_table([entry.as_row() for entry in every], tool_listing.COLUMNS):
             print_result(line)
         _print_own_files(every)
-        return OK
+        return code
     check_agent_exists(agent)
     try:
         equipment = tool_listing.agent_tool_listing(agent)
@@ -48,7 +64,7 @@ def tools(
         raise UserError(f"{problem} (`starter.py config check` shows all that is wrong)") from None
     if json:
         print_json(asdict(equipment))
-        return OK
+        return code
     for kind, offered in equipment.kinds.items():
         print_result(f"{kind}: {len(offered)} tools")
         for line in render_text_table([entry.as_row() for entry in offered], tool_listing.OFFERED):
@@ -62,7 +78,7 @@ def tools(
         print_note(
             f"the tools of the MCP server {server} are known when a job starts, which asks it"
         )
-    return OK
+    return code
 
 
 def _print_own_files(listed: Iterable[ToolListing]) -> None:

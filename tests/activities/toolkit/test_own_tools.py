@@ -140,10 +140,19 @@ def test_commands_and_workers_load_them_from_the_folder_that_init_writes(tmp_pat
         "from activities import activity_catalogue as c; t = c.tool_activities; print(len(t(None)))"
     )
     assert int(run("-c", catalogue).stdout) == len(tool_activities(None)) + 1  # type: ignore[arg-type]
-    file.write_text("import no_such_module")
+    files = [file, file.with_name("also.py")]
+    for each in files:
+        each.write_text("import no_such_module")
     broken = run("starter.py", "tools")
-    assert broken.returncode == 2
-    assert broken.stderr.startswith(f"error: {file}: cannot be imported (ModuleNotFoundError")
+    assert broken.returncode == 1
+    assert "write_file" in broken.stdout
+    check = run("starter.py", "config", "check")
+    assert check.returncode == 1
+    assert "✓ generalist" in check.stdout
+    for each in files:
+        why = f"{each}: cannot be imported (ModuleNotFoundError"
+        assert f"error: {why}" in broken.stderr
+        assert f"✗ own tools: {why}" in check.stdout
     doctor = run("starter.py", "doctor").stdout
-    assert f"✗ own tools: {file}: cannot be imported (ModuleNotFoundError" in doctor
+    assert f"✗ own tools: {files[1]}: cannot be imported (ModuleNotFoundError" in doctor
     assert "✓ configuration" in doctor
