@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -78,12 +79,17 @@ class ModelArguments:
         except ValidationError as error:
             raise InvalidArguments(
                 "; ".join(
-                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: "
-                    f"{validation_error_message(item)}"
+                    f"{_argument_place(item['loc'])}: {validation_error_message(item)}"
                     for item in error.errors()[:MAX_VIOLATIONS]
                 )
             ) from None
         return {name: getattr(checked, name) for name in self.model.model_fields}
+
+
+def _argument_place(loc: Sequence[int | str]) -> str:
+    """Return `todos, entry 1, content`: entries count from 1, as todos are shown."""
+    names = [f"entry {part + 1}" if isinstance(part, int) else part for part in loc]
+    return ", ".join(names) or "arguments"
 
 
 def open_json_texts(values: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:

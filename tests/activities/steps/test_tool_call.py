@@ -383,7 +383,7 @@ def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> Non
         assert result.startswith("Error: ")
     vague = [{"content": "a", "done_when": "make test"}]
     result = job.call("todo_write", phase="A", description="", todos=vague)
-    assert 'todos.0.done_when: expected an object of the form {"file_exists": ' in result
+    assert 'todos, entry 1, done_when: expected an object of the form {"file_exists": ' in result
 
 
 def test_results_are_cut_in_the_middle() -> None:
