@@ -10,7 +10,8 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from temporalio.api.enums.v1 import WorkerStatus
+from temporalio.api.enums.v1 import IndexedValueType, WorkerStatus
+from temporalio.api.operatorservice.v1 import ListSearchAttributesResponse
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse, ListWorkersResponse
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
@@ -405,6 +406,20 @@ def test_jobs_whose_version_has_no_worker_are_found(polling, expected):
     check = asyncio.run(server_checks.check_pinned_jobs(client))
     assert check.ok == (expected is None)
     assert (expected or "none waits") in check.found
+
+
+def test_a_development_server_without_search_attributes_will_do():
+    async def listed(*_, **__):
+        answer = ListSearchAttributesResponse()
+        answer.custom_attributes["LonghaulAgent"] = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+        return answer
+
+    client = SimpleNamespace(
+        namespace="default", operator_service=SimpleNamespace(list_search_attributes=listed)
+    )
+    check = asyncio.run(server_checks.check_search_attributes(cast(Client, client)))
+    assert (check.ok, check.off) == (True, True)
+    assert "search-attribute create --name LonghaulStatus --type Keyword" in check.as_line()
 
 
 @pytest.mark.parametrize(
