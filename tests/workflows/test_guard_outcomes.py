@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
 from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Request
 from tests.activities.guards.hooks.scripts import hook
-from tests.workflows.serving import serving
+from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Call, Short, close, job
 
 SECRET = "aws_access_key_id = AKIA" + "IOSFODNN7EXAMPLE"
 WRITE: Call = ("write_file", {"path": "notes/key.md", "content": SECRET})
+Asked = tuple[Jobs, WorkflowHandle[Any, Any]]
 ASK: Call = ("request_clarification", {"question": "May I?", "default": "No."})
 
 
@@ -75,9 +78,24 @@ async def test_a_person_is_shown_the_call_as_guards_have_rewritten_it(
         assert not (folder / "notes/a.txt").exists()
 
 
+@dataclass
+class Sending:
+    """A job with a command that reaches outside, and that is asked about once it has run."""
+
+    outside: Path
+    """What the command reaches."""
+    start: dict[str, Any]
+
+    @property
+    def model(self) -> Short:
+        command = (
+            f"echo sent >> {self.outside}; echo '{{\"done\": true}}' > a.json; echo new > b.md"
+        )
+        return Short({"Work": [("run_command", {"command": command}), TEA, DONE]})
+
+
 @pytest.fixture
-def asked_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Settings of a job whose commands reach outside, and are asked about once they have run."""
+def sending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sending:
     guards = tmp_path / "config" / "guards"
     guards.mkdir(parents=True)
     (guards / "mine.yaml").write_text(
@@ -85,23 +103,28 @@ def asked_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[st
         "   match: {changes: {path: [a.json], field: done}}}\n"
     )
     monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path / "config"))
-    return {
+    settings = {
         "tools": ["files", "todos", "job", "shell"],
         "guards": ["mine"],
         "shell.sandbox": "none",
         "shell.network": True,
     }
+    return Sending(tmp_path / "outside", job(set=settings))
+
+
+@asynccontextmanager
+async def sent_and_asked(temporal: Client, root: Root, sending: Sending) -> AsyncIterator[Asked]:
+    """The job once its command has run, and a person is asked about it."""
+    async with serving(temporal, root, sending.model) as jobs:
+        handle = await jobs.start(sending.start)
+        await jobs.until(handle, waiting_for="approval")
+        yield jobs, handle
 
 
 async def test_a_remark_before_the_approval_does_not_run_a_command_twice(
-    temporal: Client, root: Root, tmp_path: Path, asked_afterwards: dict[str, Any]
+    temporal: Client, root: Root, sending: Sending
 ) -> None:
-    outside = tmp_path / "outside"
-    command = f"echo sent >> {outside}; echo '{{\"done\": true}}' > a.json; echo new > b.md"
-    model = Short({"Work": [("run_command", {"command": command}), TEA, DONE]})
-    async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(job(set=asked_afterwards))
-        await jobs.until(handle, waiting_for="approval")
+    async with sent_and_asked(temporal, root, sending) as (jobs, handle):
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
         (jobs.folder(handle) / "c.md").write_text("a person's")
@@ -115,24 +138,19 @@ async def test_a_remark_before_the_approval_does_not_run_a_command_twice(
         assert (folder / "a.json").read_text() == '{"done": true}\n'
         assert (folder / "b.md").read_text() == "new\n"
         assert (folder / "c.md").read_text() == "a person's"
-    assert outside.read_text() == "sent\n"
+    assert sending.outside.read_text() == "sent\n"
 
 
 async def test_an_approval_on_another_host_does_not_run_a_command_twice(
-    temporal: Client, root: Root, tmp_path: Path, asked_afterwards: dict[str, Any]
+    temporal: Client, root: Root, sending: Sending
 ) -> None:
-    outside = tmp_path / "outside"
-    command = f"echo sent >> {outside}; echo '{{\"done\": true}}' > a.json"
-    model = Short({"Work": [("run_command", {"command": command}), TEA, DONE]})
-    async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(job(set=asked_afterwards))
-        await jobs.until(handle, waiting_for="approval")
+    async with sent_and_asked(temporal, root, sending) as (jobs, handle):
         # The ledger is on the host where the command ran.
         shutil.rmtree(root.repository(handle.id) / "replies")
         await handle.signal("approve", {})
         assert (await jobs.result(handle))["status"] == "completed"
         assert not (jobs.folder(handle) / "a.json").exists()
-    assert outside.read_text() == "sent\n"
+    assert sending.outside.read_text() == "sent\n"
 
 
 async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(

@@ -19,6 +19,11 @@ def upgrade() -> None:
         sa.Column("job", sa.Text, primary_key=True),
         sa.Column("at", sa.BigInteger, nullable=False),
     )
+    _create_requirement_tables()
+    _create_trace_table()
+
+
+def _create_requirement_tables() -> None:
     op.create_table(
         "requirements",
         sa.Column("job", sa.Text, primary_key=True),
@@ -60,6 +65,9 @@ def upgrade() -> None:
             ["job", "requirement"], ["requirements.job", "requirements.id"], ondelete="CASCADE"
         ),
     )
+
+
+def _create_trace_table() -> None:
     op.create_table(
         "traces",
         sa.Column("id", sa.Integer, primary_key=True),
