@@ -146,7 +146,7 @@ class JobSignals:
         trace_notes.note_trace(
             job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
         )
-        await self._transition.change_phase("rewind", **details)
+        await self._transition.run_transition("rewind", **details)
         job.waiting = job.pausing = None
         return f"{edited}. {payload['issue']}" if edited else ""
 

@@ -1,4 +1,4 @@
-"""The end of a phase: its gate, its guards, its judge, and the turn to the next phase."""
+"""The end of a phase: its gate, its guards, its judge, and the transition to the next phase."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PhaseEnd:
                 return
             if current := job.state.phase.current:
                 self._calls.note_covered_item(current)
-            await self._transition.change_phase(
+            await self._transition.run_transition(
                 outcome.purpose, call=job.next_call, completes=list(outcome.completes)
             )
 
@@ -70,7 +70,7 @@ class PhaseEnd:
             job.add_correction(BY_CALL)
         elif not await self._refused_by_guards(before):
             with guard_outcomes.restoring_guard_bypasses(job, before):
-                await self._transition.change_phase(
+                await self._transition.run_transition(
                     outcome.purpose, completes=list(outcome.completes)
                 )
             return

@@ -24,7 +24,7 @@ class PhaseTransition:
         self._steps = steps
         self._inbox = inbox
 
-    async def change_phase(self, purpose: Purpose, **details: Any) -> None:
+    async def run_transition(self, purpose: Purpose, **details: Any) -> None:
         """End the running phase and begin a new one with the next unused number."""
         job, ended = self._job, self._job.state.phase
         await self._steps.give_up_task(job)

@@ -38,7 +38,7 @@ class Rewind:
             return
         with guard_outcomes.restoring_guard_bypasses(job, before):
             await note_failure_reflection(job, self._steps, self._notice, "", job.next_call)
-            await self._transition.change_phase("rewind", outcome="rewound", call=job.next_call)
+            await self._transition.run_transition("rewind", outcome="rewound", call=job.next_call)
 
     async def rewind_stuck_phase(self, issue: str) -> None:
         """Rewind the phase because the job is stuck and its last turn to recover has passed."""
@@ -52,5 +52,5 @@ class Rewind:
             )
             return
         await note_failure_reflection(job, self._steps, self._notice, issue)
-        await self._transition.change_phase("rewind", outcome="rewound", issue=issue)
+        await self._transition.run_transition("rewind", outcome="rewound", issue=issue)
         self._notice(f"stuck: went back. {issue}")

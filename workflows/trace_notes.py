@@ -107,8 +107,8 @@ def is_trace_flush_due(job: JobRecord) -> bool:
     if not fresh:
         return False
     rests = job.waiting is not None and not job.waiting.trying
-    turned = fresh[0].phase != job.state.phase.number
-    return len(fresh) >= FLUSHED_AT or rests or turned
+    phase_ended = fresh[0].phase != job.state.phase.number
+    return len(fresh) >= FLUSHED_AT or rests or phase_ended
 
 
 def is_trace_record_full(record: JobRecord | ProjectRecord) -> bool:

@@ -26,7 +26,8 @@ from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens
 from activities.model.reply_stream import StreamedReply
 from activities.phases.archive import archive_prompt, archive_stem
-from activities.phases.phase_change import (
+from activities.phases.phase_tags import phase_tag
+from activities.phases.snapshot_transition import (
     build_next_phase,
     close_phase,
     consume_todo_file,
@@ -35,7 +36,6 @@ from activities.phases.phase_change import (
     restore_phase_start,
     take_scope_from_plan,
 )
-from activities.phases.phase_tags import phase_tag
 from activities.redaction.secrets import redact
 from activities.requirements.store_sync import update_store_after_rewind
 from activities.runtime.failures import ATTEMPTS, typed_failures
@@ -64,7 +64,7 @@ class TransitionActivity:
             async with heartbeats():
                 needs_summary = request.outcome == "completed" and request.summary
                 summary = await self._request_summary(request) if needs_summary else None
-                return await asyncio.to_thread(self._change_phase, request, summary)
+                return await asyncio.to_thread(self._run_transition, request, summary)
 
     async def _request_summary(self, request: TransitionRequest) -> StreamedReply:
         """Return the model's summary of the phase; an empty one if it gives none, and the todos'
@@ -79,7 +79,7 @@ class TransitionActivity:
             summary_question, lambda reply: reply, ".summary"
         )
 
-    def _change_phase(
+    def _run_transition(
         self, request: TransitionRequest, summary: StreamedReply | None
     ) -> TransitionReply:
         snapshot = open_activity_snapshot(self._root, request)

@@ -50,16 +50,16 @@ def gate_held(ends: str) -> Iterator[Held]:
 
 
 @contextmanager
-def turn_held() -> Iterator[Held]:
-    """Make the change to a new phase take as long as wanted, as if the host were gone."""
-    turn, gate = TransitionActivity._change_phase, Held()
+def transition_held() -> Iterator[Held]:
+    """Make the transition to a new phase take as long as wanted, as if the host were gone."""
+    run, gate = TransitionActivity._run_transition, Held()
 
-    def _turn(phases: TransitionActivity, *given: Any) -> Any:
+    def _run_when_released(phases: TransitionActivity, *given: Any) -> Any:
         gate()
-        return turn(phases, *given)
+        return run(phases, *given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransitionActivity, "_change_phase", _turn)
+        patch.setattr(TransitionActivity, "_run_transition", _run_when_released)
         yield gate
 
 

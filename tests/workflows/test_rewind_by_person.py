@@ -13,7 +13,7 @@ from temporalio.exceptions import CancelledError
 from activities.checkpoints import Root
 from rehearsal import Hang
 from rehearsal.wire import Answer, Request
-from tests.workflows.holding import turn_held
+from tests.workflows.holding import transition_held
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, hand_over, job
@@ -116,7 +116,7 @@ async def test_the_step_in_flight_is_given_up_and_a_rewind_for_a_cancel(
         [_, before] = turned.checkpoints.log(turned.commit, 2)
         assert before.id == status["checkpoints"][1]["id"]
         assert outside.read_text() == "not the job's"
-        with turn_held() as gate:
+        with transition_held() as gate:
             await handle.signal("rewind", {"issue": "It still hangs."})
             await gate.until_begun()
             await handle.signal("cancel", {"reason": "Enough."})

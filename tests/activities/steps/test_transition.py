@@ -1,4 +1,4 @@
-"""The turn from one phase to the next: one step, in which nothing is lost."""
+"""The transition from one phase to the next: one step, in which nothing is lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def job(tmp_path: Path) -> Standing:
     return job
 
 
-async def turn(job: Standing, model_reply: Any, **details: Any) -> TransitionReply:
+async def transition(job: Standing, model_reply: Any, **details: Any) -> TransitionReply:
     request = TransitionRequest(
         **{"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
         | {"number": 3, "purpose": "work", "call": 0, "completes": [3], "summary": True}
@@ -62,13 +62,13 @@ async def test_prompts_of_another_version_are_left_to_a_worker_that_can_fill_the
     config = job.open().config
     job.pin(config.model_copy(update={"templates": {**config.templates, "tactical": "{{ new }}"}}))
     with pytest.raises(ApplicationError, match=r"'new' is undefined.*of that version") as caught:
-        await turn(job, Reply("It was planned to brew."))
+        await transition(job, Reply("It was planned to brew."))
     assert not caught.value.non_retryable
 
 
 async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job: Standing) -> None:
     before = job.open()
-    reply = await turn(job, Reply("It was planned to brew."))
+    reply = await transition(job, Reply("It was planned to brew."))
     after = job.open(reply.commit)
 
     page = yaml.safe_load(after.read_text("archive/phase_002.yaml"))
@@ -98,8 +98,8 @@ async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job:
 
 
 async def test_a_summary_that_is_taken_back_is_paid_for(job: Standing) -> None:
-    undone = await turn(job, None, summary=False)
-    reply = await turn(job, Reply("tea " * 400, finish="content_filter"))
+    undone = await transition(job, None, summary=False)
+    reply = await transition(job, Reply("tea " * 400, finish="content_filter"))
     assert (reply.usage.model_calls, reply.usage.completion_tokens > 300) == (0, True)
     pages = [job.open(each.commit).read_text("archive/phase_002.md") for each in (undone, reply)]
     assert pages[0] == pages[1]
@@ -108,7 +108,7 @@ async def test_a_summary_that_is_taken_back_is_paid_for(job: Standing) -> None:
 async def test_workflow_memory_gets_the_list_without_what_only_checkpoints_keep(
     job: Standing,
 ) -> None:
-    reply = await turn(job, Reply("Planned."))
+    reply = await transition(job, Reply("Planned."))
     assert reply.state.phase.todos[0].done_when is None
     condition = job.open(reply.commit).state.phase.todos[0].done_when
     assert condition is not None
@@ -116,14 +116,14 @@ async def test_workflow_memory_gets_the_list_without_what_only_checkpoints_keep(
 
 
 async def test_the_boxes_of_the_first_plan_become_the_scope(job: Standing) -> None:
-    reply = await turn(job, Reply("Planned."))
+    reply = await transition(job, Reply("Planned."))
     assert [item.line for item in reply.state.scope] == ["P1 (completed): boil", "P2 (open): brew"]
 
 
 async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
     job: Standing,
 ) -> None:
-    start = (await turn(job, Reply("Planned."))).commit
+    start = (await transition(job, Reply("Planned."))).commit
     job.commit = start
     job.write("plan.md", PLAN.replace("[ ]", "[x]"))
     request: dict[str, Any] = {
@@ -132,12 +132,12 @@ async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
         "call": None,
         "completes": [],
     }
-    reply = await turn(job, None, **request, number=4, restore=start, restore_files=False)
+    reply = await transition(job, None, **request, number=4, restore=start, restore_files=False)
     assert [item.line for item in reply.state.scope] == [
         "P1 (completed): boil",
         "P2 (completed): brew",
     ]
-    reply = await turn(job, None, **request, number=4, restore=start)
+    reply = await transition(job, None, **request, number=4, restore=start)
     assert reply.state.scope[1].line == "P2 (open): brew"
 
 
@@ -150,7 +150,7 @@ async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_p
         "completes": [],
         "rewinds": 1,
     }
-    reply = await turn(job, None, **request)
+    reply = await transition(job, None, **request)
     after = job.open(reply.commit)
     assert "The kettle\nleaks." in after.conversation.messages()[1]["content"]
     assert yaml.safe_load(after.read_text("archive/phase_002.yaml"))["issue"].startswith(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.phases.phase_change import restore_phase_start
+from activities.phases.snapshot_transition import restore_phase_start
 from activities.preparation.fork import begin_fork
 from activities.stores.relational_store import RelationalStore
 from config.agent_files import amend_agent_config
