@@ -67,8 +67,9 @@ class RetriedCall(Reply):
     activity: str = ""
     message: str = ""
     """What the last attempt met with; empty if the endpoint was known to fail."""
-    unfinished: Usage = Field(default_factory=Usage)
-    """What replies have used that broke off in its attempts, and in those of calls beside it."""
+    unfinished: dict[str, Usage] = Field(default_factory=dict)
+    """What replies that broke off have used in its attempts and in those of calls beside it, by
+    activity id."""
 
 
 class FolderReply(Reply):

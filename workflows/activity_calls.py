@@ -64,8 +64,9 @@ class ActivityCalls:
         """
         self.outlasting = 0
         """Number of activities in flight that outlast failures of their endpoint."""
-        self.given_up_usage = Usage()
-        """What replies have used whose calls were given up, until it is counted."""
+        self.given_up: dict[str, Usage] = {}
+        """What the replies of calls have used that were given up, by activity id, until it is
+        counted; nothing for a call that did not say."""
         self._given_up: asyncio.Task[Any] | None = None
         """The step given up last. The call that it waits for may still succeed."""
 
@@ -109,13 +110,15 @@ class ActivityCalls:
             )
             return reply
         except FailureError as error:
-            if is_cancelled_exception(error):
+            cancelled, failed = is_cancelled_exception(error), StepFailed(row.name, error)
+            if isinstance(error, ActivityError) and (
+                cancelled or error.retry_state == _CANCEL_REQUESTED or failed.kind == GIVEN_UP
+            ):
+                self.given_up[error.activity_id] = failed.unfinished
+                if not cancelled:
+                    raise asyncio.CancelledError from error
+            if cancelled:
                 raise
-            failed = StepFailed(row.name, error)
-            cancelled = isinstance(error, ActivityError) and error.retry_state == _CANCEL_REQUESTED
-            if cancelled or failed.kind == GIVEN_UP:
-                self.given_up_usage.add(failed.unfinished)
-                raise asyncio.CancelledError from error
             raise failed from error
         finally:
             self.outlasting -= row.outlasts_endpoint

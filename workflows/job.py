@@ -258,7 +258,7 @@ class Job(SignalReceiver):
 
     async def _close_cancelled(self, job: JobRecord, cancellation: Cancellation) -> None:
         """Write the result of a cancelled job; only the server can close it as cancelled."""
-        count_given_up_replies(job, self._steps)
+        count_given_up_replies(job, self._steps, {})
         await run_despite_cancellation(store_learning_traces(job, self._steps, self.inbox.notice))
         await run_despite_cancellation(
             self._steps.give_up_task(job)

@@ -38,8 +38,8 @@ class RetryWatch:
         self._inbox = inbox
         self.waiting: WaitState | None = None
         """How the job waits for the endpoint of the step; None if that is not known to fail."""
-        self.unfinished = Usage()
-        """What replies of its failed attempts have used that broke off."""
+        self.unfinished: dict[str, Usage] = {}
+        """What replies that broke off have used in failed attempts, by activity id."""
 
     @property
     def is_due(self) -> bool:

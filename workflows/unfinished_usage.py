@@ -4,6 +4,8 @@ given up.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from protocol.job_record import JobRecord
 from protocol.usage import Usage
 from workflows.activity_calls import ActivityCalls
@@ -20,18 +22,17 @@ def count_unfinished_replies(job: JobRecord, failed: StepFailed) -> None:
 
 
 def count_given_up_replies(
-    job: JobRecord, calls: ActivityCalls, retried: Usage | None = None
+    job: JobRecord, calls: ActivityCalls, retried: Mapping[str, Usage]
 ) -> None:
     """Add to a job's usage what replies have used whose calls were given up, at the highest prices.
 
     Args:
-        retried: What the attempts before had used of a call that was only retried. It counts
-            unless an attempt in flight has said itself what all of them have used.
+        retried: What failed attempts have used, by the id of their activity. It counts for a call
+            of which no attempt was in flight, to say what all of them have used.
     """
-    used, calls.given_up_usage = calls.given_up_usage, Usage()
-    if used == Usage() and retried:
-        used = retried
-    _add_unfinished_usage(job, used)
+    for activity_id, used in calls.given_up.items():
+        _add_unfinished_usage(job, used if used != Usage() else retried.get(activity_id, used))
+    calls.given_up = {}
 
 
 def _add_unfinished_usage(job: JobRecord, used: Usage) -> None:

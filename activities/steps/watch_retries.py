@@ -17,7 +17,6 @@ from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
 from protocol.failure_details import read_unfinished_detail
 from protocol.requests import RetriedCall, WatchRetriesRequest
-from protocol.usage import Usage
 
 LOOK_SECONDS = 1.0
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
@@ -56,19 +55,21 @@ async def find_retried_call(client: Client, request: WatchRetriesRequest) -> Ret
         description = await handle.describe()
         all_pending = description.raw_description.pending_activities
         retried = [
-            (pending.activity_type, failure)
+            (pending, failure)
             for pending in filter(is_call_retried, all_pending)
             if isinstance(
                 failure := await client.data_converter.decode_failure(pending.last_failure),
                 ApplicationError,
             )
         ]
-        unfinished = Usage()
-        for _, failure in retried:
-            unfinished.add(read_unfinished_detail(failure.details))
+        unfinished = {
+            pending.activity_id: read_unfinished_detail(failure.details)
+            for pending, failure in retried
+        }
         if request.failing and not any(map(is_reply_coming, all_pending)):
             return RetriedCall(unfinished=unfinished)
-        for kind, failure in retried:
+        for pending, failure in retried:
+            kind = pending.activity_type
             if failure.type == "Endpoint" and all(
                 is_call_retried(each) for each in all_pending if each.activity_type == kind
             ):
