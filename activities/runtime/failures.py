@@ -85,7 +85,7 @@ def typed_failure(
 
 
 class ReplyGivenUp(asyncio.CancelledError):
-    """A person's signal has ended a call of a model. A CancelledError, so that no code on the way
+    """The workflow has given up a call of a model. A CancelledError, so that no code on the way
     goes on without the reply."""
 
     def __init__(self, unfinished: Usage) -> None:
@@ -112,7 +112,7 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
     except ReplyGivenUp as error:
         # The SDK lets no cancellation say anything.
         raise ApplicationError(
-            "given up, as a person wished",
+            "given up; the details have what its replies have used",
             unfinished_detail(error.unfinished),
             type=GIVEN_UP,
             non_retryable=True,
