@@ -224,29 +224,33 @@ class ModelClient:
             if isinstance(request, StreamedReply):
                 return await asyncio.to_thread(use_reply, request)
             await check_attempt_by_heartbeat()
-            model, unfinished = request.model, Usage()
             try:
-                reply = await call_endpoint(
-                    self._connect, request.dialect.adapt_settings(model), request.body, unfinished
-                )
-            except asyncio.CancelledError:
-                await asyncio.to_thread(exchange.unfinished.add, model.name, unfinished)
-                details = activity.cancellation_details()
-                if details and details.cancel_requested:
-                    raise ReplyGivenUp(exchange.unfinished.total) from None
-                raise
+                reply = await self._ask_model(exchange, request)
             except ApplicationError as error:
-                await asyncio.to_thread(exchange.unfinished.add, model.name, unfinished)
                 try:
                     exchange.go_on_after(request, error)
                 except ApplicationError as failure:
                     complete = await asyncio.to_thread(exchange.unfinished.with_detail, failure)
                     raise complete from failure.__cause__
                 continue
+            model = request.model
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback
             reply.maker, reply.received = provider_name(model), int(time.time())
             return await asyncio.to_thread(self._keep, exchange, reply, use_reply)
+
+    async def _ask_model(self, exchange: _ModelExchange, request: _Request) -> StreamedReply:
+        """Send one request. What a reply without an end has used is kept for who counts it."""
+        model, used = request.model, Usage()
+        try:
+            settings = request.dialect.adapt_settings(model)
+            return await call_endpoint(self._connect, settings, request.body, used)
+        except (ApplicationError, asyncio.CancelledError) as error:
+            await asyncio.to_thread(exchange.unfinished.add, model.name, used)
+            details = activity.cancellation_details()
+            if isinstance(error, asyncio.CancelledError) and details and details.cancel_requested:
+                raise ReplyGivenUp(exchange.unfinished.total) from None
+            raise
 
     def _keep(
         self, exchange: _ModelExchange, reply: StreamedReply, use: Callable[[StreamedReply], R]
