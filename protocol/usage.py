@@ -65,6 +65,17 @@ class Usage(Data):
             }
         )
 
+    @property
+    def as_unfinished(self) -> Usage:
+        """The same tokens as those of replies that broke off."""
+        return self.model_copy(
+            update={
+                "model_calls": 0,
+                "unfinished_tokens": self.prompt_tokens + self.completion_tokens,
+                "unfinished_completion_tokens": self.completion_tokens,
+            }
+        )
+
     def with_cost(self, cost: float) -> Usage:
         """Return it with the cost of its tokens; replies that broke off have their share of it."""
         tokens = self.prompt_tokens + self.completion_tokens

@@ -34,8 +34,9 @@ from activities.model.reply_stream import (
 from activities.model.unfinished_replies import UnfinishedReplies
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
-from activities.runtime.failures import ReplyGivenUp, is_failure_retried, typed_failure
+from activities.runtime.failures import is_failure_retried, typed_failure
 from activities.runtime.heartbeats import check_attempt_by_heartbeat
+from activities.runtime.paid_replies import note_paid_reply
 from config.schema.agent_sections import ModelConfig
 from protocol.failure_details import BY_FALLBACK
 from protocol.short_text import one_line
@@ -222,6 +223,8 @@ class ModelClient:
         while True:
             request = await asyncio.to_thread(exchange.prepare)
             if isinstance(request, StreamedReply):
+                if not reply_key:  # Otherwise another activity may have paid for it.
+                    note_paid_reply(key, request.total_usage)
                 return await asyncio.to_thread(use_reply, request)
             await check_attempt_by_heartbeat()
             try:
@@ -244,19 +247,20 @@ class ModelClient:
         model, used = request.model, Usage()
         try:
             settings = request.dialect.adapt_settings(model)
-            return await call_endpoint(self._connect, settings, request.body, used)
-        except (ApplicationError, asyncio.CancelledError) as error:
+            reply = await call_endpoint(self._connect, settings, request.body, used)
+        except (ApplicationError, asyncio.CancelledError):
             await asyncio.to_thread(exchange.unfinished.add, model.name, used)
-            details = activity.cancellation_details()
-            if isinstance(error, asyncio.CancelledError) and details and details.cancel_requested:
-                raise ReplyGivenUp(exchange.unfinished.total) from None
+            note_paid_reply(exchange.key, exchange.unfinished.total)
             raise
+        note_paid_reply(exchange.key, reply.usage)
+        return reply
 
     def _keep(
         self, exchange: _ModelExchange, reply: StreamedReply, use: Callable[[StreamedReply], R]
     ) -> R:
         """Keep the reply before anything else can fail, since it is paid for; then use it."""
         reply.unfinished = exchange.unfinished.by_model
+        note_paid_reply(exchange.key, reply.total_usage)
         data = hide_in_json(reply.model_dump_json().encode())
         now = activity.info().scheduled_time
         then, before = self._newest_keys.get(exchange.repository, (now, ""))

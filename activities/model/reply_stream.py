@@ -91,6 +91,14 @@ class StreamedReply(Data):
     missing_parts: list[str] = Field(default_factory=list)
     """What the endpoint left out: finish_reason, usage."""
 
+    @property
+    def total_usage(self) -> Usage:
+        """What it has used with the attempts before."""
+        total = self.usage.model_copy()
+        for used in self.unfinished.values():
+            total.add(used)
+        return total
+
 
 async def stream_reply(
     client: AsyncOpenAI, body: bytes, model: ModelConfig, progress: ReplyProgress
@@ -365,13 +373,9 @@ class ReplyProgress:
         received = self.gathered.partial_characters if self.gathered else 0
         if not received and not _is_reply_under_way(error):
             return None
-        usage = read_reply_usage(
+        return read_reply_usage(
             self.gathered.usage if self.gathered else None, len(body), received
-        )
-        usage.model_calls = 0
-        usage.unfinished_tokens = usage.prompt_tokens + usage.completion_tokens
-        usage.unfinished_completion_tokens = usage.completion_tokens
-        return usage
+        ).as_unfinished
 
 
 def _is_reply_under_way(error: BaseException) -> bool:

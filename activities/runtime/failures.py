@@ -38,6 +38,7 @@ from activities.checkpoints import (
 )
 from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
+from activities.runtime.paid_replies import begin_paid_replies, paid_usage
 from config.schema.agent import ConfigError
 from protocol.failure_details import GIVEN_UP, mend_detail, unfinished_detail
 from protocol.requests import LOST_WORKERS
@@ -84,16 +85,6 @@ def typed_failure(
     )
 
 
-class ReplyGivenUp(asyncio.CancelledError):
-    """The workflow has given up a call of a model. A CancelledError, so that no code on the way
-    goes on without the reply."""
-
-    def __init__(self, unfinished: Usage) -> None:
-        super().__init__("given up")
-        self.unfinished = unfinished
-        """What its replies have used so far."""
-
-
 @contextmanager
 def typed_failures(most: int | None = None) -> Iterator[None]:
     """Turn exceptions of libraries into typed failures.
@@ -101,6 +92,7 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
     Args:
         most: Attempts before a passing failure is left to a person; None: the activity's limit.
     """
+    begin_paid_replies()
     try:
         yield
     except AttemptSuperseded:
@@ -109,11 +101,13 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
         raise ApplicationError(
             "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
         ) from None
-    except ReplyGivenUp as error:
+    except asyncio.CancelledError:
+        if (used := paid_usage().as_unfinished) == Usage() or not _is_given_up():
+            raise
         # The SDK lets no cancellation say anything.
         raise ApplicationError(
             "given up; the details have what its replies have used",
-            unfinished_detail(error.unfinished),
+            unfinished_detail(used),
             type=GIVEN_UP,
             non_retryable=True,
             category=ApplicationErrorCategory.BENIGN,
@@ -149,6 +143,12 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise typed_failure("Unforeseen", what[:1000], retry=may_retry_activity(most)) from error
+
+
+def _is_given_up() -> bool:
+    """Return whether the workflow has given up the running activity, and not its worker."""
+    details = activity.cancellation_details()
+    return details is not None and details.cancel_requested
 
 
 def is_storage_failure(error: OSError) -> bool:

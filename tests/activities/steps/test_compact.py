@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import AsyncOpenAI
+from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 
 from activities.job.context_view import OPENING, shorten_results
@@ -16,6 +19,7 @@ from activities.runtime.failures import ATTEMPTS
 from activities.steps.compact import CompactActivity
 from activities.text.tokens import count_tokens
 from config.schema.skills import Skill
+from protocol.failure_details import GIVEN_UP, read_unfinished_detail
 from protocol.requests import CompactReply, CompactRequest
 from rehearsal import Cut, Failure, Reply, Script
 from tests.activities.standing import AT, Standing, environment
@@ -216,6 +220,33 @@ async def test_without_a_summary_what_one_that_broke_off_has_used_counts(job: St
     assert reply.usage.model_calls == 0
     sent = sum(len(json.dumps(request)) // 4 for request in script.requests)
     assert reply.usage.unfinished_tokens > sent * 0.9
+
+
+async def test_what_a_given_up_compaction_has_paid_for_counts(job: Standing) -> None:
+    """The first summary is complete, the second is on its way."""
+    talk(job, 12)
+    env = environment(local=False, at=time.time())
+    request = CompactRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, limit=LIMIT)
+    second = asyncio.Event()
+    with Script(Reply("tea " * 400)) as script:
+
+        def connect(_: object) -> AsyncOpenAI:
+            if script.requests:
+                second.set()
+            return client_for(script)
+
+        running = asyncio.create_task(env.run(CompactActivity(job.root, connect).compact, request))
+        async with asyncio.timeout(20):
+            await second.wait()
+        env.cancel(cancellation_details=ActivityCancellationDetails(cancel_requested=True))
+        with pytest.raises(ApplicationError) as given_up:
+            await running
+    assert given_up.value.type == GIVEN_UP
+    used = read_unfinished_detail(given_up.value.details)
+    sent = len(json.dumps(script.requests[0])) // 4
+    assert used.unfinished_completion_tokens > 300
+    assert used.unfinished_tokens > 1.8 * sent
+    assert used.model_calls == 0
 
 
 async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(
