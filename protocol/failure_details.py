@@ -11,6 +11,8 @@ BY_FALLBACK = "fallback"
 """A fallback refused the request, and not the model itself."""
 GIVEN_UP = "GivenUp"
 """Type of the failure of a cancelled activity that has something to say."""
+OUTAGE = "outage"
+"""What failed comes back without anything being done to the job, which tries again by itself."""
 _MEND = "mend"
 _UNFINISHED = "unfinished"
 

@@ -7,7 +7,12 @@ from datetime import timedelta
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
-from protocol.failure_details import BY_FALLBACK, read_mend_detail, read_unfinished_detail
+from protocol.failure_details import (
+    BY_FALLBACK,
+    OUTAGE,
+    read_mend_detail,
+    read_unfinished_detail,
+)
 from protocol.usage import Usage
 
 TRY_AGAIN = timedelta(seconds=30)
@@ -34,6 +39,8 @@ class StepFailed(Interruption):
         """Whether a fallback refused, and not the model itself."""
         self.mend = ""
         """What a person can mend, if the failure says so."""
+        self.is_outage = False
+        """Whether the failure says that it passes without a person."""
         self.unfinished = Usage()
         """What replies that broke off have used, without its cost."""
         if isinstance(cause, ApplicationError):
@@ -42,6 +49,7 @@ class StepFailed(Interruption):
                 self.delay = timedelta(seconds=cause.details[0])
             self.by_fallback = BY_FALLBACK in cause.details
             self.mend = read_mend_detail(cause.details)
+            self.is_outage = OUTAGE in cause.details
             self.unfinished = read_unfinished_detail(cause.details)
         else:
             self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"

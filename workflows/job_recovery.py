@@ -28,10 +28,10 @@ class JobRecovery:
         self._display = display
 
     async def handle_failure(self, failed: StepFailed) -> None:
-        """Go back if the step's checkpoint is lost; else wait for an endpoint or a person."""
+        """Go back if the step's checkpoint is lost; else wait for what is away, or for a person."""
         job = self._job
         count_unfinished_replies(job, failed)
-        if failed.kind in ("Endpoint", "StoreUnavailableError"):
+        if failed.is_outage or failed.kind in ("Endpoint", "StoreUnavailableError"):
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
             waiting = endpoint_remedies.wait_with_remedy(
@@ -52,7 +52,10 @@ class JobRecovery:
         try:
             recovered = await self._steps.find_checkpoint(job)
         except StepFailed as error:
-            job.waiting = wait_states.wait_after_failure(error)
+            if error.is_outage:
+                await self._pause_before_retry(error)
+            else:
+                job.waiting = wait_states.wait_after_failure(error)
             return True
         if recovered.commit == job.commit:
             # It may have come late from another host, where the trees of open helpers remain.
@@ -105,7 +108,7 @@ class JobRecovery:
             self._inbox.refuse(f"signal tell: item: {reply.refused}")
 
     async def _pause_before_retry(self, failed: StepFailed) -> None:
-        """Show that an endpoint or a store is unavailable, and wait before retrying."""
+        """Show that an endpoint, a store or a remote is unavailable, and wait before retrying."""
         waiting = endpoint_remedies.wait_with_remedy(
             wait_states.temporary_failure_wait(failed), self._job
         )

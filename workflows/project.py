@@ -11,6 +11,7 @@ follows a job's end is in `project_settlement`, what follows the last one in `pr
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
@@ -34,7 +35,6 @@ from workflows import (
     project_status,
     project_waits,
     trace_notes,
-    wait_states,
 )
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import is_cancelled, read_cancellation
@@ -50,6 +50,7 @@ from workflows.project_moves import (
     WaitForJobs,
     count_project_job,
 )
+from workflows.project_retries import ProjectRetries
 from workflows.project_settlement import ProjectSettlement
 from workflows.project_signals import ProjectSignals
 from workflows.project_steps import ProjectSteps
@@ -75,6 +76,7 @@ class Project(SignalReceiver):
         self._form = FORMS[project.start.form]
         self._display = ProjectDisplay(project, self.inbox, self._continuation)
         self._signals = ProjectSignals(project, self._steps, self.inbox)
+        self._retries = ProjectRetries(project)
         self._children = ProjectChildren(project, self._steps)
         self._settlement = ProjectSettlement(project, self._steps, self.inbox, self._children)
         self._end = ProjectEnd(
@@ -163,20 +165,25 @@ class Project(SignalReceiver):
     async def _advance(self, project: ProjectRecord) -> None:
         """Handle signals, make one move, publish the status."""
         await self._attend_signals(project)
+        moved = True
         try:
             if project.ended_jobs:
                 self._display.show_status()
                 await self._settlement.settle_job(project.ended_jobs[0])
-            elif not await self._carry_out_moves(project):
-                await self._wait_for_news(project)
+            else:
+                moved = await self._carry_out_moves(project)
         except StepFailed as failed:
-            project_waits.park_project(project, wait_states.wait_after_failure(failed))
+            self._retries.park(failed)
+        else:
+            self._retries.note_success()
+            if not moved:
+                await self._wait_for_news(project)
         project_waits.count_project_time(project)
         await self._display.publish_status()
         self._continue_as_new_if_due(project)
 
     async def _attend_signals(self, project: ProjectRecord) -> None:
-        """Handle all signals; wait while the project needs a person."""
+        """Handle all signals; wait while the project needs a person, or until its next try."""
         while True:
             while self.inbox.signals:
                 received = self.inbox.signals[0]
@@ -184,16 +191,20 @@ class Project(SignalReceiver):
                 self.inbox.signals.remove(received)
             if is_cancelled():
                 raise asyncio.CancelledError
-            if project.waiting is None:
+            if project.waiting is None or self._retries.is_due:
                 self._display.end_wait()
                 return
             project_waits.count_project_time(project)
             await self._display.publish_status()
             self._continue_as_new_if_due(project)
             started = workflow.time()
-            await workflow.wait_condition(
-                lambda: bool(self.inbox.signals or self.inbox.refused) or self._children.has_news
-            )
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: (
+                        bool(self.inbox.signals or self.inbox.refused) or self._children.has_news
+                    ),
+                    timeout=self._retries.time_left,
+                )
             self._children.has_news = False
             project.clock = workflow.now().timestamp()
             if project_waits.is_project_paused(project):

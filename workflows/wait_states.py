@@ -137,9 +137,9 @@ def start_failure_wait(failed: StepFailed) -> WaitState:
     return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
 
 
-def temporary_failure_wait(failed: StepFailed) -> WaitState:
-    """Return how the job waits for an unavailable endpoint or store while it keeps trying."""
+def temporary_failure_wait(failed: StepFailed, who: str = "job") -> WaitState:
+    """Return how a job or project waits that keeps trying to reach what is away."""
     reason, remedy = REMEDIES[failed.kind]
     mend = remedy.partition(",")[0]
-    remedy = f"{mend}; the job goes on trying by itself, resume tries at once."
+    remedy = f"{mend}; the {who} goes on trying by itself, resume tries at once."
     return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)

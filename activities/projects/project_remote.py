@@ -199,6 +199,7 @@ def _project_remote_failure(remote: str, why: Exception) -> Exception:
             f"{git_address_without_user(remote)}: {why}"
         ),
         retry=may_retry_activity(),
+        outage=True,
     )
 
 

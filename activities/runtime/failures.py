@@ -40,7 +40,7 @@ from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
 from activities.runtime.paid_replies import begin_paid_replies, paid_usage
 from config.schema.agent import ConfigError
-from protocol.failure_details import GIVEN_UP, mend_detail, unfinished_detail
+from protocol.failure_details import GIVEN_UP, OUTAGE, mend_detail, unfinished_detail
 from protocol.requests import LOST_WORKERS
 from protocol.short_text import as_sentence
 from protocol.usage import Usage
@@ -60,6 +60,7 @@ def typed_failure(
     delay: float | None = None,
     longest: float = MAX_DELAY,
     mend: str = "",
+    outage: bool = False,
 ) -> ApplicationError:
     """Return a typed failure with a message for people.
 
@@ -71,6 +72,7 @@ def typed_failure(
         longest: Upper bound of the exponential delay, in seconds.
         mend: What to do, as the beginning of a sentence, if the job is to say it apart from the
             message.
+        outage: Whether the workflow tries again by itself once Temporal retries no more.
     """
     if retry and delay is None:
         # Not set in the retry policy: work lost with a killed worker is retried immediately.
@@ -79,6 +81,7 @@ def typed_failure(
     return ApplicationError(
         redact(message),
         *([mend_detail(mend)] if mend else []),
+        *([OUTAGE] if outage else []),
         type=kind,
         non_retryable=not retry,
         next_retry_delay=timedelta(seconds=delay) if delay is not None else None,
@@ -128,6 +131,7 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
                 f"This worker lacks the job's checkpoint, and the remote gives none: {error}"
             ),
             retry=may_retry_activity(most),
+            outage=True,
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:
         # Remedies for other errors are shown where the job waits.

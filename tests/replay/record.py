@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pygit2
 from PIL import Image
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 
@@ -212,6 +213,20 @@ async def waiting_start(jobs: Jobs) -> Handle:
     return await _cancelled(jobs, handle, child)
 
 
+async def outage(jobs: Jobs) -> Handle:
+    """A project's remote is away when its job ends, and comes back."""
+    with tempfile.TemporaryDirectory() as folder:
+        remote, away = Path(folder) / "remote.git", Path(folder) / "away.git"
+        pygit2.init_repository(str(remote), bare=True)
+        handle, _ = await _one_stage(jobs, set={"workspace.remote": f"file://{remote}"})
+        await jobs.until(handle, running=lambda runs: bool(runs and runs[0]["phase"]))
+        remote.rename(away)
+        await jobs.until(handle, waiting_for="dependency")
+        away.rename(remote)
+        await jobs.result(handle)
+    return handle
+
+
 async def resumed_job(jobs: Jobs) -> Handle:
     """A job that is paused and resumed with its project, during a long step."""
     handle, child = await _one_stage(jobs)
@@ -354,6 +369,10 @@ def drafting() -> Any:
     return team.Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]})
 
 
+def writing() -> Any:
+    return team.Team({"Draft it": lambda told: [team.write("repo/tea.md", "green\n")]})
+
+
 def looking() -> Short:
     use: Call = ("use_skill", {"name": "brewing"})
     look: Call = ("view_image", {"path": "repo/leaf.png"})
@@ -381,6 +400,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "paused_project": (paused_project, drafting),
     "cancelled_project": (cancelled_project, drafting),
     "waiting_start": (waiting_start, drafting),
+    "outage": (outage, writing),
     "resumed_job": (resumed_job, drafting),
     "project_job": (project_job, colliding),
     # As the one before, which was recorded when a merge conflict still led to a reflection.

@@ -29,6 +29,7 @@ from workflows.project import Project
 from workflows.project_children import ProjectChildren, await_project_child
 from workflows.project_display import ProjectDisplay
 from workflows.project_end import ProjectEnd
+from workflows.project_retries import ProjectRetries
 from workflows.project_settlement import ProjectSettlement
 from workflows.project_signals import ProjectSignals
 from workflows.project_steps import ProjectSteps
@@ -113,6 +114,7 @@ def assembled(record: ProjectRecord, steps: ProjectSteps) -> Project:
     project._form = FORMS[record.start.form]
     project._display = Unseen(record, project.inbox, project._continuation)
     project._children = ProjectChildren(record, steps)
+    project._retries = ProjectRetries(record)
     project._settlement = ProjectSettlement(record, steps, project.inbox, project._children)
     project._end = project_end(record, steps)
     return project

@@ -19,6 +19,7 @@ from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.preparation.checkpoint_ownership import check_remote_ownership
 from activities.runtime.failures import typed_failures
 from config.agent_files import load_agent
+from protocol.failure_details import OUTAGE
 from protocol.prepare_requests import PrepareRequest
 from tests.activities.standing import JOB, environment
 from tests.activities.wires import (
@@ -148,6 +149,7 @@ def test_a_worker_that_lacks_a_checkpoint_waits_for_the_right_password(
         environment().run(bring)
     assert failed.value.type == "Dependency"
     assert not failed.value.non_retryable
+    assert OUTAGE in failed.value.details
     assert "has no credentials that are taken there" in failed.value.message
 
 
