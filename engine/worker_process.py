@@ -141,6 +141,9 @@ async def _serve_until_stopped(
     # for a good part of a second.
     gc.freeze()
     gc.enable()
+    # Import by name and late, like all activities (`engine.service`).
+    pushes = importlib.import_module("activities.job.checkpoint_push").PUSHES
+    await asyncio.to_thread(pushes.push_leftovers, root)
     stop = asyncio.Event()
     _handle_stop_signals(stop)
     ready = partial(health.readiness_problem, worker, client, root, stop)
@@ -153,8 +156,6 @@ async def _serve_until_stopped(
         print(logs.log_line(ready_line), flush=True)
         await stop.wait()
         print(logs.log_line("worker draining: running steps end, then it stops"), flush=True)
-    # Import by name and late, like all activities (`engine.service`).
-    pushes = importlib.import_module("activities.job.checkpoint_push").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
 
 

@@ -2,7 +2,8 @@
 
 A checkpoint is pushed soon after it is made; of several only the newest. A model call pushes the
 one it starts from at once and waits for it before it returns, so a lost host costs at most the step
-in flight. An unreachable remote delays no step: it is tried again, and gets what it missed.
+in flight. An unreachable remote delays no step: it is tried again, and gets what it missed, if need
+be from another process (`unpushed_checkpoint`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,13 @@ from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnav
 from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.remote import push_to_remote
 from activities.checkpoints.repository_owner import read_owner
+from activities.job.unpushed_checkpoint import (
+    UnpushedCheckpoint,
+    list_unpushed,
+    read_unpushed,
+    record_unpushed,
+    remove_unpushed,
+)
 from activities.redaction.secrets import redact
 from protocol.short_text import one_line
 
@@ -69,6 +77,8 @@ class JobPusher:
         """Whether it is known that the remote has the checkpoints from before this process."""
         self._thread: threading.Thread | None = None
         self._waits: list[_PushWait] = []
+        self._recorded: UnpushedCheckpoint | None = None
+        """What this process has recorded last as unpushed."""
         self.failure = ""
         """Why the remote lacks checkpoints."""
 
@@ -109,6 +119,20 @@ class JobPusher:
             commit, run = self._commit, self._run
         return self.push_now(commit, run, hard=True)
 
+    def take_over(self, left: UnpushedCheckpoint) -> None:
+        """Push what an earlier process could not, unless this one has a later checkpoint."""
+        with self._lock:
+            if not self._commit:
+                self._recorded = left
+                self._record_commit(left.commit, left.run, left.tags)
+                self._start_thread()
+
+    def record_rest(self) -> None:
+        """Record what the process leaves unpushed when it ends."""
+        with self._lock:
+            if not self.is_idle:
+                self._record_unpushed(self._commit, self._run, self._tags)
+
     def mark_late(self) -> None:
         """Note that a wait timed out; nobody else waits until a push succeeds."""
         with self._lock:
@@ -138,7 +162,7 @@ class JobPusher:
                 ticket, commit, run = self._requested, self._commit, self._run
                 tags, self._tags = self._tags, {}
                 self._attempts_started += 1
-            failure = self._try_push(commit, run, tags)
+            failure = self._push_newest(commit, run, tags)
             with self._lock:
                 self._attempts_ended += 1
                 self._set_failure(failure)
@@ -151,6 +175,41 @@ class JobPusher:
                     self._delay = FIRST_DELAY
                     self._due = 0.0
                 self._finish_waits()
+
+    def _push_newest(self, commit: str, run: str, tags: dict[str, str]) -> str:
+        """Push the checkpoint, or a later one that another process could not; return why it failed.
+
+        This process records each checkpoint once. So whatever else is in the file is later than a
+        recorded one, and if the file is gone, another process has pushed it or a later one.
+        """
+        repository = self._root.repository(self._job)
+        left = read_unpushed(repository)
+        if self._has_recorded(commit, tags):
+            if left is None:
+                return ""
+            commit, run = left.commit, left.run
+        tags = {**(left.tags if left else {}), **tags}
+        failure = self._try_push(commit, run, tags)
+        if not failure:
+            remove_unpushed(repository, left)
+        else:
+            self._record_unpushed(commit, run, tags)
+        return failure
+
+    def _has_recorded(self, commit: str, tags: dict[str, str]) -> bool:
+        recorded = self._recorded
+        return (
+            recorded is not None
+            and recorded.commit == commit
+            and tags.items() <= recorded.tags.items()
+        )
+
+    def _record_unpushed(self, commit: str, run: str, tags: dict[str, str]) -> None:
+        if self._has_recorded(commit, tags):
+            return
+        left = UnpushedCheckpoint(job=self._job, url=self._url, commit=commit, run=run, tags=tags)
+        if record_unpushed(self._root.repository(self._job), left):
+            self._recorded = left
 
     def _try_push(self, commit: str, run: str, tags: dict[str, str]) -> str:
         try:
@@ -187,9 +246,11 @@ class JobPusher:
     def _set_failure(self, failure: str) -> None:
         extra = {"job": self._job}
         if failure and not self.failure:
-            log.warning("checkpoints wait for the remote: %s", failure, extra=extra)
+            log.warning(
+                "checkpoints of %s wait for the remote: %s", self._job, failure, extra=extra
+            )
         elif self.failure and not failure:
-            log.info("the remote has all checkpoints again", extra=extra)
+            log.info("the remote has all checkpoints of %s again", self._job, extra=extra)
         self.failure = failure
 
     def _finish_waits(self) -> None:
@@ -232,6 +293,14 @@ class PushRegistry:
         for wait in waits:
             with suppress(TimeoutError):
                 wait.result(max(0.0, until - time.monotonic()))
+        with self._lock:
+            for each in self._jobs.values():
+                each.record_rest()
+
+    def push_leftovers(self, root: Root) -> None:
+        """Begin to push what earlier processes of this root could not."""
+        for left in list_unpushed(root):
+            self.for_job(root, left.job, left.url).take_over(left)
 
 
 PUSHES = PushRegistry()

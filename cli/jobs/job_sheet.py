@@ -94,7 +94,7 @@ def _remote_line(status: Status) -> str:
     if status.get("result"):
         # A closed job cannot learn of the push that its worker makes once the remote is back.
         return (
-            f"when the job ended, the remote {remote['url']} lacked checkpoints, which its worker "
-            f"pushes later while it runs: {remote['behind']}"
+            f"when the job ended, the remote {remote['url']} lacked checkpoints, which a "
+            f"worker of that host pushes later: {remote['behind']}"
         )
     return f"the remote {remote['url']} lacks checkpoints: {remote['behind']}"

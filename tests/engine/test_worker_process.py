@@ -9,8 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import pygit2
 import pytest
 
+from activities.checkpoints import Root, open_checkpoints
+from activities.checkpoints.object_store import EMPTY_TREE
+from activities.job.unpushed_checkpoint import UnpushedCheckpoint, record_unpushed
 from engine.service import GRACE
 from tests.crash.processes import Nursery
 from tests.workflows.deploying import make_current
@@ -106,6 +110,17 @@ def test_interrupted_while_it_loads_it_leaves_without_a_word(tmp_path):
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
+def leave_unpushed(folder: Path) -> tuple[pygit2.Repository, str]:
+    """Leave a checkpoint of a job in a root; return the remote that lacks it."""
+    root, path = Root.open(folder, create=True), folder / "remote.git"
+    store = open_checkpoints(root, "job", create=True)
+    files = store.files(EMPTY_TREE.hex()).write("a.md", b"tea")
+    commit = store.commit(files.id, [], "one", 1_700_000_000)
+    left = UnpushedCheckpoint(job="job", url=f"file://{path}", commit=commit, run="run")
+    assert record_unpushed(root.repository("job"), left)
+    return pygit2.init_repository(str(path), bare=True), commit
+
+
 @pytest.mark.parametrize(
     ("number", "form", "version", "expected"),
     [
@@ -123,6 +138,7 @@ async def test_a_signal_drains_and_ends_it(running, tmp_path, number, form, vers
     def said(line: bytes) -> str:
         return json.loads(line)["message"] if form == "json" else line.decode()
 
+    remote, commit = leave_unpushed(tmp_path)
     variables = environment(running.address, tmp_path, **version, LONGHAUL_LOG_FORMAT=form)
     worker = await asyncio.create_subprocess_exec(
         sys.executable, "worker.py", cwd=REPOSITORY,
@@ -144,6 +160,8 @@ async def test_a_signal_drains_and_ends_it(running, tmp_path, number, form, vers
         assert said(rest).startswith("worker draining")
         # Nothing is running, so nothing is waited for.
         assert time.monotonic() - began < GRACE.total_seconds()
+        # Meanwhile the remote has got what the worker before this one could not push.
+        assert commit in [str(ref.target) for ref in remote.references.objects]
     finally:
         if worker.returncode is None:
             worker.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.job.checkpoint_push import JobPusher, PushRegistry
+from activities.job.unpushed_checkpoint import list_unpushed
 from tests.activities.checkpoints.hosts import remote_ref_prefix
 from tests.activities.wires import HELPER, PASSWORD, Trouble, authorization, given, web
 
@@ -160,3 +162,61 @@ def test_a_wrong_password_is_told_and_the_right_one_is_taken_when_it_is_there(
         monkeypatch.setenv("TEST_REMOTE_SECRET", PASSWORD)
         assert pushing.push_rest().result(SECONDS) == ""
     assert newest(remote, root) == commit
+
+
+def test_what_a_process_could_not_push_is_pushed_by_the_next(
+    pushing: JobPusher, root: Root, remote: Path, address: str
+) -> None:
+    away = shutil.move(remote, remote.with_name("away"))
+    commit = made(root, "one")
+    assert pushing.push_now(commit, "run", {"phase/0001": commit}).result(SECONDS)
+    # The job has no further step, and its process ends.
+    [left] = list_unpushed(root)
+    assert (left.job, left.url, left.commit, left.run) == ("job", address, commit, "run")
+    shutil.move(away, remote)
+    PushRegistry().push_leftovers(root)
+    until = time.monotonic() + SECONDS
+    while list_unpushed(root):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert newest(remote, root) == commit
+
+
+def test_what_a_process_had_no_time_for_is_recorded(root: Root, address: str) -> None:
+    never = JobPusher(root, "job", address, threading.Semaphore(0))
+    commit = made(root, "one")
+    never.note_checkpoint(commit, "run")
+    never.record_rest()
+    assert [left.commit for left in list_unpushed(root)] == [commit]
+
+
+def test_a_late_retry_moves_the_remote_back_to_no_older_checkpoint(
+    pushing: JobPusher, root: Root, remote: Path, address: str
+) -> None:
+    away = shutil.move(remote, remote.with_name("away"))
+    first = made(root, "one")
+    assert pushing.push_now(first, "run").result(SECONDS)
+    # The next step was made in another process, as were the last.
+    other = JobPusher(root, "job", address, threading.Semaphore())
+    second = made(root, "two", first)
+    assert other.push_now(second, "run").result(SECONDS)
+    third = made(root, "three", second)
+    shutil.move(away, remote)
+    assert other.push_now(third, "run", hard=True).result(SECONDS) == ""
+    assert pushing.push_rest().result(SECONDS) == ""
+    assert newest(remote, root) == third
+    assert list_unpushed(root) == []
+
+
+def test_a_retry_pushes_the_later_checkpoint_of_another_process(
+    pushing: JobPusher, root: Root, remote: Path, address: str
+) -> None:
+    away = shutil.move(remote, remote.with_name("away"))
+    first = made(root, "one")
+    assert pushing.push_now(first, "run").result(SECONDS)
+    other = JobPusher(root, "job", address, threading.Semaphore())
+    second = made(root, "two", first)
+    assert other.push_now(second, "run").result(SECONDS)
+    shutil.move(away, remote)
+    assert pushing.push_rest().result(SECONDS) == ""
+    assert newest(remote, root) == second
