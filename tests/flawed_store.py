@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 from urllib.parse import urlsplit
 
-Flaw = Literal["half", "before", "after", "reset"] | tuple[int, str]
+Flaw = Literal["half", "before", "after", "reset", "full"] | tuple[int, str]
 """Hang with half of the body sent on, before it or after the store's answer; cut the connection;
-or answer with a status and an error code of S3."""
+take only empty objects; or answer with a status and an error code of S3."""
 SECONDS = 60
 _PER_HOP = {"connection", "transfer-encoding", "content-length"}
 
@@ -76,6 +76,8 @@ def flawed_store(upstream: str) -> Iterator[FlawedStore]:
                 self.headers.replace_header("If-Match", f'"{version}"')
             if flaw == "reset":
                 self.connection.shutdown(socket.SHUT_RDWR)
+            elif flaw == "full" and body:
+                self._refuse(507, "InsufficientStorage")
             elif isinstance(flaw, tuple):
                 self._refuse(*flaw)
             elif flaw == "before":

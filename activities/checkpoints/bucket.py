@@ -40,6 +40,8 @@ REFUSES_TRUE_CONDITION = (
 )
 PROBE = "conditions"
 """Begins the keys of the objects that test how the server treats conditional writes."""
+PROBE_DATA = bytes(1000)
+"""Some data, since a store without space may still take an empty object."""
 _CREDENTIAL_CODES = (
     "AccessDenied",
     "InvalidAccessKeyId",
@@ -153,7 +155,7 @@ class Bucket:
         key = f"{PROBE}-{secrets.token_hex(4)}"
         requests: dict[str, Callable[[], object]] = {
             "read": lambda: self.read_object(key),
-            "write": lambda: self._create(key, b""),
+            "write": lambda: self._create(key, PROBE_DATA),
             "write under conditions": self.require_conditions,
             "list": lambda: self.stale_keys(PROBE, 0),
             "delete": lambda: self.delete_objects([key]),

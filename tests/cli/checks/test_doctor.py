@@ -138,6 +138,9 @@ def test_what_a_bucket_does_not_take_is_named(offline, configured, monkeypatch, 
             assert not remote["ok"]
             assert what in remote["found"]
             assert "AccessDenied" in remote["found"]
+        # A store without space may still take empty objects.
+        store.break_requests("full", times=9)
+        assert "InsufficientStorage" in checks(offline("doctor", "--json"))["remote"]["found"]
 
 
 def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
