@@ -135,7 +135,7 @@ class AgentFile(Data):
     skills: list[str] = Field(
         default_factory=list,
         description="Folders of Agent Skills on the worker: a skill's folder, or a folder of "
-        "such folders; relative paths begin at config/.",
+        "such folders; relative paths begin at config/ or at a folder of LONGHAUL_CONFIG.",
     )
     trust_skills: bool = Field(
         False,
