@@ -144,6 +144,9 @@ class JobPusher:
             self._requested += 1
             self._commit, self._run = commit, run
             self._tags |= tags
+            if self.failure:
+                # Now, while no other process has made a later one, and not once an attempt fails.
+                self._record_unpushed(commit, run, self._tags)
 
     def _start_thread(self) -> None:
         if self._pushed < self._requested and self._thread is None:
@@ -162,11 +165,14 @@ class JobPusher:
                 ticket, commit, run = self._requested, self._commit, self._run
                 tags, self._tags = self._tags, {}
                 self._attempts_started += 1
+                recorded = self._recorded
             failure = self._push_newest(commit, run, tags)
             with self._lock:
                 self._attempts_ended += 1
                 self._set_failure(failure)
                 if failure:
+                    if self._recorded is recorded:  # Otherwise a later checkpoint is in the file.
+                        self._record_unpushed(commit, run, tags)
                     self._tags = tags | self._tags
                     self._due = time.monotonic() + self._delay
                     self._delay = min(2 * self._delay, LONGEST_DELAY)
@@ -188,12 +194,9 @@ class JobPusher:
             if left is None:
                 return ""
             commit, run = left.commit, left.run
-        tags = {**(left.tags if left else {}), **tags}
-        failure = self._try_push(commit, run, tags)
+        failure = self._try_push(commit, run, {**(left.tags if left else {}), **tags})
         if not failure:
             remove_unpushed(repository, left)
-        else:
-            self._record_unpushed(commit, run, tags)
         return failure
 
     def _has_recorded(self, commit: str, tags: dict[str, str]) -> bool:
@@ -205,11 +208,11 @@ class JobPusher:
         )
 
     def _record_unpushed(self, commit: str, run: str, tags: dict[str, str]) -> None:
-        if self._has_recorded(commit, tags):
-            return
-        left = UnpushedCheckpoint(job=self._job, url=self._url, commit=commit, run=run, tags=tags)
-        if record_unpushed(self._root.repository(self._job), left):
-            self._recorded = left
+        if not self._has_recorded(commit, tags):
+            left = UnpushedCheckpoint(
+                job=self._job, url=self._url, commit=commit, run=run, tags=tags
+            )
+            self._recorded = record_unpushed(self._root.repository(self._job), left)
 
     def _try_push(self, commit: str, run: str, tags: dict[str, str]) -> str:
         try:

@@ -32,8 +32,14 @@ class UnpushedCheckpoint(Data):
     """Tags that the remote lacks, with their commits."""
 
 
-def record_unpushed(repository: Path, checkpoint: UnpushedCheckpoint) -> bool:
-    """Write the file; return whether that worked. A full disk prevents that, and nothing else."""
+def record_unpushed(repository: Path, checkpoint: UnpushedCheckpoint) -> UnpushedCheckpoint | None:
+    """Write the file, with the tags of the checkpoint that it had; return what it has now.
+
+    None if it cannot be written: a full disk prevents that, and nothing else.
+    """
+    if before := read_unpushed(repository):
+        tags = before.tags | checkpoint.tags
+        checkpoint = checkpoint.model_copy(update={"tags": tags})
     draft = repository / f"{FILE}.{secrets.token_hex(6)}"
     try:
         draft.write_text(checkpoint.model_dump_json())
@@ -41,8 +47,8 @@ def record_unpushed(repository: Path, checkpoint: UnpushedCheckpoint) -> bool:
     except OSError:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
-        return False
-    return True
+        return None
+    return checkpoint
 
 
 def read_unpushed(repository: Path) -> UnpushedCheckpoint | None:

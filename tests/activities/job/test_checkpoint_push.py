@@ -220,3 +220,43 @@ def test_a_retry_pushes_the_later_checkpoint_of_another_process(
     shutil.move(away, remote)
     assert pushing.push_rest().result(SECONDS) == ""
     assert newest(remote, root) == second
+
+
+def test_retries_do_not_forget_the_later_checkpoint_of_another_process(
+    pushing: JobPusher, root: Root, remote: Path, address: str
+) -> None:
+    away = shutil.move(remote, remote.with_name("away"))
+    first = made(root, "one")
+    assert pushing.push_now(first, "run").result(SECONDS)
+    other = JobPusher(root, "job", address, threading.Semaphore())
+    second = made(root, "two", first)
+    assert other.push_now(second, "run", {"phase/0002": second}).result(SECONDS)
+    assert pushing.push_rest().result(SECONDS)
+    assert pushing.push_rest().result(SECONDS)
+    pushing.record_rest()
+    [left] = list_unpushed(root)
+    assert (left.commit, left.tags) == (second, {"phase/0002": second})
+    shutil.move(away, remote)
+    assert pushing.push_rest().result(SECONDS) == ""
+    assert newest(remote, root) == second
+
+
+def test_a_first_attempt_that_comes_late_moves_the_remote_back_to_no_older_checkpoint(
+    pushing: JobPusher, root: Root, remote: Path, address: str
+) -> None:
+    """Each process waits ever longer between its attempts while the remote is away."""
+    away = shutil.move(remote, remote.with_name("away"))
+    first = made(root, "one")
+    other = JobPusher(root, "job", address, threading.Semaphore())
+    for each in (pushing, other):
+        assert each.push_now(first, "run").result(SECONDS)
+    second = made(root, "two", first)
+    pushing.note_checkpoint(second, "run")
+    third = made(root, "three", second)
+    other.note_checkpoint(third, "run")
+    assert other.push_rest().result(SECONDS)
+    assert pushing.push_rest().result(SECONDS)
+    shutil.move(away, remote)
+    assert other.push_rest().result(SECONDS) == ""
+    assert pushing.push_rest().result(SECONDS) == ""
+    assert newest(remote, root) == third
