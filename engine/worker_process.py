@@ -143,7 +143,7 @@ async def _serve_until_stopped(
     gc.enable()
     # Import by name and late, like all activities (`engine.service`).
     pushes = importlib.import_module("activities.job.checkpoint_push").PUSHES
-    await asyncio.to_thread(pushes.push_leftovers, root)
+    pushes.push_leftovers(root)
     stop = asyncio.Event()
     _handle_stop_signals(stop)
     ready = partial(health.readiness_problem, worker, client, root, stop)

@@ -301,7 +301,13 @@ class PushRegistry:
                 each.record_rest()
 
     def push_leftovers(self, root: Root) -> None:
-        """Begin to push what earlier processes of this root could not."""
+        """Begin to push what earlier processes of this root could not.
+
+        In a thread: a root may have very many jobs, and a start must not wait for its disk.
+        """
+        threading.Thread(target=self._take_over_all, args=(root,), daemon=True).start()
+
+    def _take_over_all(self, root: Root) -> None:
         for left in list_unpushed(root):
             self.for_job(root, left.job, left.url).take_over(left)
 

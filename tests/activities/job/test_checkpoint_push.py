@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -180,6 +181,17 @@ def test_what_a_process_could_not_push_is_pushed_by_the_next(
         assert time.monotonic() < until
         time.sleep(0.05)
     assert newest(remote, root) == commit
+
+
+def test_a_start_does_not_wait_for_the_root(root: Root) -> None:
+    made(root, "one")
+    slow = root.repository("job") / "unpushed.json"
+    os.mkfifo(slow)  # Reading it lasts until somebody writes.
+    start = threading.Thread(target=PushRegistry().push_leftovers, args=(root,), daemon=True)
+    start.start()
+    start.join(SECONDS)
+    assert not start.is_alive()
+    slow.write_bytes(b"")
 
 
 def test_what_a_process_had_no_time_for_is_recorded(root: Root, address: str) -> None:
