@@ -14,7 +14,6 @@ from temporalio.workflow import ActivityCancellationType
 
 from protocol.data_model import Data
 from protocol.errors import Interruption
-from protocol.failure_details import GIVEN_UP
 from protocol.job_record import JobRecord
 from protocol.prepare_requests import CancelStartRequest
 from protocol.requests import LOST_WORKERS
@@ -28,8 +27,8 @@ TEN_MINUTES = 10 * 60
 GONE = "it has ended"
 """Why a signal did not reach a closed workflow."""
 _CANCEL_REQUESTED = RetryState.CANCEL_REQUESTED
-"""The failure, such as a lost worker's, would have been retried had the call not been cancelled. It
-counts as cancelled.
+"""The call failed after it was given up: its worker was lost, or it says what its replies have
+used. It counts as cancelled.
 """
 
 
@@ -112,7 +111,7 @@ class ActivityCalls:
         except FailureError as error:
             cancelled, failed = is_cancelled_exception(error), StepFailed(row.name, error)
             if isinstance(error, ActivityError) and (
-                cancelled or error.retry_state == _CANCEL_REQUESTED or failed.kind == GIVEN_UP
+                cancelled or error.retry_state == _CANCEL_REQUESTED
             ):
                 self.given_up[error.activity_id] = failed.unfinished
                 if not cancelled:

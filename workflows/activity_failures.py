@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
@@ -17,6 +18,10 @@ from protocol.usage import Usage
 
 TRY_AGAIN = timedelta(seconds=30)
 """How long a job leaves an endpoint alone that names no time itself."""
+OUTAGE_PATCH = "an outage passes without a person"
+"""A newer worker's activity may say so in a run whose workflow an older worker has run, and which
+waited for a person. It replays as it went.
+"""
 MOST_SAID = 500
 MOST_CAUSES = 5
 
@@ -39,8 +44,7 @@ class StepFailed(Interruption):
         """Whether a fallback refused, and not the model itself."""
         self.mend = ""
         """What a person can mend, if the failure says so."""
-        self.is_outage = False
-        """Whether the failure says that it passes without a person."""
+        self._says_outage = False
         self.unfinished = Usage()
         """What replies that broke off have used, without its cost."""
         if isinstance(cause, ApplicationError):
@@ -49,13 +53,18 @@ class StepFailed(Interruption):
                 self.delay = timedelta(seconds=cause.details[0])
             self.by_fallback = BY_FALLBACK in cause.details
             self.mend = read_mend_detail(cause.details)
-            self.is_outage = OUTAGE in cause.details
+            self._says_outage = OUTAGE in cause.details
             self.unfinished = read_unfinished_detail(cause.details)
         else:
             self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
         """The typed failure's word (`activities.runtime.failures`), or another word for "
         "what it was."""
         super().__init__(f"{step}: {self.message}")
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the failure passes without a person."""
+        return self._says_outage and workflow.patched(OUTAGE_PATCH)
 
 
 def _activity_failure_causes(error: BaseException | None) -> list[str]:

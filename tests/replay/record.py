@@ -24,7 +24,7 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle
 from activities.checkpoints import Root
 from engine.development import development_server
 from rehearsal import Failure, Reply, rehearse
-from rehearsal.wire import Answer, Request
+from rehearsal.wire import Answer, Request, Stall
 from tests.activities.mcp.serving import PATIENT
 from tests.activities.source_repository.origins import WorkTree, bare_clone
 from tests.workflows import (
@@ -138,6 +138,13 @@ async def given_up(jobs: Jobs) -> Handle:
     return handle
 
 
+async def interrupted(jobs: Jobs) -> Handle:
+    """A person cancels a job in the middle of a model's reply."""
+    handle = await jobs.start(job(set={"model.stall_seconds": 60}))
+    await test_retried_calls.until_receiving(handle)
+    return await _cancelled(jobs, handle, handle)
+
+
 async def bypassed(jobs: Jobs) -> Handle:
     """A guard is bypassed for the end of a phase, which the judge then rejects."""
     verifier = {"name": "tests", "command": "false", "phases": ["tactical"]}
@@ -223,6 +230,26 @@ async def outage(jobs: Jobs) -> Handle:
         remote.rename(away)
         await jobs.until(handle, waiting_for="dependency")
         away.rename(remote)
+        await jobs.result(handle)
+    return handle
+
+
+async def away_job(jobs: Jobs) -> Handle:
+    """A job's host loses its checkpoints while their remote is away, and gets them once it is back.
+
+    A person's `resume` is refused where the job goes on by itself.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        remote, away = Path(folder) / "remote.git", Path(folder) / "away.git"
+        pygit2.init_repository(str(remote), bare=True)
+        handle = await jobs.start(job(set={"workspace.remote": f"file://{remote}"}))
+        await jobs.until(handle, waiting_for="credentials")
+        remote.rename(away)
+        jobs.root.repository(handle.id).rename(Path(folder) / "lost.git")
+        await handle.signal("resume", {})
+        await jobs.until(handle, waiting_for="dependency")
+        away.rename(remote)
+        await handle.signal("resume", {})
         await jobs.result(handle)
     return handle
 
@@ -380,6 +407,18 @@ def looking() -> Short:
     return Short({"Work": lambda view: [[use], [look], [tea, DONE]][view.replies]})
 
 
+def refusing() -> Any:
+    """Return a model whose second reply is that the key is wrong."""
+    model, answers = Short(), iter([None, Failure(401, "the key was revoked")])
+    return lambda request: next(answers, None) or model(request)
+
+
+def stalling() -> Any:
+    """Return a model whose first reply stops half way."""
+    model, stalls = Short(), iter([Stall(Reply("I have read the "))])
+    return lambda request: next(stalls, None) or model(request)
+
+
 def ordering() -> Short:
     return test_mcp_turns.Calling("order", kind="tea").model
 
@@ -393,6 +432,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "retried": (retried, test_retried_calls.Busy),
     "edited": (edited, lambda: rehearse),
     "given_up": (given_up, lambda: rehearse),
+    "interrupted": (interrupted, stalling),
     "bypassed": (bypassed, lambda: Short(judge=in_turn(Reply("FAIL\nNo tea."), Reply("PASS")))),
     "hasty": (hasty, lambda: Short({"Plan": HASTY})),
     "cancelled": (cancelled, lambda: rehearse),
@@ -401,6 +441,9 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "cancelled_project": (cancelled_project, drafting),
     "waiting_start": (waiting_start, drafting),
     "outage": (outage, writing),
+    "away_job": (away_job, refusing),
+    # As the one before. An older worker ran the workflow, which waited for a person.
+    "parked_job": (away_job, refusing),
     "resumed_job": (resumed_job, drafting),
     "project_job": (project_job, colliding),
     # As the one before, which was recorded when a merge conflict still led to a reflection.

@@ -102,6 +102,7 @@ def test_a_project_tries_ever_less_often(monkeypatch: pytest.MonkeyPatch) -> Non
     now = 0.0
     monkeypatch.setattr(workflow, "time", lambda: now)
     monkeypatch.setattr(workflow, "now", lambda: datetime.fromtimestamp(now, UTC))
+    monkeypatch.setattr(workflow, "patched", lambda _: True)
     record = started("features")
     retries = ProjectRetries(record)
     pauses = []
