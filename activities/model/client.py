@@ -224,17 +224,13 @@ class ModelClient:
             request = await asyncio.to_thread(exchange.prepare)
             if isinstance(request, StreamedReply):
                 if not reply_key:  # Otherwise another activity may have paid for it.
-                    note_paid_reply(key, request.total_usage)
+                    note_paid_reply(key, request.dropped_usage)
                 return await asyncio.to_thread(use_reply, request)
             await check_attempt_by_heartbeat()
             try:
                 reply = await self._ask_model(exchange, request)
             except ApplicationError as error:
-                try:
-                    exchange.go_on_after(request, error)
-                except ApplicationError as failure:
-                    complete = await asyncio.to_thread(exchange.unfinished.with_detail, failure)
-                    raise complete from failure.__cause__
+                exchange.go_on_after(request, error)
                 continue
             model = request.model
             exchange.remember_dialect(model)
@@ -252,7 +248,7 @@ class ModelClient:
             await asyncio.to_thread(exchange.unfinished.add, model.name, used)
             note_paid_reply(exchange.key, exchange.unfinished.total)
             raise
-        note_paid_reply(exchange.key, reply.usage)
+        note_paid_reply(exchange.key, reply.dropped_usage)
         return reply
 
     def _keep(
@@ -260,7 +256,7 @@ class ModelClient:
     ) -> R:
         """Keep the reply before anything else can fail, since it is paid for; then use it."""
         reply.unfinished = exchange.unfinished.by_model
-        note_paid_reply(exchange.key, reply.total_usage)
+        note_paid_reply(exchange.key, reply.dropped_usage)
         data = hide_in_json(reply.model_dump_json().encode())
         now = activity.info().scheduled_time
         then, before = self._newest_keys.get(exchange.repository, (now, ""))

@@ -92,9 +92,9 @@ class StreamedReply(Data):
     """What the endpoint left out: finish_reason, usage."""
 
     @property
-    def total_usage(self) -> Usage:
-        """What it has used with the attempts before."""
-        total = self.usage.model_copy()
+    def dropped_usage(self) -> Usage:
+        """What counts of it and of the attempts before it if nobody uses it."""
+        total = self.usage.as_unfinished
         for used in self.unfinished.values():
             total.add(used)
         return total

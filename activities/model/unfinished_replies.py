@@ -9,10 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from pydantic import TypeAdapter, ValidationError
-from temporalio.exceptions import ApplicationError
 
 from activities.job.result_cache import ResultCache
-from protocol.failure_details import unfinished_detail
 from protocol.usage import Usage
 
 _BY_MODEL = TypeAdapter(dict[str, Usage])
@@ -51,16 +49,3 @@ class UnfinishedReplies:
         for usage in self.by_model.values():
             total.add(usage)
         return total
-
-    def with_detail(self, failure: ApplicationError) -> ApplicationError:
-        """Return the failure with what was used, which counts if nobody tries again."""
-        if (total := self.total) == Usage():
-            return failure
-        return ApplicationError(
-            failure.message,
-            *failure.details,
-            unfinished_detail(total),
-            type=failure.type,
-            non_retryable=failure.non_retryable,
-            next_retry_delay=failure.next_retry_delay,
-        )

@@ -90,12 +90,31 @@ def typed_failure(
 
 @contextmanager
 def typed_failures(most: int | None = None) -> Iterator[None]:
-    """Turn exceptions of libraries into typed failures.
+    """Turn exceptions of libraries into typed failures, with what the activity's replies have used.
 
     Args:
         most: Attempts before a passing failure is left to a person; None: the activity's limit.
     """
     begin_paid_replies()
+    try:
+        with _typed_exceptions(most):
+            yield
+    except ApplicationError as failure:
+        if (used := paid_usage()) == Usage():
+            raise
+        raise ApplicationError(
+            failure.message,
+            *failure.details,
+            unfinished_detail(used),
+            type=failure.type,
+            non_retryable=failure.non_retryable,
+            next_retry_delay=failure.next_retry_delay,
+            category=failure.category,
+        ) from failure.__cause__
+
+
+@contextmanager
+def _typed_exceptions(most: int | None) -> Iterator[None]:
     try:
         yield
     except AttemptSuperseded:
@@ -105,12 +124,11 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
             "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
         ) from None
     except asyncio.CancelledError:
-        if (used := paid_usage().as_unfinished) == Usage() or not _is_given_up():
+        if paid_usage() == Usage() or not _is_given_up():
             raise
         # The SDK lets no cancellation say anything.
         raise ApplicationError(
             "given up; the details have what its replies have used",
-            unfinished_detail(used),
             type=GIVEN_UP,
             non_retryable=True,
             category=ApplicationErrorCategory.BENIGN,

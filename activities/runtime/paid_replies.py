@@ -1,4 +1,5 @@
-"""What the replies of a running activity have used: it counts even if the activity is given up."""
+"""What the replies of a running activity have used: it counts even if the activity fails or is
+given up."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def begin_paid_replies() -> None:
 
 
 def note_paid_reply(key: str, used: Usage) -> None:
-    """Note what one reply has used so far, with the attempts before it.
+    """Note what counts of one reply, and of the attempts before it, if nobody uses it.
 
     Args:
         key: Identifies the question. What is noted again replaces what was noted before.

@@ -17,7 +17,6 @@ from activities.job.result_cache import ResultCache
 from activities.model.client import call_endpoint
 from activities.model.unfinished_replies import UnfinishedReplies
 from config.schema.agent_sections import ModelConfig
-from protocol.failure_details import read_unfinished_detail
 from protocol.usage import Usage
 
 BODY = json.dumps({"messages": [{"role": "user", "content": "x" * 400}]}).encode()
@@ -139,7 +138,5 @@ def test_attempts_add_up_by_model(tmp_path: Path) -> None:
     assert {name: usage.unfinished_tokens for name, usage in later.by_model.items()} == {
         "m": 10, "n": 1
     }  # fmt: skip
-    failure = later.with_detail(ApplicationError("no", 3.0, type="Endpoint", non_retryable=True))
-    assert failure.details[0] == 3.0
-    assert read_unfinished_detail(failure.details).unfinished_tokens == 11
+    assert later.total.unfinished_tokens == 11
     assert UnfinishedReplies(cache, "other").by_model == {}

@@ -259,9 +259,11 @@ async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(
     # Only a person can fix it, and nothing was dropped.
     assert refused.value.type == "Credentials"
     with Script(model_reply, Failure(503), Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
-        with pytest.raises(ApplicationError):
+        with pytest.raises(ApplicationError) as failed:
             await compact(job, script)
         reply = await compact(job, script, attempt=2)
+    # It counts as well if nobody tries again, as after a pause.
+    assert read_unfinished_detail(failed.value.details).unfinished_completion_tokens > 0
     assert len(script.requests) == 3
     assert reply.usage.model_calls == 2
     with Script(model_reply, Failure(401)) as script:
