@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 from activities.checkpoints.checkpoint_errors import FilesError
 from activities.checkpoints.files import Files
+from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 from activities.checkpoints.tree_diff import diff_files
+
+EMPTY_FOLDER = TreeEntry(FOLDER, EMPTY_TREE)
 
 
 class MergedFiles(NamedTuple):
@@ -40,7 +43,17 @@ def merge_files(base: Files, changed: Files, present: Files) -> MergedFiles:
             present = present.with_tree_entry(parts, wanted)
         except FilesError:  # A folder on the way is a file by now.
             kept.append(change.path)
+        if wanted is None:
+            present = _without_emptied_folders(present, changed, parts[:-1])
     return MergedFiles(present, kept)
+
+
+def _without_emptied_folders(present: Files, changed: Files, parts: tuple[str, ...]) -> Files:
+    """Remove a folder and those around it that are empty now, and that `changed` has not."""
+    while parts and present.tree_entry(parts) == EMPTY_FOLDER and not changed.tree_entry(parts):
+        present = present.with_tree_entry(parts, None)
+        parts = parts[:-1]
+    return present
 
 
 def _is_folder(entry: TreeEntry | None) -> bool:

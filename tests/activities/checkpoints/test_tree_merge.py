@@ -61,6 +61,8 @@ def test_what_both_changed_stays_whole_as_the_person_left_it(
         (write("d/c", "tool"), lambda files: files.delete("d/a")),
         (lambda files: files.make_folder("e"), write("e/x")),
         (folder_to_file, folder_to_file),
+        (lambda files: files.move("d", "deep/e"), write("f")),
+        (lambda files: files.write("e/g/h", b"tool").delete("d"), write("f")),
     ],
 )
 def test_other_changes_of_both_are_there(base: Files, tool: Change, person: Change) -> None:
