@@ -191,7 +191,11 @@ class Project(SignalReceiver):
                 self.inbox.signals.remove(received)
             if is_cancelled():
                 raise asyncio.CancelledError
-            if project.waiting is None or self._retries.is_due:
+            if self._retries.is_due:
+                # With the wait, which is not over: otherwise it would seem to be another one.
+                self._continue_as_new_if_due(project)
+                return
+            if project.waiting is None:
                 self._display.end_wait()
                 return
             project_waits.count_project_time(project)

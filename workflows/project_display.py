@@ -49,7 +49,7 @@ class ProjectDisplay:
 
     def end_wait(self) -> None:
         """Count the next wait as a new one, even for the same reason."""
-        if self._project.waiting is None and self._project.notifying:
+        if self._project.notifying:
             self._project.notifying.waits.pop(self._project.id, None)
 
 

@@ -16,6 +16,8 @@ from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
 from engine.service import build_worker
 from protocol.failure_details import OUTAGE
+from protocol.job_record import JobRecord
+from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from protocol.requests import ModelReply, ModelRequest
 from rehearsal.wire import Model
@@ -23,8 +25,12 @@ from tests.workflows.project_records import started
 from tests.workflows.serving import Jobs, client_for
 from tests.workflows.short import Short, close, job
 from tests.workflows.team import Team, project, write
+from tests.workflows.test_project_children import assembled
 from workflows.activity_failures import StepFailed
+from workflows.continuation import Continuation
+from workflows.project import Project
 from workflows.project_retries import ProjectRetries
+from workflows.project_steps import ProjectSteps
 
 STAGES = [{"id": "draft", "agent": "generalist", "task": "Draft the menu."}]
 TEAM = Team({"Draft the menu": lambda text: [write("repo/menu.md", "tea\n")]})
@@ -121,3 +127,33 @@ def test_a_project_tries_ever_less_often(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (retries.time_left, retries.is_due) == (None, False)
     retries.note_success()
     assert record.waiting
+
+
+async def test_a_project_whose_history_is_long_takes_its_wait_along(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Continued(Exception):
+        """What the next run begins with is in the record."""
+
+    class LongRun(Continuation):
+        def is_due(self, record: JobRecord | ProjectRecord, events: int) -> bool:
+            return True
+
+        def begin_run(self, record: JobRecord | ProjectRecord) -> None:
+            raise Continued
+
+    now = 0.0
+    monkeypatch.setattr(workflow, "time", lambda: now)
+    monkeypatch.setattr(workflow, "now", lambda: datetime.fromtimestamp(now, UTC))
+    monkeypatch.setattr(workflow, "patched", lambda _: True)
+    monkeypatch.setattr(workflow, "cancellation_reason", lambda: None)
+    record = started("features")
+    project = assembled(record, ProjectSteps())
+    project._continuation = LongRun(project.inbox)
+    project._retries.park(StepFailed("close_project", outage(30)))
+    now = 30
+    with pytest.raises(Continued):
+        await Project._attend_signals(project, record)
+        await project._advance(record)
+    assert record.waiting
+    assert record.waiting.trying
