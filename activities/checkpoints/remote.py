@@ -4,6 +4,7 @@ A job's refs there, below `jobs/<job>/`:
 
     runs/<run id>/<root id>   newest checkpoint of a run of the workflow, by the root that made it
     tags/<tag>                phase starts and the end, as in the job's own repository
+    left/<run id>/<commit>    checkpoint that a worker had to leave to the next one of its root
     owner/<run id>            first run of the workflow, to detect another one with the same id
 
 Each root moves only its own refs, and each run has new ones. So nobody overwrites another's push,

@@ -79,6 +79,8 @@ class JobPusher:
         self._waits: list[_PushWait] = []
         self._recorded: UnpushedCheckpoint | None = None
         """What this process has recorded last as unpushed."""
+        self._taken_over = ""
+        """The commit that an earlier process could not push."""
         self.failure = ""
         """Why the remote lacks checkpoints."""
 
@@ -123,7 +125,7 @@ class JobPusher:
         """Push what an earlier process could not, unless this one has a later checkpoint."""
         with self._lock:
             if not self._commit:
-                self._recorded = left
+                self._recorded, self._taken_over = left, left.commit
                 self._record_commit(left.commit, left.run, left.tags)
                 self._start_thread()
 
@@ -216,9 +218,12 @@ class JobPusher:
 
     def _try_push(self, commit: str, run: str, tags: dict[str, str]) -> str:
         try:
-            moved_refs = {f"runs/{run}/{self._root.id}": commit}
-            moved_refs |= {f"tags/{name}": tagged for name, tagged in tags.items()}
+            tag_refs = {f"tags/{name}": tagged for name, tagged in tags.items()}
+            moved_refs = {f"runs/{run}/{self._root.id}": commit, **tag_refs}
             new_refs = {} if self._is_known else self._existing_refs(commit)
+            if commit == self._taken_over:
+                # If the root is from a backup, the remote has got later ones since.
+                moved_refs, new_refs = {}, {**new_refs, **tag_refs, f"left/{run}/{commit}": commit}
             with self._slots:
                 push_to_remote(
                     self._url,

@@ -15,7 +15,11 @@ import pytest
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.job.checkpoint_push import JobPusher, PushRegistry
-from activities.job.unpushed_checkpoint import list_unpushed
+from activities.job.unpushed_checkpoint import (
+    UnpushedCheckpoint,
+    list_unpushed,
+    record_unpushed,
+)
 from tests.activities.checkpoints.hosts import remote_ref_prefix
 from tests.activities.wires import HELPER, PASSWORD, Trouble, authorization, given, web
 
@@ -39,7 +43,11 @@ def made(root: Root, text: str, parent: str | None = None) -> str:
 
 
 def newest(remote: Path, root: Root, run: str = "run") -> str:
-    name = f"{remote_ref_prefix('job')}runs/{run}/{root.id}"
+    return pushed(remote, f"runs/{run}/{root.id}")
+
+
+def pushed(remote: Path, ref: str) -> str:
+    name = f"{remote_ref_prefix('job')}{ref}"
     process = subprocess.run(
         ["git", "--git-dir", str(remote), "rev-parse", "--quiet", "--verify", name],
         check=False, capture_output=True, text=True,
@@ -165,6 +173,14 @@ def test_a_wrong_password_is_told_and_the_right_one_is_taken_when_it_is_there(
     assert newest(remote, root) == commit
 
 
+def push_leftovers(root: Root) -> None:
+    PushRegistry().push_leftovers(root)
+    until = time.monotonic() + SECONDS
+    while list_unpushed(root):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def test_what_a_process_could_not_push_is_pushed_by_the_next(
     pushing: JobPusher, root: Root, remote: Path, address: str
 ) -> None:
@@ -175,12 +191,22 @@ def test_what_a_process_could_not_push_is_pushed_by_the_next(
     [left] = list_unpushed(root)
     assert (left.job, left.url, left.commit, left.run) == ("job", address, commit, "run")
     shutil.move(away, remote)
-    PushRegistry().push_leftovers(root)
-    until = time.monotonic() + SECONDS
-    while list_unpushed(root):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    assert newest(remote, root) == commit
+    push_leftovers(root)
+    assert pushed(remote, f"left/run/{commit}") == commit
+    assert pushed(remote, "tags/phase/0001") == commit
+
+
+def test_a_root_from_a_backup_takes_nothing_back(
+    pushing: JobPusher, root: Root, remote: Path, address: str
+) -> None:
+    """What it had not pushed then, it has pushed since."""
+    first = made(root, "one")
+    old = UnpushedCheckpoint(job="job", url=address, commit=first, run="run")
+    later = made(root, "two", first)
+    assert pushing.push_now(later, "run").result(SECONDS) == ""
+    record_unpushed(root.repository("job"), old)
+    push_leftovers(root)
+    assert newest(remote, root) == later
 
 
 def test_a_start_does_not_wait_for_the_root(root: Root) -> None:
