@@ -147,7 +147,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"file_exists": "../a"}, "holds .."),
     ({"matches": {"path": "a", "pattern": "("}}, "not valid RE2"),
     ({"matches": {"path": "/a", "pattern": "x"}}, "absolute"),
-    ({"matches": {"path": "a"}}, "matches, pattern"),
+    ({"matches": {"path": "a"}}, "pattern: "),
     ("soon", "an object"),
 ]
 
