@@ -1,4 +1,4 @@
-"""Choose the endpoint of a job's model calls, and connect to it."""
+"""Connect to the endpoint of a job's model calls."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from temporalio import activity
 
 from activities.job.activity_context import activity_job_id
 from activities.model.endpoint_errors import SET_KEY
+from activities.model.providers import REHEARSAL
 from activities.redaction.credentials import api_key_credential
 from activities.runtime.failures import typed_failure
 from config.schema.agent_sections import ModelConfig, check_endpoint_address
 from rehearsal import RehearsalTransport, rehearse
 
-REHEARSAL = "rehearsal"
-"""Model name of the rehearsal model."""
 CONNECTIONS = httpx2.Limits(
     max_connections=None, max_keepalive_connections=None, keepalive_expiry=60
 )
@@ -37,20 +36,6 @@ was a third of a busy worker's time.
 """
 
 Connect = Callable[[ModelConfig], AsyncOpenAI]
-
-
-def has_endpoint(model: ModelConfig) -> bool:
-    """Whether a hosted model is configured."""
-    return bool(
-        model.base_url
-        or os.environ.get("OPENAI_BASE_URL")
-        or os.environ.get(model.api_key_variable)
-    )
-
-
-def endpoint_model_name(model: ModelConfig) -> str:
-    """Return the model's name to pin: the rehearsal model if no endpoint is configured."""
-    return model.name if has_endpoint(model) else REHEARSAL
 
 
 def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:

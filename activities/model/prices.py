@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from activities.model.endpoint import REHEARSAL
+from activities.model.providers import REHEARSAL
 from activities.model.reply_stream import StreamedReply
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.call_price import Price

@@ -11,13 +11,14 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-from activities.model.endpoint import REHEARSAL, endpoint_model_name, has_endpoint
 from activities.redaction.credentials import without_credentials
 from config.schema.agent_sections import ModelConfig
 
 Api = Literal["chat", "responses"]
 Marks = Literal["none", "breakpoint", "cache_control"]
 
+REHEARSAL = "rehearsal"
+"""Model name of the rehearsal model."""
 OPENAI = "https://api.openai.com/v1"
 """Default address of the client."""
 ANTHROPIC = "api.anthropic.com"
@@ -25,6 +26,20 @@ OPENROUTER = "openrouter.ai"
 NEEDS_BREAKPOINTS = re.compile(r"\bgpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)(?!\d)")
 """OpenAI's models from gpt-5.6 on; earlier ones cache every prefix without marks."""
 CLAUDE = re.compile(r"claude", re.IGNORECASE)
+
+
+def has_endpoint(model: ModelConfig) -> bool:
+    """Whether a hosted model is configured."""
+    return bool(
+        model.base_url
+        or os.environ.get("OPENAI_BASE_URL")
+        or os.environ.get(model.api_key_variable)
+    )
+
+
+def endpoint_model_name(model: ModelConfig) -> str:
+    """Return the model's name to pin: the rehearsal model if no endpoint is configured."""
+    return model.name if has_endpoint(model) else REHEARSAL
 
 
 def provider_address(model: ModelConfig) -> str:

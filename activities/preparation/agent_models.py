@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from activities.model.endpoint import endpoint_model_name
 from activities.model.prices import check_prices_for_cost_limit
+from activities.model.providers import endpoint_model_name
 from activities.redaction.credentials import without_credentials
 from config.agent_files import amend_agent_config
 from config.schema.agent import AgentConfig, ConfigError

@@ -18,11 +18,16 @@ from activities.job.conversation import Conversation
 from activities.job.tool_messages import tool_result_message
 from activities.model.client import call_endpoint
 from activities.model.dialect import REASONING, Dialect
-from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_model_name
+from activities.model.endpoint import connect_endpoint
 from activities.model.endpoint_errors import endpoint_refusal_text
 from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
-from activities.model.providers import describe_provider, provider_name
+from activities.model.providers import (
+    REHEARSAL,
+    describe_provider,
+    endpoint_model_name,
+    provider_name,
+)
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.redaction.credentials import hide_credentials
 from activities.tool_catalogue import REGISTRY

@@ -22,9 +22,10 @@ HELD = """
 import importlib, pathlib, sys, time
 here = pathlib.Path(__file__).parent
 (here / "loading").touch()
-until = time.monotonic() + 120
+until = time.monotonic() + 60
 while not (here / "go-on").exists() and time.monotonic() < until:
     time.sleep(0.02)
+assert (here / "go-on").exists(), "it was loaded before the test waited for that"
 sys.path.remove(str(here))
 del sys.modules[__name__]
 importlib.import_module(__name__)

@@ -18,8 +18,9 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.model.client import call_endpoint
-from activities.model.endpoint import REHEARSAL, connect_endpoint, endpoint_model_name
+from activities.model.endpoint import connect_endpoint
 from activities.model.message_forms import ChatMessageForm
+from activities.model.providers import REHEARSAL, endpoint_model_name
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
 from activities.redaction.credentials import encode_without_credentials
