@@ -62,8 +62,10 @@ class ImageRoot:
         for own in OWN:
             yield from ("--bind", str(self._outside(own)), own)
         yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
-        for prefix in (sys.prefix, sys.base_prefix):
-            yield from ("--ro-bind", prefix, prefix)
+        # The checkout, Python and pip's settings may be in a folder that is replaced.
+        for needed in (sys.prefix, sys.base_prefix, str(Path.home())):
+            if Path(needed).parts[1:2] and Path(needed).parts[1] in REPLACED:
+                yield from ("--ro-bind", needed, needed)
 
     def copy(self, names: list[str], path: str) -> None:
         """Copy what `.dockerignore` leaves of these names, as `COPY` does."""
