@@ -13,6 +13,7 @@ import httpx2
 from temporalio.client import Client
 
 from activities.checkpoints import Root
+from activities.job.compaction_plan import ENOUGH
 from activities.text.tokens import count_tokens, message_tokens
 from benchmarks.zero_cost import ZeroCost
 from rehearsal import Reply, Script, call
@@ -150,7 +151,9 @@ async def test_a_phase_of_many_calls_with_4_kb_results(temporal: Client, root: R
     sizes = list(chain(*reader.sizes.values()))
     assert LIMIT * 0.9 < max(sizes) <= LIMIT + MESSAGE
     assert sum(reader.shares) / len(reader.shares) >= 0.95
-    assert 1 <= reader.broken <= 20
+    # Each clearing makes room for many results. A new one is more than a tenth of the first ten.
+    cleared = CALLS * MESSAGE / ((1 - ENOUGH) * LIMIT)
+    assert 1 <= reader.broken <= 10 + cleared
     assert reader.summaries >= 1
     last = json.dumps(reader.last, ensure_ascii=False)
     assert FACT in last
