@@ -228,18 +228,29 @@ def test_what_a_process_had_no_time_for_is_recorded(root: Root, address: str) ->
     assert [left.commit for left in list_unpushed(root)] == [commit]
 
 
-def test_a_late_retry_moves_the_remote_back_to_no_older_checkpoint(
+def push_from_two_without_remote(
     pushing: JobPusher, root: Root, remote: Path, address: str
-) -> None:
+) -> tuple[JobPusher, str]:
+    """Fail to push a checkpoint, and a later one from another process; then the remote is back.
+
+    Returns:
+        The other process's pusher, and its checkpoint.
+    """
     away = shutil.move(remote, remote.with_name("away"))
     first = made(root, "one")
     assert pushing.push_now(first, "run").result(SECONDS)
-    # The next step was made in another process, as were the last.
     other = JobPusher(root, "job", address, threading.Semaphore())
     second = made(root, "two", first)
     assert other.push_now(second, "run").result(SECONDS)
-    third = made(root, "three", second)
     shutil.move(away, remote)
+    return other, second
+
+
+def test_a_late_retry_moves_the_remote_back_to_no_older_checkpoint(
+    pushing: JobPusher, root: Root, remote: Path, address: str
+) -> None:
+    other, second = push_from_two_without_remote(pushing, root, remote, address)
+    third = made(root, "three", second)
     assert other.push_now(third, "run", hard=True).result(SECONDS) == ""
     assert pushing.push_rest().result(SECONDS) == ""
     assert newest(remote, root) == third
@@ -249,13 +260,7 @@ def test_a_late_retry_moves_the_remote_back_to_no_older_checkpoint(
 def test_a_retry_pushes_the_later_checkpoint_of_another_process(
     pushing: JobPusher, root: Root, remote: Path, address: str
 ) -> None:
-    away = shutil.move(remote, remote.with_name("away"))
-    first = made(root, "one")
-    assert pushing.push_now(first, "run").result(SECONDS)
-    other = JobPusher(root, "job", address, threading.Semaphore())
-    second = made(root, "two", first)
-    assert other.push_now(second, "run").result(SECONDS)
-    shutil.move(away, remote)
+    _, second = push_from_two_without_remote(pushing, root, remote, address)
     assert pushing.push_rest().result(SECONDS) == ""
     assert newest(remote, root) == second
 
