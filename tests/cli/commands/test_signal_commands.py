@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -84,56 +85,54 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
         engine.do(context.__aexit__(None, None, None))
 
 
-def test_an_id_is_free_again_whose_start_was_refused(
-    engine: Any, starter: Any, workspaces: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = Root.open(workspaces, create=True)
-    name = f"refused-{workspaces.parent.name}"
-    context = serving(engine.client, root, lambda request: Hang())
+@pytest.fixture(name="jobs")
+def serve_hanging_jobs(
+    engine: Any, workspaces: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Jobs]:
+    """Serve jobs whose model never answers."""
+    context = serving(engine.client, Root.open(workspaces, create=True), lambda request: Hang())
     jobs = engine.do(context.__aenter__())
     monkeypatch.setenv("LONGHAUL_TASK_QUEUE", jobs.queue)
+    yield jobs
+    engine.do(context.__aexit__(None, None, None))
+
+
+def test_an_id_is_free_again_whose_start_was_refused(
+    engine: Any, starter: Any, workspaces: Path, jobs: Jobs
+) -> None:
+    name = f"refused-{workspaces.parent.name}"
     starting = ["start", "coder", "--instructions", "Make tea.", "--id", name]
-    try:
-        assert starter(*starting, "--set", 'shell.path=["/no-such/bin"]').code == 0
-        handle = engine.client.get_workflow_handle(name)
-        with pytest.raises(WorkflowFailureError):
-            engine.do(handle.result())
-        assert starter(*starting).code == 0
-        wait_for_status(engine, jobs, handle, phase=lambda phase: phase and phase["number"] == 1)
-        starter("cancel", name)
-    finally:
-        engine.do(context.__aexit__(None, None, None))
+    assert starter(*starting, "--set", 'shell.path=["/no-such/bin"]').code == 0
+    handle = engine.client.get_workflow_handle(name)
+    with pytest.raises(WorkflowFailureError):
+        engine.do(handle.result())
+    assert starter(*starting).code == 0
+    wait_for_status(engine, jobs, handle, phase=lambda phase: phase and phase["number"] == 1)
+    starter("cancel", name)
 
 
 def test_an_id_is_free_again_whose_start_was_cancelled_while_it_waited(
-    engine: Any, starter: Any, workspaces: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Any, starter: Any, workspaces: Path, jobs: Jobs
 ) -> None:
-    root = Root.open(workspaces, create=True)
     name = f"again-{workspaces.parent.name}"
-    context = serving(engine.client, root, lambda request: Hang())
-    jobs = engine.do(context.__aenter__())
-    monkeypatch.setenv("LONGHAUL_TASK_QUEUE", jobs.queue)
     starting = ["start", "generalist", "--instructions", "Make tea.", "--id", name]
-    try:
-        lacking = 'mcp={"tea": {"command": ["/no-such-server"]}}'
-        assert starter(*starting, "--set", lacking).code == 0
-        handle = engine.client.get_workflow_handle(name)
-        wait_for_status(engine, jobs, handle, waiting_for="dependency")
-        shown = starter("show", name).out
-        assert "waiting (dependency)" in shown
-        assert "/no-such-server" in shown
-        # A list has one line for it, not everything that is missing.
-        [row] = [line for line in starter("list").out.splitlines() if line.startswith(name)]
-        assert len(" ".join(row.split())) < 300
-        assert f"{name} cancelled" in starter("cancel", name).out
-        assert "cancelled before it began: by " in starter("show", name).out
-        assert starter(*starting).code == 0
-        wait_for_status(engine, jobs, handle, phase=lambda phase: phase and phase["number"] == 1)
-        shown = starter("show", name).out
-        assert "phase 1" in shown
-        assert "running · generalist" in shown
-        # A job that began keeps its id.
-        starter("cancel", name)
-        assert f"there was a job {name} already (cancelled)" in starter(*starting).error
-    finally:
-        engine.do(context.__aexit__(None, None, None))
+    lacking = 'mcp={"tea": {"command": ["/no-such-server"]}}'
+    assert starter(*starting, "--set", lacking).code == 0
+    handle = engine.client.get_workflow_handle(name)
+    wait_for_status(engine, jobs, handle, waiting_for="dependency")
+    shown = starter("show", name).out
+    assert "waiting (dependency)" in shown
+    assert "/no-such-server" in shown
+    # A list has one line for it, not everything that is missing.
+    [row] = [line for line in starter("list").out.splitlines() if line.startswith(name)]
+    assert len(" ".join(row.split())) < 300
+    assert f"{name} cancelled" in starter("cancel", name).out
+    assert "cancelled before it began: by " in starter("show", name).out
+    assert starter(*starting).code == 0
+    wait_for_status(engine, jobs, handle, phase=lambda phase: phase and phase["number"] == 1)
+    shown = starter("show", name).out
+    assert "phase 1" in shown
+    assert "running · generalist" in shown
+    # A job that began keeps its id.
+    starter("cancel", name)
+    assert f"there was a job {name} already (cancelled)" in starter(*starting).error
