@@ -35,7 +35,7 @@ class UnpushedCheckpoint(Data):
 def record_unpushed(repository: Path, checkpoint: UnpushedCheckpoint) -> UnpushedCheckpoint | None:
     """Write the file, with the tags of the checkpoint that it had; return what it has now.
 
-    None if it cannot be written: a full disk prevents that, and nothing else.
+    None if it cannot be written, as on a full disk.
     """
     if before := read_unpushed(repository):
         tags = before.tags | checkpoint.tags
@@ -68,5 +68,5 @@ def remove_unpushed(repository: Path, pushed: UnpushedCheckpoint | None) -> None
 
 def list_unpushed(root: Root) -> list[UnpushedCheckpoint]:
     """Return what the remotes of a root's jobs lack."""
-    found = [read_unpushed(repository) for repository in list_job_repositories(root)]
-    return [left for left in found if left is not None]
+    unpushed = map(read_unpushed, list_job_repositories(root))
+    return [each for each in unpushed if each is not None]
