@@ -120,8 +120,8 @@ def note_answer_trace(job: JobRecord, question: Question) -> None:
     if (text := question.untraced) is None:
         return
     question.untraced = None
-    asked = f"{_asker_name(question)} asked: " if question.server else QUESTION_PREFIX
-    happened = f"{asked}{question.question}"
+    prefix = f"{_asker_name(question)} asked: " if question.server else QUESTION_PREFIX
+    happened = f"{prefix}{question.question}"
     trace_notes.note_trace(
         job, "correction", "person", "clarification", happened, what_was_correct=text
     )
