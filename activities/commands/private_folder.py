@@ -78,7 +78,9 @@ def private_folder(
         CheckpointMissing: The tree is not in the store.
     """
     pool = private_path(root, job)
-    pool.mkdir(parents=True, exist_ok=True)
+    # Commands may set any mode, such as one that gives whoever runs a file the rights of its owner.
+    pool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    pool.mkdir(exist_ok=True)
     with ExitStack() as stack:
         place = _lock_free_private_folder(pool, stack)
         record = place / "holds.json"
