@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from activities.checkpoints import Files, Root
+from activities.checkpoints import Files, FilesError, Root
 from activities.commands import sandbox
 from activities.commands.pipelines import with_pipefail
 from activities.commands.private_folder import private_folder
@@ -49,6 +49,8 @@ class CheckRunner:
                 ended = sandbox.run_sandboxed_command(line, private.path, shell, seconds, layer)
         except sandbox.SandboxUnavailable as problem:
             return Finding(f"It could not be run. {problem}", decided=False)
+        except FilesError as problem:
+            return Finding(f"It could not be run. {problem}")
         if ended.exit_code == 0:
             return None
         how = ended.trouble or f"exit code {ended.exit_code}"

@@ -8,7 +8,9 @@ that outlived its attempt may still be writing there.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import secrets
 import shutil
 import stat
@@ -17,9 +19,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, job_folder_name
+from activities.checkpoints import (
+    CheckpointMissing,
+    Files,
+    FilesError,
+    Root,
+    folder_io,
+    job_folder_name,
+)
 from activities.checkpoints.checkin import Checkin, CheckinLimits, CheckinState, read_checkin_state
 from activities.checkpoints.checkout import EXCLUDED_NAMES, Checkout
+from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.removal import make_removable
@@ -28,6 +38,15 @@ MAX_FOLDERS = 64
 """Number of attempts of one job that may have a folder at the same time."""
 STALE_NANOSECONDS = 2_000_000_000
 """Time stamps of files changed more recently do not prove that a file is unchanged."""
+
+
+MACHINE_ERRORS = frozenset(
+    (
+        *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE),
+        *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+    )
+)
+"""Errors that no file of a command can cause."""
 
 
 @dataclass
@@ -76,6 +95,8 @@ def private_folder(
     Raises:
         OSError: It cannot be created (disk full, permissions).
         CheckpointMissing: The tree is not in the store.
+        FilesError: What was done in the context cannot be done with a path in the folder, such as
+            reading a file where commands made a folder.
     """
     pool = private_path(root, job)
     # Commands may set any mode, such as one that gives whoever runs a file the rights of its owner.
@@ -100,11 +121,27 @@ def private_folder(
         with folder_io.open_folder(None, folder) as fd:
             known = read_checkin_state(files, fd, fresh)
         private = PrivateFolder(folder, files, known, limits or CheckinLimits())
-        yield private
+        try:
+            yield private
+        except OSError as error:
+            if problem := _path_problem(error, folder):
+                raise FilesError(problem) from error
+            raise
         if private._tree is not None:
             draft = place / "holds.new"
             draft.write_text(json.dumps({"tree": private._tree}))
             draft.rename(record)
+
+
+def _path_problem(error: OSError, folder: Path) -> str:
+    """Return which path of the folder is not what it was taken for; empty for another failure."""
+    named = (
+        error.filename if isinstance(error.filename, str) else os.fsdecode(error.filename or b"")
+    )
+    if error.errno in MACHINE_ERRORS or not named.startswith(f"{folder}/"):
+        return ""
+    path = quote_path_in_error(named.removeprefix(f"{folder}/"))
+    return f"{path} cannot be used: {error.strerror}. Remove it, or name another path."
 
 
 def private_path(root: Root, job: str) -> Path:

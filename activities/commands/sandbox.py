@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
-from activities.commands.folder_size import count_folder_bytes
+from activities.commands.folder_size import UNCOUNTABLE, count_folder_bytes
 from activities.commands.host_proxy import PASS_LISTENER, HostProxy, proxy_variables
 from activities.commands.memory_use import MemoryUse, descendant_pids
 from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
@@ -375,8 +375,10 @@ def _bwrap_command(
     arguments = [program, "--seccomp", str(passed[0]), "--die-with-parent", "--cap-drop", "ALL"]
     user = ["--uid", str(SANDBOX_USER), "--gid", str(SANDBOX_USER)]
     if is_machine_root():
-        for each in filter(None, (folder, layer, cache)):
-            give_to_nobody(each)
+        give_to_nobody(folder)
+        for each in filter(None, (layer, cache)):
+            # Commands wrote what is in it, and others may be at work there.
+            os.chown(each, NOBODY, NOBODY, follow_symlinks=False)
         passed.append(stack.enter_context(nobody_namespace()))
         shared = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
         network = [] if config.network is True else ["--unshare-net"]
@@ -493,10 +495,12 @@ def _watch_sandbox_limits(
         if used > config.memory_bytes:
             yield f"it used more than {config.memory_bytes:,} bytes of memory"
         if now >= look_again:
-            if any(
-                count_folder_bytes(each) > most for each, most in zip(folders, limits, strict=False)
-            ):
-                yield f"it wrote more than {config.disk_bytes:,} bytes"
+            sizes = map(count_folder_bytes, folders)
+            if too_large := [
+                size for size, most in zip(sizes, limits, strict=False) if size > most
+            ]:
+                deep = ", in folders nested too deeply to count" if UNCOUNTABLE in too_large else ""
+                yield f"it wrote more than {config.disk_bytes:,} bytes{deep}"
             # Counting many files takes long, and a command that writes slowly can wait.
             took = time.monotonic() - now
             look_again = time.monotonic() + max(DISK_SECONDS, DISK_SHARE * took)

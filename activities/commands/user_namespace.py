@@ -8,6 +8,7 @@ Root has a number in it as well, since bubblewrap has to find what root owns and
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -91,9 +92,21 @@ def nobody_namespace() -> Iterator[int]:
 
 
 def give_to_nobody(folder: Path) -> None:
-    """Make `nobody` own the folder and everything in it, links themselves included."""
-    for _, folders, names, fd in os.fwalk(folder):
-        for name in (".", *folders, *names):
-            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if status.st_uid != NOBODY:
-                os.chown(name, NOBODY, NOBODY, dir_fd=fd, follow_symlinks=False)
+    """Make `nobody` own the folder and everything in it, links themselves included.
+
+    Nothing else may write to it meanwhile. What is nested more deeply than any path names was
+    written by commands, and is theirs.
+    """
+    pending = [str(folder)]
+    os.chown(folder, NOBODY, NOBODY)
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.stat(follow_symlinks=False).st_uid != NOBODY:
+                        os.chown(entry.path, NOBODY, NOBODY, follow_symlinks=False)
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise

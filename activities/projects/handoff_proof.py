@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from activities.checkpoints import Root
+from activities.checkpoints import FilesError, Root
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff_checks import read_handoff_report
 from activities.projects.product_tree import handoff_product_tree, handoff_tree_with_new_tests
 from activities.projects.project_remote import open_linked_remote_project
-from activities.projects.proof_run import ProofRunner, prove_handoff
+from activities.projects.proof_run import ProofResult, ProofRunner, prove_handoff
 from activities.projects.runner_commands import lacks_runner
 from activities.projects.stand_ins import find_stand_ins
 from protocol.agent_reports import FeatureReport, TesterVerdict
@@ -41,7 +41,7 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     if not handoff.tests:
         return ""
     if handoff.report != "verdict":
-        result = prove_handoff(
+        result = prove_tree(
             root, job, snapshot, handoff_product_tree(repository, snapshot, link.folder, handoff)
         )
         return (
@@ -52,16 +52,24 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     verdict, _ = read_handoff_report(snapshot.files, "verdict")
     if not isinstance(verdict, TesterVerdict) or not verdict.passed:
         return ""
-    result = prove_handoff(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
+    result = prove_tree(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
     if result.problems:
         return f"`passed` cannot be true. {' '.join(result.problems)} {SAY_SO}"
     tree, paths = handoff_tree_with_new_tests(repository, snapshot)
-    if paths and (result := prove_handoff(root, job, snapshot, tree)).problems:
+    if paths and (result := prove_tree(root, job, snapshot, tree)).problems:
         return (
             f"With the tests that you wrote ({first_few(paths, 10)}) it does not pass. "
             f"{' '.join(result.problems)} {SAY_SO} If the tests are wrong, correct or delete them."
         )
     return ""
+
+
+def prove_tree(root: Root, job: str, snapshot: Snapshot, tree: str) -> ProofResult:
+    """Run the checks of a job's handoff on a tree; a file that an agent chose is no broken disk."""
+    try:
+        return prove_handoff(root, job, snapshot, tree)
+    except FilesError as problem:
+        return ProofResult(problems=[f"The checks cannot be run: {problem}"])
 
 
 def add_handoff_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:
@@ -96,7 +104,10 @@ def _feature_command_problem(root: Root, job: str, snapshot: Snapshot) -> str:
     }
     for command in proposed.values():
         line = proof_command_without_cd(command.command, link.folder)
-        ended, _ = proving.run_command(files, command.model_copy(update={"command": line}))
+        try:
+            ended, _ = proving.run_command(files, command.model_copy(update={"command": line}))
+        except FilesError as problem:
+            return f"`{command.command}` cannot be run: {problem}"
         if lacks_runner(ended.exit_code, ended.output, line):
             return (
                 f"`{command.command}` cannot be run in the sandbox (exit code "
