@@ -33,6 +33,7 @@ from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.removal import make_removable
+from activities.redaction.credentials import hide_in_bytes
 
 MAX_FOLDERS = 64
 """Number of attempts of one job that may have a folder at the same time."""
@@ -60,18 +61,25 @@ class PrivateFolder:
     _tree: str | None = None
     """The tree that the folder holds, if known."""
     notes: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
 
-    def read_back(self) -> Files:
+    def read_back(self, *, hide_credentials: bool = False) -> Files:
         """Return the folder's files; links stay links, and nested repositories and empty folders
         are kept.
 
         Call it when nothing writes to the folder any more.
 
+        Args:
+            hide_credentials: Redact credentials in new and changed files, and list these files in
+                `hidden`. Git's own folders are left alone: their files are compressed or have
+                checksums.
+
         Raises:
             FilesError: A checkpoint cannot take that much; the message says how much it is.
             OSError: The folder cannot be read.
         """
-        checkin = Checkin(self._base, self._known, self._limits)
+        clean = hide_in_bytes if hide_credentials else None
+        checkin = Checkin(self._base, self._known, self._limits, clean=clean)
         _restore_private_folder_rights(self.path)
         with folder_io.open_folder(None, self.path) as fd:
             tree = checkin.import_folder(fd)
@@ -79,10 +87,10 @@ class PrivateFolder:
         left_out = [
             f"Left out {name.decode()}/: the system keeps that folder." for name in reserved
         ]
-        self.notes = [*checkin.notes, *left_out]
+        self.notes, self.hidden = [*checkin.notes, *left_out], checkin.cleaned
         files = Files(self._base.store, tree.hex(), limit=self._base.limit)
-        # If something was left out, the next attempt must not find it in the folder.
-        self._tree = None if self.notes else files.id
+        # If something was left out or redacted, the next attempt must not find it in the folder.
+        self._tree = None if self.notes or self.hidden else files.id
         return files
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from activities.checkpoints import Files, diff_files
-from activities.redaction.credentials import credential_value, hide_in_bytes
+from activities.redaction.credentials import credential_value
 from config.schema.shell import ShellConfig
 from protocol.fork_command import fork_command
 
@@ -42,24 +41,3 @@ def command_variable_arguments(config: ShellConfig) -> bytes:
         b"--setenv\0" + name.encode() + b"\0" + os.fsencode(value) + b"\0"
         for name, value in read_variables(config).items()
     )
-
-
-def hide_command_variables(
-    config: ShellConfig, before: Files, after: Files
-) -> tuple[Files, list[str]]:
-    """Redact credentials in files that a command changed; return the paths of these files.
-
-    Git's own folders are left alone: their files are compressed or have checksums.
-    """
-    paths: list[str] = []
-    if not config.environment:
-        return after, paths
-    for change in list(diff_files(before, after)):
-        if not change.new or change.new.kind != "file" or ".git" in change.path.split("/"):
-            continue
-        data = after.read_entry(change.new)
-        hidden = hide_in_bytes(data)
-        if hidden != data:
-            after = after.write(change.path, hidden, executable=change.new.executable)
-            paths.append(change.path)
-    return after, paths

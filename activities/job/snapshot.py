@@ -99,7 +99,7 @@ def _load_snapshot_config(store: ObjectStore, blob: bytes) -> AgentConfig:
         if len(_configs) > 256:
             _configs.clear()
         _configs[blob] = _parse_snapshot_part(AgentConfig, "config.json", store.read(blob))
-        register_credential_variables(_configs[blob].credential_variables)
+        register_credential_variables(_configs[blob].named_variables)
     return _configs[blob]
 
 
@@ -115,7 +115,7 @@ def _load_snapshot_repository_link(
     if raw is None:
         return None
     link = _parse_snapshot_part(RepositoryLink, "repository.json", store.read(raw.id))
-    register_credential_variables(link.token_variables)
+    register_credential_variables(link.named_variables)
     return link
 
 
@@ -298,7 +298,7 @@ class Snapshot:
 
     def pin_config(self, config: AgentConfig) -> None:
         """Pin the configuration from here on."""
-        register_credential_variables(config.credential_variables)
+        register_credential_variables(config.named_variables)
         self.config = config
         self.config_id = self.checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
 

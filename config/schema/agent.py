@@ -213,18 +213,6 @@ class AgentConfig(AgentFile):
         others += self.reviewer.models if self.reviewer else []
         return [self.model, *self.phase_models.values(), *self.fallbacks, *others]
 
-    @property
-    def credential_variables(self) -> set[str]:
-        """Names of the worker's variables that hold credentials."""
-        keyed = [*self.models, self.embeddings, self.web.search]
-        variables = {each.api_key_variable for each in keyed if each and each.api_key_variable}
-        variables |= set(self.shell.environment.values())
-        for server in self.mcp.values():
-            variables |= {*server.env.values(), *server.headers.values()}
-        if self.notify:
-            variables |= {*self.notify.headers.values()} | {self.notify.url_variable or ""} - {""}
-        return variables | (self.reviewer.credential_variables if self.reviewer else set())
-
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""
         return self.phase_models.get(kind, self.model)
