@@ -12,6 +12,10 @@ graph's schema are merged, and an agent that extends its own name is merged over
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,8 @@ from config.layers import SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
 from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_reply_wordings
+from config.schema.start import StartRights
+from config.start_settings import check_start_settings
 from config.templates import read_instructions_template, read_prompt_template
 from config.yaml_files import explain_yaml_error, read_yaml_model
 from protocol.validation_errors import short_error_value, validation_error_key
@@ -73,14 +79,16 @@ def load_agent(
     layers = configuration_layers(folder)
     merged = merge_agent(name, layers, [])
     source = merged.files[0][0]
-    settings = {key: ("set", value) for key, value in (overrides or {}).items()}
-    for variable, key in ENVIRONMENT.items():
-        if text := os.environ.get(variable):
-            settings[key] = (
-                variable,
-                parse_agent_override(text) if key.startswith("limits.") else text,
-            )
-    checked = _validate_agent_file(merged, settings)
+    configured: dict[str, tuple[str, object]] = {
+        key: (variable, parse_agent_override(text) if key.startswith("limits.") else text)
+        for variable, key in ENVIRONMENT.items()
+        if (text := os.environ.get(variable))
+    }
+    settings = {key: ("set", value) for key, value in (overrides or {}).items()} | configured
+    checked = _validate_agent_file(replace(merged, content=deepcopy(merged.content)), settings)
+    if overrides:
+        before = _validate_agent_file(merged, configured)
+        check_start_settings(before, checked, before.start, partial(_all_agents, folder))
     if reviews:
         _check_reviewer_agent(name, checked, source)
     if checked.review and checked.review.agent not in agent_names(folder):
@@ -109,6 +117,22 @@ def load_agent(
         graph_schema=extend_graph_schema(load_layered_graph_schema(layers), checked.graph, source),
         reviewer=_load_reviewer_agent(checked, folder),
     )
+
+
+def _all_agents(folder: Path) -> list[AgentConfig]:
+    """All agents of the configuration that can be read."""
+    agents = []
+    for name in agent_names(folder):
+        with suppress(ConfigError):
+            agents.append(load_agent(name, folder=folder))
+    return agents
+
+
+def start_rights(config: AgentConfig) -> StartRights:
+    """What the worker's present configuration leaves to starts of an agent that a job pinned."""
+    with suppress(ConfigError):
+        return load_agent(config.name).start
+    return config.start
 
 
 def _reviewer_name(agent: AgentFile) -> str:
@@ -173,6 +197,8 @@ def amend_agent_config(
     checked = _validate_agent_file(
         MergedAgentFile(pinned, [(Path(config.name), {})], [config.name]), settings
     )
+    if overrides:
+        check_start_settings(config, checked, start_rights(config), partial(_all_agents, folder))
     if checked.guards != config.guards:
         # Learned guards among the pinned ones replace some of the configured ones.
         raise ConfigError(

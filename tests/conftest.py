@@ -51,6 +51,10 @@ if (
 # collection does not scan them again, neither now nor later.
 gc.disable()
 
+# The workers of the tests leave every setting to starts; tests of what they may not set say so.
+_RIGHTS = Path(__file__).with_name("worker_config")
+os.environ["LONGHAUL_CONFIG"] = str(_RIGHTS)
+
 Real = Callable[[str], bytes]
 
 
@@ -81,6 +85,12 @@ def _place(item: pytest.Item) -> tuple[bool, ...]:
 def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep tests away from a store that the environment may name."""
     monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+@pytest.fixture
+def shipped_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the configuration as it is shipped."""
+    monkeypatch.delenv("LONGHAUL_CONFIG")
 
 
 @pytest.fixture(autouse=True)

@@ -40,8 +40,9 @@ from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import project_repository_path
 from activities.source_repository.workspace_repository import share_repository_with_fork
-from config.agent_files import amend_agent_config
+from config.agent_files import amend_agent_config, start_rights
 from config.schema.agent import AgentConfig, ConfigError
+from config.start_settings import check_start_documents, check_start_places
 from protocol.endings import COMPLETION_FILE
 from protocol.job_state import JobState
 from protocol.payloads import Fork
@@ -64,6 +65,9 @@ def prepare_fork(
     pinned = origin.snapshot.config
     config = _resolve_fork_config(request, fork, pinned)
     # Keep the pinned tools of MCP servers unless the fork overrides `mcp`.
+    rights = start_rights(pinned)
+    check_start_places(rights, None, request.publish, root.staged.parent)
+    check_start_documents(rights, request.documents)
     notices = resolve_server_tools(config) if config.mcp != pinned.mcp else []
     notices += check_remote_ownership(config, request)
     skills = read_agent_skills(config) if config.skills != pinned.skills else None

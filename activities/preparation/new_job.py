@@ -43,6 +43,7 @@ from activities.source_repository.repository_fetch import fetch_pinned_repositor
 from activities.source_repository.workspace_repository import put_repository_into_workspace
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
+from config.start_settings import check_start_documents, check_start_places
 from config.templates import render_template
 from protocol.job_state import JobState
 from protocol.phase import Phase
@@ -71,6 +72,7 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
             f"agent {config.name} has no instructions of its own: give some in `instructions`"
         )
     instructions = with_typed_result_rules(instructions, config)
+    check_start_documents(config.start, request.documents)
     documents = read_input_documents(
         root,
         request.documents,
@@ -117,6 +119,7 @@ def _bring_repository(
     """Fetch the repository and put it into the workspace; return messages for people."""
     if request.project:
         raise ConfigError("repository: a job of a project works on the project's; leave it out")
+    check_start_places(snapshot.config.start, start, request.publish, root.staged.parent)
     owner, bounds = activity_job_id(), RepositoryBounds.of_agents(snapshot.config)
     remote = snapshot.config.workspace.remote or ""
     origin = fetch_pinned_repository(root, owner, start, bounds, remote)

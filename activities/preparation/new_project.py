@@ -24,6 +24,7 @@ from activities.source_repository.repository_fetch import fetch_pinned_repositor
 from activities.toolkit.path_ownership import owned_path_refusal
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
+from config.start_settings import check_start_places
 from protocol.commit_message import SUBJECT
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
 from protocol.project_forms import FORM_SPECS
@@ -58,6 +59,8 @@ def create_project(
         except ValueError as error:
             raise ConfigError(f"condition {condition.line}: {error}") from None
     scope = _divided_project_scope(start)
+    for config in agents:
+        check_start_places(config.start, start.repository, start.publish, root.staged.parent)
     notifying = resolve_recipients(agents, start.notify)
     if why := failing_required_command(start, agents):
         raise typed_failure(

@@ -29,6 +29,7 @@ from config.schema.notifications import Notify
 from config.schema.reply_phrases import Wording
 from config.schema.shell import ShellConfig
 from config.schema.skills import Skill
+from config.schema.start import StartRights
 from config.schema.web import Web
 from config.schema.workspace import Workspace
 from protocol.call_price import Price
@@ -154,6 +155,10 @@ class AgentFile(Data):
     workspace: Workspace = Field(
         default_factory=lambda: Workspace.model_validate({}),
         description="Where checkpoints are stored besides the workspaces root.",
+    )
+    start: StartRights = Field(
+        default_factory=lambda: StartRights.model_validate({}),
+        description="What a start of this agent may decide; no start can set it.",
     )
     todos: TodoLists
     settings: AgentSettings = Field(
