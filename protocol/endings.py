@@ -9,7 +9,7 @@ from pydantic import Field
 from protocol.data_model import Data
 from protocol.job_state import JobState
 from protocol.phase import Purpose
-from protocol.publishing import BranchResult
+from protocol.publishing import BranchResult, Publish
 from protocol.requests import CheckpointReply, GuardOutcome, JobPosition, Reply
 from protocol.todo_list import DoneWhen
 from protocol.usage import Usage
@@ -97,6 +97,8 @@ class EndingRequest(JobPosition):
     """None when a phase that has handed over ends: guards then see a `todo_complete`."""
     points: list[GuardPoint]
     approved: bool = False
+    publish: Publish | None = None
+    """Where the branch goes, as a person may have changed it; None for nowhere."""
     bypass: list[str] = Field(default_factory=list)
     stop_hook_active: bool = False
     """Whether a stop hook has already blocked the job's end."""

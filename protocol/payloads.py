@@ -11,7 +11,7 @@ from protocol.data_model import Data
 from protocol.fork_command import fork_command
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count, TrialShare
-from protocol.publishing import Publish
+from protocol.publishing import CHANGEABLE, PUBLISH, Publish
 from protocol.repository_start import RepositoryStart
 from protocol.scope_ledger import MAX_ITEMS
 from protocol.short_text import text_title_line
@@ -99,16 +99,22 @@ class PauseSignal(SignalPayload):
 
 class ResumeSignal(SignalPayload):
     set: dict[str, Any] = Field(default_factory=dict, max_length=MAX_SETTINGS)
-    """Settings of the model, such as `{"model.send_reasoning": true}`."""
+    """Settings of the model, such as `{"model.send_reasoning": true}`, and of the push at the end,
+    such as `{"publish.branch": "other"}` or `{"publish": null}`."""
 
     @field_validator("set")
     @classmethod
     def _check_model_settings(cls, settings: dict[str, Any]) -> dict[str, Any]:
         for key, value in settings.items():
+            if key == PUBLISH and value not in (None, False, "none"):
+                raise ValueError("publish takes none here: the work ends without a push")
+            if key in (PUBLISH, *CHANGEABLE):
+                continue
             if not (key.startswith("model.") and key.count(".") == 1):
                 raise ValueError(
                     f"{key[:100]!r} cannot be set of a job under way; expected a key of model, "
-                    f"such as model.name. {_model_setting_advice(key[:100])}"
+                    f"such as model.name, or {', '.join(CHANGEABLE)}. "
+                    f"{_model_setting_advice(key[:100])}"
                 )
             if value is not None and not isinstance(value, (str, int, float)):
                 raise ValueError(f"{key[:100]} takes one value, found {str(value)[:100]!r}")

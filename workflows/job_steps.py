@@ -303,6 +303,7 @@ class JobSteps(ActivityCalls):
             **position_request_fields(job),
             points=points,
             approved=approved,
+            publish=job.publish,
             bypass=list(job.bypasses),
             stop_hook_active=job.stop_hook_active,
         )
@@ -345,7 +346,10 @@ class JobSteps(ActivityCalls):
     async def publish_branch(self, job: JobRecord, call: int) -> BranchResult:
         """Push the job's work as a branch, once."""
         request = PublishRequest(
-            **position_request_fields(job), call=call, starts=job_phase_starts(job)
+            **position_request_fields(job),
+            call=call,
+            publish=job.publish,
+            starts=job_phase_starts(job),
         )
         return await self.run_activity(
             table.PUBLISH_BRANCH, request, activity_summary(job, "publish")

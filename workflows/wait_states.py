@@ -10,6 +10,10 @@ OTHER_MODEL = (
     "then resume the job; `starter.py resume JOB --set model.name=…` gives it another model, "
     "model.base_url another address."
 )
+OTHER_BRANCH = (
+    "`starter.py resume JOB --set publish.branch=…` pushes another branch, publish.remote=… to "
+    "another repository, and --set publish=none ends the work as done, with a patch for a branch."
+)
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (
         "credentials",
@@ -26,8 +30,11 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),
     "BranchMoved": (
         "dependency",
-        "Rename or delete that branch at the remote, then resume; or cancel: the work is kept as a "
-        "branch and a patch.",
+        f"Rename or delete that branch at the remote, then resume; {OTHER_BRANCH}",
+    ),
+    "PublishRefused": (
+        "dependency",
+        f"Have the remote take that branch, then resume; {OTHER_BRANCH}",
     ),
     "StoreUnavailableError": ("dependency", "Bring back what it names"),
     "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),

@@ -10,6 +10,7 @@
     ContextTooLong      the endpoint calls the request too long                    compacts, parks
     ModelRefused        the endpoint refused this very request                     parks
     BranchMoved         the branch to push to has commits of others                parks
+    PublishRefused      the remote refuses the branch, or it may not be pushed     parks
     Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
     Unforeseen          anything else                                              retried, parks
 

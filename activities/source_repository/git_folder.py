@@ -151,7 +151,7 @@ class GitFolder:
             (copy / "objects" / "info" / "alternates").write_text(f"{objects}\n")
             yield copy
 
-    def check_push(self, branch: str) -> None:
+    def check_push(self) -> None:
         """Refuse a push that only a program of the folder could decide on.
 
         Raises:
@@ -165,9 +165,8 @@ class GitFolder:
         if judges or runs:
             what = f"hook {judges[0]}" if judges else f"setting {runs[0]}"
             raise ConfigError(
-                f"the branch {branch} is not pushed to {self.source}: its {what} names a program "
-                "of that folder, and none is run by the worker; publish by ssh:// or https://, "
-                "where the server runs it, or to another repository"
+                f"its {what} names a program of that folder, and the worker runs none; publish "
+                "by ssh:// or https://, where the server runs it, or to another repository"
             )
 
     def _harmless_settings(self) -> dict[str, str]:

@@ -95,9 +95,9 @@ def _ending_publish_voters(root: Root, snapshot: Snapshot, request: EndingReques
     needed.
     """
     link = snapshot.repository
-    if link is None or link.publish is None or "job_complete" not in request.points:
+    if link is None or request.publish is None or "job_complete" not in request.points:
         return []
-    publish = link.publish
+    publish = request.publish.completed(link.origin.start)
     if not publish.approve or branch_changes_nothing(root, snapshot, link):
         return []
     question = PUBLISH.format(
