@@ -36,7 +36,7 @@ from config.schema.agent import AgentConfig, AgentFile, ConfigError
 from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_reply_wordings
 from config.schema.start import StartRights
-from config.start_settings import check_start_settings
+from config.start_settings import check_start_models, check_start_settings
 from config.templates import read_instructions_template, read_prompt_template
 from config.yaml_files import explain_yaml_error, read_yaml_model
 from protocol.validation_errors import short_error_value, validation_error_key
@@ -133,6 +133,14 @@ def start_rights(config: AgentConfig) -> StartRights:
     with suppress(ConfigError):
         return load_agent(config.name).start
     return config.start
+
+
+def check_changed_models(before: AgentConfig, after: AgentConfig) -> None:
+    """Refuse models that are the work of several settings together. Raises ConfigError."""
+    others = partial(_all_agents, SHIPPED)
+    check_start_models(before, after, start_rights(before), others)
+    if before.reviewer and after.reviewer:
+        check_start_models(before.reviewer, after.reviewer, start_rights(before), others)
 
 
 def _reviewer_name(agent: AgentFile) -> str:

@@ -70,8 +70,7 @@ def check_start_settings(
             raise _setting_error(key, "the worker's configuration does not leave it to a start")
         if why := _harm(path, before, after):
             raise _setting_error(key, why)
-    if ALL not in rights.set:
-        _check_models(before, after, rights, others)
+    check_start_models(before, after, rights, others)
 
 
 def _changed_keys(before: Any, after: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -114,8 +113,16 @@ def _keeps_keys(before: Notify | None, after: Notify | None) -> bool:
     return before is not None and all(getattr(before, k) == getattr(after, k) for k in same)
 
 
-def _check_models(before: AgentFile, after: AgentFile, rights: StartRights, others: Models) -> None:
-    """Refuse a model that is not configured, and a key for an address it was not configured for."""
+def check_start_models(
+    before: AgentFile, after: AgentFile, rights: StartRights, others: Models
+) -> None:
+    """Refuse a model that is not configured, and a key for an address it was not configured for.
+
+    Raises:
+        ConfigError: As `check_start_settings`.
+    """
+    if ALL in rights.set:
+        return
     known = [before]
     for model in _models(after):
         name = getattr(model, "name", None)
@@ -213,7 +220,8 @@ def check_start_places(
     for address, variable, key in used:
         _check_address(rights, address, key, records)
         if variable and not any(
-            _is_address_below(address, allowed) for allowed in rights.tokens.get(variable, [])
+            allowed == ALL or _is_address_below(address, allowed)
+            for allowed in rights.tokens.get(variable, [])
         ):
             raise ConfigError(
                 f"{key}: token_variable: the value of {variable} may not go to {address}; "

@@ -50,6 +50,7 @@ _VARIABLES = re.compile(
     r"GIT_(ASKPASS|EXEC_PATH|SSH|SSH_COMMAND|SSH_VARIANT|(SSL|HTTP|CONFIG|PROXY)_\w+)"
 )
 """Variables that git gets: where programs are, how this host's git reaches others."""
+_NAMED = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=10"
 """Never prompt, never try empty passwords, and give up a dead connection as HTTP does."""
 _NOT_READ = "fatal: Could not read from remote repository."
@@ -85,7 +86,7 @@ def run_git(
     command = next((each for each in arguments if each in _FAR_SIDES), "")
     environment = _git_environment(objects)
     if command:
-        environment |= _git_ssh_environment(arguments)
+        environment |= _git_ssh_environment(arguments) | _helper_environment(arguments)
     elif "--global" not in arguments:
         environment |= _PLAIN
     try:
@@ -156,11 +157,21 @@ def _git_environment(objects: Path | None) -> dict[str, str]:
     return variables
 
 
+def _helper_environment(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the variables that this host's settings of git name, for its credential helpers."""
+    if not any(each.startswith(("http://", "https://")) for each in arguments):
+        return {}
+    listed = _ask_git_config("--list", "-z")
+    return {name: os.environ[name] for name in _NAMED.findall(listed) if name in os.environ}
+
+
 def _git_ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
     """Return the environment that makes git call ssh as configured, but without prompts."""
     if any(each.startswith(_NO_SSH) for each in arguments):
         return {}
-    command = os.environ.get("GIT_SSH_COMMAND", "").strip() or _git_setting("core.sshCommand")
+    command = os.environ.get("GIT_SSH_COMMAND", "").strip() or (
+        _ask_git_config("--get", "core.sshCommand").strip()
+    )
     if not command and os.environ.get("GIT_SSH"):
         return {}
     command = command or "ssh"
@@ -170,12 +181,12 @@ def _git_ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
     return {"GIT_SSH_COMMAND": f"{command} {_SSH_OPTIONS}"}
 
 
-def _git_setting(name: str) -> str:
+def _ask_git_config(*arguments: str) -> str:
     process = subprocess.run(
-        ["git", "config", "--get", name],
+        ["git", "config", *arguments],
         cwd="/", env=_git_environment(None), capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return process.stdout.strip()
+    return process.stdout
 
 
 def _git_error_summary(text: str) -> str:

@@ -71,7 +71,8 @@ def create_project(
         check_remote_project_owner(remote, activity_job_id(), chain)
     path = project_repository_path(root, activity_job_id())
     repository = ProjectRepository.create(path)
-    claim_ownership(root, path, chain, keep_days=longest_project_keep_days(agents))
+    days = longest_project_keep_days(agents)
+    claim_ownership(root, path, chain, keep_days=days, remote=remote)
     name = start.title or text_title_line(start.instructions) or activity_job_id()
     brief = f"# {name}\n\n{start.instructions.strip()}\n"
     nothing = str(repository.git.TreeBuilder().write())

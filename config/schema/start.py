@@ -19,7 +19,8 @@ class StartRights(Data):
         default_factory=lambda: [HARMLESS],
         description="Keys that a start, a fork or a change of a running job may set: `harmless` "
         "for those that run no code on the worker, read none of its files and move "
-        "no key; further keys by name, such as shell.network; `*` for all.",
+        "no key; further keys by name, such as shell.network; `*` for all, even for keys "
+        "of models at other addresses.",
     )
     documents: list[str] = Field(
         default_factory=list,
@@ -35,7 +36,8 @@ class StartRights(Data):
     tokens: dict[Variable, list[str]] = Field(
         default_factory=dict,
         description="Variables of the worker that a start may name as token_variable, each with "
-        "the addresses that get its value, such as https://git.example.org/team/.",
+        "the addresses that get its value, such as https://git.example.org/team/; `*` for "
+        "all.",
     )
 
     @field_validator("documents", "folders")
