@@ -111,7 +111,7 @@ def wait_with_remedy(waiting: WaitState, job: JobRecord) -> WaitState:
         return waiting
     remedy, helps = waiting.remedy, endpoint_remedy(waiting.message)
     if not helps and "model.name=" not in remedy:
-        helps = f"{ANOTHER}, model.base_url another address"
+        helps = f"{ANOTHER}, model.base_url its address"
     if helps:
         remedy = f"{remedy} What may help: {helps}."
     if is_endpoint_without_calls(job):

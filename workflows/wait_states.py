@@ -8,7 +8,7 @@ from workflows.activity_failures import MOST_SAID, StepFailed
 
 OTHER_MODEL = (
     "then resume the job; `starter.py resume JOB --set model.name=…` gives it another model, "
-    "model.base_url another address."
+    "model.base_url its address."
 )
 OTHER_BRANCH = (
     "`starter.py resume JOB --set publish.branch=…` pushes another branch, publish.remote=… to "

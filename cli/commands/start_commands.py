@@ -89,7 +89,8 @@ def start(
 
     Example: `starter.py start creator --document policy.pdf --instructions "Only chapter 3"`.
     The same from the Web UI: workflow type `Job`, task queue `longhaul`, input
-    `{"agent": "creator", "documents": ["/srv/policy.pdf"]}`, with paths on the worker's host.
+    `{"agent": "creator", "documents": ["/srv/policy.pdf"]}`, with paths in folders that the
+    worker's `start.documents` names.
     """
     if id is not None:
         check_new_job_id(id)
