@@ -21,7 +21,7 @@ from activities.redaction import credentials
 from engine.development import DevelopmentServer, development_server
 from tests.activities.requirements.graph import serving as graph_serving
 from tests.buckets import conditional_server
-from tests.crash.processes import Nursery, nursery
+from tests.crash.processes import WORKER_CONFIG, Nursery, nursery
 
 _FETCHED = Path(__file__).with_name(".fetched")
 _COMMAND = Path(__file__).with_name("sources.txt")
@@ -51,9 +51,7 @@ if (
 # collection does not scan them again, neither now nor later.
 gc.disable()
 
-# The workers of the tests leave every setting to starts; tests of what they may not set say so.
-_RIGHTS = Path(__file__).with_name("worker_config")
-os.environ["LONGHAUL_CONFIG"] = str(_RIGHTS)
+os.environ["LONGHAUL_CONFIG"] = str(WORKER_CONFIG)
 
 Real = Callable[[str], bytes]
 

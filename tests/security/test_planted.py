@@ -21,7 +21,7 @@ from rehearsal.request_view import RequestView
 from rehearsal.server import ModelServer
 from rehearsal.wire import Answer, Failure, Request
 from tests.activities.mcp.serving import odd
-from tests.crash.processes import Nursery, Worker
+from tests.crash.processes import WORKER_CONFIG, Nursery, Worker
 from tests.workflows.serving import Jobs
 from tests.workflows.short import Call, Short, job
 from tests.workflows.test_codec import raw
@@ -76,6 +76,7 @@ async def working(
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
     variables = {
         **inherited,
+        "LONGHAUL_CONFIG": str(WORKER_CONFIG),
         **ENVIRONMENT,
         "TEMPORAL_ADDRESS": address,
         "LONGHAUL_WORKSPACES": str(root.path),
