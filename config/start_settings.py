@@ -168,8 +168,15 @@ def _target(model: ModelConfig | Embeddings) -> tuple[str, str]:
 def _setting_error(key: str, why: str, otherwise: str = "") -> ConfigError:
     also = f", {otherwise}," if otherwise else ""
     return ConfigError(
-        f"set: {key}: a start may not set it: {why}; start.set with {key}{also} {WHERE} allows it"
+        f"set: {key}: a start may not set it: {why}; start: {{set: [{HARMLESS}, {key}]}}{also} "
+        f"{WHERE} allows it"
     )
+
+
+def check_start_tools(rights: StartRights, added: Iterable[str]) -> None:
+    """Refuse tools of the worker's own, which run in it. Raises ConfigError."""
+    if (name := next(iter(added), "")) and not _is_named(("tools",), rights.set):
+        raise _setting_error("tools", f"{name} is a tool of this worker's own, and runs in it")
 
 
 def check_start_notify(agent: AgentFile, wanted: Notify) -> None:

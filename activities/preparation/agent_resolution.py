@@ -14,10 +14,13 @@ from activities.model.prices import highest_price
 from activities.preparation.agent_models import KINDS
 from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.toolkit.agent_tools import check_agent_server_names
+from activities.toolkit.own_tools import own_tool_file
 from activities.toolkit.registry import REGISTRY, Tool, UnknownTool, select_registered_tools
 from activities.toolkit.tool_offer import offerable_tools
+from config.agent_files import load_agent
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
+from config.start_settings import check_start_tools
 from protocol.limits import JobLimits, JudgeLimits, ReviewLimits
 from protocol.tools import ToolRoute
 
@@ -55,6 +58,14 @@ def resolve_agent_tools(config: AgentConfig) -> list[Tool]:
         except SandboxUnavailable as problem:
             raise ConfigError(f"agent {config.name}: {problem}") from None
     return tools
+
+
+def check_added_tools(config: AgentConfig, tools: list[Tool]) -> None:
+    """Refuse tools of the worker's own that only a start gives to the agent. Raises ConfigError."""
+    if own := {entry.name for entry in tools if own_tool_file(entry)}:
+        configured = load_agent(config.name)
+        given = {entry.name for entry in resolve_configured_tools(configured)}
+        check_start_tools(configured.start, sorted(own - given))
 
 
 def resolve_configured_tools(config: AgentConfig) -> list[Tool]:

@@ -23,7 +23,11 @@ from activities.phases.predefined_todos import (
     predefined_todos,
 )
 from activities.preparation.agent_models import choose_agent_models
-from activities.preparation.agent_resolution import resolve_agent_tools, resolve_server_tools
+from activities.preparation.agent_resolution import (
+    check_added_tools,
+    resolve_agent_tools,
+    resolve_server_tools,
+)
 from activities.preparation.agent_skills import read_agent_skills
 from activities.preparation.checkpoint_ownership import check_remote_ownership
 from activities.preparation.fork_origin import copy_fork_origin, find_fork_origin
@@ -72,6 +76,8 @@ def prepare_fork(
     notices += check_remote_ownership(config, request)
     skills = read_agent_skills(config) if config.skills != pinned.skills else None
     tools = resolve_agent_tools(config)
+    if config.tools != pinned.tools:
+        check_added_tools(config, tools)
     notifying = None if request.project else resolve_recipients([config])
     documents = read_input_documents(
         root,

@@ -16,6 +16,7 @@ from activities.phases.predefined_todos import (
 )
 from activities.preparation.agent_models import choose_agent_models
 from activities.preparation.agent_resolution import (
+    check_added_tools,
     resolve_agent_tools,
     resolve_learned_guards,
     resolve_reviewer_tools,
@@ -61,6 +62,7 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
     notices = resolve_server_tools(config) + check_remote_ownership(config, request)
     skills = read_agent_skills(config)
     tools = resolve_agent_tools(config)
+    check_added_tools(config, tools)
     if config.reviewer:
         resolve_reviewer_tools(config.reviewer)
     notifying = None if request.project else resolve_recipients([config])
