@@ -29,6 +29,13 @@ def joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool
     return any(counts[identity] > 1 for identity in joined)
 
 
+def joins_repeated_indexes(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+    """Whether a call has pieces with several indexes of which one repeats: it is two calls."""
+    joined = {index for call in calls if len(call.indexes) > 1 for index in call.indexes}
+    counts = Counter(piece.index for piece in pieces)
+    return any(counts[index] > 1 for index in joined)
+
+
 def are_labels_unique(pieces: Sequence[Piece]) -> bool:
     """Whether no id occurs twice, and no index except one that is equal for all."""
     indexes = [piece.index for piece in pieces if piece.index is not None]
