@@ -67,6 +67,8 @@ class RetriedCall(Reply):
     activity: str = ""
     message: str = ""
     """What the last attempt met with; empty if the endpoint was known to fail."""
+    helps: str = ""
+    """What may help against it, as the end of a sentence."""
     unfinished: dict[str, Usage] = Field(default_factory=dict)
     """What replies that broke off have used in its attempts and in those of calls beside it, by
     activity id."""

@@ -20,8 +20,8 @@ from activities.model.call_reading_checks import (
     are_calls_sound,
     are_labels_clean,
     are_labels_unique,
+    joins_numbered_calls,
     joins_repeated_ids,
-    joins_repeated_indexes,
 )
 from activities.model.call_readings import group_by_key, group_by_label, group_in_sequence
 from activities.model.json_text import EMPTY, canonical_json_arguments, json_arguments_object
@@ -48,7 +48,7 @@ def assemble_call_pieces(pieces: Sequence[Piece], tools: ToolNames) -> list[Read
     if not pieces:
         return []
     by_label = group_by_label(pieces, tools) or []
-    if joins_repeated_indexes(by_label, pieces):
+    if joins_numbered_calls(by_label, pieces):
         by_label = []
     if by_label and are_calls_sound(by_label) and not joins_repeated_ids(by_label, pieces):
         if any(call.text.is_empty for call in by_label) and are_labels_unique(pieces):
@@ -58,7 +58,7 @@ def assemble_call_pieces(pieces: Sequence[Piece], tools: ToolNames) -> list[Read
                 return _finish_calls(in_sequence)
         return _finish_calls(by_label)
     in_sequence = group_in_sequence(pieces, tools) or []
-    if joins_repeated_indexes(in_sequence, pieces):
+    if joins_numbered_calls(in_sequence, pieces):
         in_sequence = []
     by_id = group_by_key(pieces, [piece.id or None for piece in pieces], tools)
     by_index = group_by_key(pieces, [piece.index for piece in pieces], tools)

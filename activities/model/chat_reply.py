@@ -12,9 +12,10 @@ from activities.model.call_assembly import (
     convert_pieces_to_calls,
 )
 from activities.model.call_pieces import Piece
+from activities.model.endpoint_wordings import CUT_FINISHES
 from activities.model.json_text import EMPTY, is_json_object
 from activities.model.reply_reasoning import ReplyReasoning
-from activities.model.wire_reply import CUT_FINISHES, EMPTY_STREAM, WireReply
+from activities.model.wire_reply import EMPTY_STREAM, WireReply
 
 UNENDED = (
     "the stream ended with neither a finish_reason nor [DONE], as one that was cut. If it always "

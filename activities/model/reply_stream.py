@@ -50,6 +50,10 @@ class ReplyCutShort(openai.APIConnectionError):
     """A reply began and did not end."""
 
 
+class StreamStalled(ReplyCutShort):
+    """A reply began and fell silent."""
+
+
 class StreamedReply(Data):
     """A complete reply."""
 
@@ -179,7 +183,7 @@ async def _gather_reply_stream(
                 events.end()
                 gathered.close()
     except TimeoutError:
-        raise ReplyCutShort(
+        raise StreamStalled(
             message=f"the stream said nothing for {stall_seconds} s", request=response.request
         ) from None
     finally:

@@ -138,13 +138,13 @@ class OutputItem:
     def read(self, seen: set[int]) -> dict[str, Any]:
         """Return the item; `seen` are the sequence numbers of the stream."""
         bodies = sorted((one for one in self.tellings if one.is_item), key=lambda one: one.stage)
-        base = dict(bodies[0].item) if bodies else {"type": self.type}
+        base: dict[str, Any] = dict(bodies[0].item) if bodies else {"type": self.type}
         if bodies and bodies[0].stage is Stage.ADDED and base.get("status") == "in_progress":
             base["status"] = "completed"
         for key in ("id", "call_id", "name"):
-            values = (one.item.get(key) for one in [*bodies, *self.tellings])
-            if not base.get(key) and (value := next(filter(None, values), None)):
-                base[key] = value
+            told = (one.item.get(key) for one in [*bodies, *self.tellings])
+            if not base.get(key) and (label := next(filter(None, told), None)):
+                base[key] = label
         if self.type == CALL:
             base["arguments"] = self._read_arguments(seen)
         elif self.type == MESSAGE:
@@ -190,7 +190,7 @@ class OutputItem:
 
     def _read_parts(self, seen: set[int]) -> list[dict[str, Any]]:
         """Return a content from its parts."""
-        parts = []
+        parts: list[dict[str, Any]] = []
         for part in sorted({one.part for one in self.tellings if not one.is_item}):
             done = [
                 one.text
@@ -212,7 +212,9 @@ class OutputItem:
             for one in self.tellings
             if one.part[0] == part[0] and one.part[1] == part[1] and one.stage is Stage.PIECE
         ]
-        by_number = {one.number: one.text for one in pieces if one.number is not None}
+        by_number: dict[int | None, str] = {
+            one.number: one.text for one in pieces if one.number is not None
+        }
         is_numbered = len(by_number) > 1 or len(pieces) == 1
         if not is_numbered or any(by_number.get(one.number) != one.text for one in pieces):
             return "".join(one.text for one in pieces), True

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 
 from activities.job.tool_messages import MIXED_UP
 from activities.model.call_assembly import ReadCall
+from activities.model.endpoint_wordings import CUT_FINISHES
 from activities.model.response_items import (
     CALL,
     MESSAGE,
@@ -27,7 +28,7 @@ from activities.model.response_items import (
     tellings_of,
     tellings_of_output,
 )
-from activities.model.wire_reply import CUT_FINISHES, EMPTY_STREAM, WireReply, event_kind
+from activities.model.wire_reply import EMPTY_STREAM, WireReply, event_kind
 from activities.text.safe_text import replace_surrogates
 from config.schema.agent_sections import ModelConfig
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from activities.model.call_assembly import ReadCall
+from activities.model.endpoint_wordings import FAILED_FINISH
 
 EMPTY_STREAM = "the stream ended without a word of a reply"
-FAILED_FINISH = re.compile(
-    r"error|fail|insufficient|unavailable|overload|abort|cancel|time_?d?_?out|interrupt",
-    re.IGNORECASE,
-)
-"""Finish reasons of a request that failed after its reply had begun."""
-CUT_FINISHES = frozenset({"max_tokens", "model_length", "max_output_tokens", "length_limit"})
-"""Finish reasons that some endpoints give instead of `length`."""
 MESSAGES = ("message", "detail", "msg", "error_msg", "status_msg", "error_message")
 """Where an error says what is wrong."""
 

@@ -17,9 +17,10 @@ from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation
 from activities.job.tool_messages import tool_result_message
 from activities.model.client import call_endpoint
-from activities.model.dialect import REASONING, Dialect
+from activities.model.dialect import Dialect
 from activities.model.endpoint import connect_endpoint
 from activities.model.endpoint_errors import endpoint_refusal_text
+from activities.model.endpoint_wordings import REASONING
 from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import (
@@ -158,15 +159,7 @@ def _check_model_request(exchange: ModelCheckExchange) -> CheckResult:
     effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
     api = "Responses API" if model.api == "responses" else "Chat Completions"
     request = f"model {model.name}{effort}, {api}"
-    if dialect.api:
-        request += ", to which it was referred"
-    without = sorted(dialect.unsupported | dialect.keywords)
-    changes = [f"without, or otherwise: {', '.join(without)}"] if without else []
-    changes += (
-        [f"with at most {dialect.max_reply_tokens} tokens a reply"]
-        if dialect.max_reply_tokens
-        else []
-    )
+    changes = dialect.describe_changes(Dialect())
     return CheckResult("request", True, f"{request}: taken {'; '.join(changes) or 'as it is'}")
 
 

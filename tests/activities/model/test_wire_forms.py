@@ -37,6 +37,7 @@ from tests.soak import soak
 PLAIN = response_events(BOTH)
 ARGUMENTS = "function_call_arguments"
 DELTA, DONE = f"{ARGUMENTS}.delta", f"{ARGUMENTS}.done"
+PLAIN_ITEMS = [event["item"] for event in PLAIN if event["type"].endswith("output_item.done")]
 NO_OUTPUT = output_changed(lambda _: [])
 ITEM_DONE, ADDED = "output_item.done", "output_item.added"
 
@@ -140,7 +141,6 @@ RESPONSES: dict[str, Any] = {
     ),
 }  # fmt: skip
 """What endpoints do to the events of a reply."""
-PLAIN_ITEMS = [event["item"] for event in PLAIN if event["type"].endswith(ITEM_DONE)]
 UNENDED = without("response.completed")(PLAIN)
 ONE = chat_chunk(tool_calls=[{"index": 0, "id": "x", "function": {
     "name": "read_file", "arguments": '{"path": "a.md"}'}}])  # fmt: skip
