@@ -84,7 +84,7 @@ class SignalPayload(Data):
 
 
 class RewindSignal(SignalPayload):
-    issue: str = Field(min_length=1)
+    issue: str = Field(min_length=1, pattern=r"\S")
     phase: int | None = Field(None, ge=1, strict=True)
     restore_files: bool = Field(True, strict=True)
 
@@ -150,10 +150,25 @@ class LimitSignal(PhaseLimits):
 
     phase: PhaseLimits = Field(default_factory=PhaseLimits.model_construct)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nest_dotted_keys(cls, payload: Any) -> Any:
+        """Read `{"phase.cost": 5}`, as the command line writes it, like `{"phase": {"cost": 5}}`."""
+        if not isinstance(payload, dict):
+            return payload
+        dotted = {key for key in payload if isinstance(key, str) and key.startswith("phase.")}
+        if not dotted or not isinstance(of_phase := payload.get("phase", {}), dict):
+            return payload
+        nested = {key.removeprefix("phase."): payload[key] for key in dotted}
+        if twice := sorted(nested.keys() & of_phase.keys()):
+            raise ValueError(f"phase.{twice[0]} is given twice")
+        rest = {key: value for key, value in payload.items() if key not in dotted}
+        return {**rest, "phase": {**of_phase, **nested}}
+
 
 class AnswerSignal(SignalPayload):
     id: str | None = None
-    text: str = Field(min_length=1)
+    text: str = Field(min_length=1, pattern=r"\S")
 
 
 class ApproveSignal(SignalPayload):
@@ -163,7 +178,7 @@ class ApproveSignal(SignalPayload):
 
 class DenySignal(SignalPayload):
     id: str | None = None
-    reason: str = Field(min_length=1)
+    reason: str = Field(min_length=1, pattern=r"\S")
 
 
 class TellSignal(SignalPayload):
