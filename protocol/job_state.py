@@ -102,6 +102,9 @@ class JobState(Data):
     in workflow memory."""
     remarks: list[Remark] = Field(default_factory=list)
     """Remarks of people, oldest first. A rewind does not remove them."""
+    token_ratio: float = 1.0
+    """Tokens of a request by the endpoint's count for one by ours, which it corrects. Stored in
+    checkpoints, not in workflow memory."""
     deferred_writes: list[DeferredWrite] = Field(default_factory=list)
     """Pending writes to shared stores. Stored in checkpoints, not in workflow memory."""
     last_requirement: int = 0
@@ -206,4 +209,5 @@ class JobState(Data):
         slim.review_findings = ""
         slim.deferred_writes = []
         slim.last_requirement = 0
+        slim.token_ratio = 1.0
         return slim

@@ -153,7 +153,7 @@ class LimitSignal(PhaseLimits):
     @model_validator(mode="before")
     @classmethod
     def _nest_dotted_keys(cls, payload: Any) -> Any:
-        """Read `{"phase.cost": 5}`, as the command line writes it, like `{"phase": {"cost": 5}}`."""
+        """Read `{"phase.cost": 5}`, as people type it, like `{"phase": {"cost": 5}}`."""
         if not isinstance(payload, dict):
             return payload
         dotted = {key for key in payload if isinstance(key, str) and key.startswith("phase.")}

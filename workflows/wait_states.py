@@ -18,9 +18,8 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
     "ContextTooLong": (
         "endpoint",
-        "Compacting makes the request no shorter: pause the job, shorten instructions.md or "
-        "workspace.md and rewind; or resume it with a model of a larger window, "
-        "`starter.py resume JOB --set model.name=…`.",
+        "Compacting makes the request no shorter: give the server a larger window, or resume the "
+        "job with a model that has one, `starter.py resume JOB --set model.name=…`.",
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),

@@ -86,7 +86,8 @@ def _thinks_unless_forced(snapshot: Snapshot, model: ModelConfig) -> bool:
 
 
 def count_prompt_tokens(snapshot: Snapshot) -> int:
-    """Count the tokens of the next request from a checkpoint, by our own count.
+    """Count the tokens of the next request from a checkpoint, by our own count, corrected by what
+    the endpoint counted for the last reply.
 
     Use a checkpoint as opened or saved: a step caches counts for the next one.
     """
@@ -98,11 +99,12 @@ def _count_prompt_tokens(snapshot: Snapshot) -> int:
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = token_encoding_name(model.name)
     todos = MESSAGE_TOKENS + _prompt_todo_tokens(render_prompt_todos(snapshot, None), encoding)
-    return (
+    counted = (
         fixed_prompt_tokens(snapshot)
         + snapshot.view.count_tokens(encoding, message_form_weights(model))
         + todos
     )
+    return round(counted * snapshot.state.token_ratio)
 
 
 @lru_cache(maxsize=256)

@@ -15,6 +15,7 @@ from activities.job.activity_context import (
 from activities.job.job_folder import publish_checkpoint
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
+from activities.model.window import window_notice
 from activities.phases.orientation import orientation_messages
 from activities.phases.phase_tags import phase_tag
 from activities.preparation.agent_resolution import resolve_job_limits, resolve_tool_routes
@@ -117,7 +118,11 @@ class PrepareActivity:
             context=count_prompt_tokens(snapshot),
             limits=resolve_job_limits(config),
             search_attributes=registered,
-            notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
+            notices=[
+                *notices,
+                *([why] if (why := window_notice(snapshot)) else []),
+                *(f"moved to lost+found: {path}" for path in moved[:20]),
+            ],
         )
         if snapshot.repository:
             reply.origin = snapshot.repository.origin.pinned

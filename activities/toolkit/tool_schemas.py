@@ -32,8 +32,8 @@ https://developers.openai.com/api/docs/guides/structured-outputs#supported-schem
 
 
 def offerable_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema as endpoints accept it: no alternatives at the top, items for each list, and
-    no regular expressions. Constraints lost here are still checked when a tool is called."""
+    """Return the schema as endpoints accept it: no alternatives at the top, items for each list,
+    and no regular expressions. Constraints lost here are still checked when a tool is called."""
     expanded = _map_schema(without_keywords(schema, NO_GRAMMAR), _add_schema_items)
     properties = dict(expanded.get("properties") or {})
     for branch in (choice for key in CHOICES for choice in expanded.get(key) or []):
@@ -112,9 +112,9 @@ CHECKED_ANYWAY = frozenset({"minLength", "maxLength", "minItems", "maxItems", *N
 def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a signature's schema without what costs tokens but hardly helps a model.
 
-    That is titles, the null variant of optional arguments, patterns, and lengths of texts and lists:
-    a call that does not keep to one gets an error. `additionalProperties: false` stays only where it makes a schema
-    strict.
+    That is titles, the null variant of optional arguments, patterns, and lengths of texts and
+    lists: a call that does not keep to one gets an error. `additionalProperties: false` stays only
+    where it makes a schema strict.
     """
     definitions = schema.get("$defs", {})
 
