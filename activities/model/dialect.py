@@ -33,6 +33,7 @@ from activities.model.endpoint_wordings import (
     NEEDS_RESPONSES,
     NULL,
     OWN_ITEM,
+    PARALLEL,
     REASONING,
     REPLY_LIMIT,
     STALE,
@@ -126,6 +127,8 @@ class Dialect:
             update["reasoning_effort"] = None
         if STREAM in self.unsupported:
             update["stream"] = False
+        if PARALLEL in self.unsupported:
+            update["parallel_calls"] = None
         if self.max_reply_tokens is not None:
             update["max_output_tokens"] = min(self.max_reply_tokens, model.max_output_tokens)
         return model.model_copy(update=update) if update else model
@@ -241,6 +244,8 @@ def _sends_dialect_part(model: ModelConfig, part: str) -> bool:
         return model.temperature is not None
     if part == EFFORT:
         return model.reasoning_effort is not None
+    if part == PARALLEL:
+        return model.parallel_calls is not None
     if part == MARKS:
         return model.cache_marks != "none"
     if part == KEY:

@@ -154,6 +154,7 @@ MARKS = "cache marks"
 STALE = "stale reasoning"
 REASONING = "reasoning"
 INCLUDE = "include"
+PARALLEL = "parallel_tool_calls"
 STRICT = "strict"
 NAMED_PARTS = {
     # First, because it quotes other parts: such reasoning was encrypted for another key, for
@@ -174,6 +175,7 @@ NAMED_PARTS = {
     REASONING: re.compile(r"reasoning_content|reasoning_details|thinking_blocks"),
     MARKS: re.compile(r"prompt_cache_breakpoint|cache_control"),
     KEY: re.compile(KEY),
+    PARALLEL: re.compile(r"parallel.{0,3}tool.{0,3}calls?", re.IGNORECASE),
     INCLUDE: re.compile(r"encrypted content is not supported|['\"`]include\b", re.IGNORECASE),
     STRICT: re.compile(r"invalid schema for function|['\"`.]strict\b", re.IGNORECASE),
     TURNS: re.compile(r"unexpected role|roles? must alternate", re.IGNORECASE),

@@ -127,7 +127,7 @@ def conversation_prompt_body(
     messages = b",".join(conversation.wire_bytes(0, None, form, marked))
     schemas = [entry.schema for entry in tools]
     text = encode_without_credentials(
-        {**_prompt_settings(model), "tools": _declare_prompt_tools(schemas, model)}
+        {**_prompt_settings(model), **_tool_settings(schemas, model)}
     )[:-1]
     key = _prompt_cache_field(model, cache_key)
     return b'%b,"%b":[%b]%b}' % (text, _prompt_messages_key(model), messages, key)
@@ -235,13 +235,20 @@ def _fixed_prompt_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
             _fixed_parts.clear()
         tools = [entry.schema for entry in offer_tools(config, kind, found_tools, unused).offered]
         text = encode_without_credentials(
-            {**_prompt_settings(model), "tools": _declare_prompt_tools(tools, model)}
+            {**_prompt_settings(model), **_tool_settings(tools, model)}
         )[:-1]
         tokens = count_tokens(
             json.dumps(tools, ensure_ascii=False), token_encoding_name(model.name)
         )
         _fixed_parts[key] = _FixedPart(text, tokens)
     return _fixed_parts[key]
+
+
+def _tool_settings(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> dict[str, Any]:
+    """Return the part of a request that only one with tools may have."""
+    parallel = model.parallel_calls
+    settings = {} if parallel is None else {"parallel_tool_calls": parallel}
+    return {**settings, "tools": _declare_prompt_tools(schemas, model)}
 
 
 def _declare_prompt_tools(

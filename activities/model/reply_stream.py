@@ -16,6 +16,8 @@ from openai import AsyncOpenAI, AsyncStream
 from pydantic import Field
 from pydantic_core import from_json
 
+from activities.model.bare_calls import read_bare_call
+from activities.model.call_assembly import ReadCall
 from activities.model.chat_reply import ChatReply
 from activities.model.event_stream import EventParser
 from activities.model.reply_usage import read_reply_usage, read_token_count
@@ -135,7 +137,7 @@ async def stream_reply(
                 data = await response.aread()
                 with _quote_malformed_stream(data):
                     gathered.add_whole(_parse_stream_chunk(data, response.request))
-                    return _build_reply(gathered, body)
+                    return _build_reply(gathered, body, model)
             progress.gathered = gathered
             await _gather_reply_stream(response, model.stall_seconds, events, gathered)
     except httpx2.TimeoutException as error:
@@ -145,7 +147,7 @@ async def stream_reply(
     if not gathered.is_complete:
         _raise_for_page(response, events, kind)
         raise ReplyCutShort(message=gathered.cut_message, request=response.request)
-    return _build_reply(gathered, body)
+    return _build_reply(gathered, body, model)
 
 
 def _raise_for_page(response: httpx2.Response, events: EventParser, kind: str) -> None:
@@ -217,9 +219,13 @@ def _parse_stream_chunk(data: bytes, request: httpx2.Request, name: str = "") ->
     return chunk
 
 
-def _build_reply(gathered: WireReply, body: bytes) -> StreamedReply:
+def _build_reply(gathered: WireReply, body: bytes, model: ModelConfig) -> StreamedReply:
     """Return the complete reply to this request."""
-    calls, text = gathered.read_calls(_request_tool_names(body)), gathered.text
+    tools = from_json(body).get("tools") or []
+    names = frozenset(tool.get("function", tool)["name"] for tool in tools)
+    calls, text = gathered.read_calls(names), gathered.text
+    if model.bare_calls and not calls and (bare := read_bare_call(text, tools)):
+        calls, text = [ReadCall(*bare)], ""
     names = [_streamed_call_name(call.name) for call in calls[:MAX_CALLS]]
     # A reply that was changed or cut here is sent back only in our form.
     is_whole = names == [call.name for call in calls] and len(text) <= MAX_TEXT
@@ -286,12 +292,6 @@ def _streamed_call_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
     loaded: dict[str, Any] = json.loads(written)
     return loaded
-
-
-def _request_tool_names(body: bytes) -> frozenset[str]:
-    """Return the names of the request's tools."""
-    tools = from_json(body).get("tools") or []
-    return frozenset(tool.get("function", tool)["name"] for tool in tools)
 
 
 def _streamed_call_name(name: str) -> str:

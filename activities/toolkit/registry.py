@@ -90,6 +90,16 @@ class Tool:
             raise TypeError(f"{self.name} returned {type(answer).__name__}; a tool returns text")
         return answer
 
+    @property
+    def advice_when_cut(self) -> str:
+        """What to do after a call was cut at the limit of a reply."""
+        if self.name in ("write_file", "append_file"):
+            return (
+                "Do it in smaller pieces, such as write_file for the first part and append_file "
+                "for each further one."
+            )
+        return f"Say less in one call; its form is {self.signature}."
+
     def parse(self, raw_arguments: str) -> dict[str, Any]:
         """Parse and check a call's arguments. Raises ToolError."""
         return self.check_arguments(self.load_arguments(raw_arguments))
@@ -106,8 +116,7 @@ class Tool:
         if isinstance(arguments, dict) and CUT in arguments:
             raise ToolError(
                 f"{self.name}: the reply reached the output limit before the arguments were "
-                "complete. Do it in smaller pieces, such as write_file for the first part and "
-                "append_file for each further one."
+                f"complete. {self.advice_when_cut}"
             )
         if isinstance(arguments, dict) and MIXED_UP in arguments:
             raise ToolError(

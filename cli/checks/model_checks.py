@@ -66,6 +66,7 @@ PARSER = (
     "start the server with its tool-call parser: docs/model-endpoints.md, has the "
     "flags; or set model.name to a model that calls tools"
 )
+SMALL_AGENT = "small"
 SHOWN = 120
 
 
@@ -159,10 +160,7 @@ async def check_model(
         try:
             first = await exchange.request_reply()
         except ApplicationError as error:
-            yield CheckResult(
-                "first turn", False, error.message,
-                _endpoint_failure_remedy(error) or "see docs/model-endpoints.md",
-            )  # fmt: skip
+            yield _check_failed_turn("first turn", error)
             return
         yield _check_model_request(exchange)
         yield _check_tool_schemas(exchange)
@@ -173,15 +171,30 @@ async def check_model(
         try:
             second = await exchange.request_reply()
         except ApplicationError as error:
-            yield CheckResult(
-                "second turn", False, f"results of tools are refused: {error.message}",
-                "see docs/model-endpoints.md",
-            )  # fmt: skip
+            yield _check_failed_turn("second turn", error)
             return
     yield _check_reasoning(first, exchange)
     yield _check_model_cache(second)
     yield _check_model_usage(first, second)
     yield _check_finish_reasons(first, second)
+
+
+def _check_failed_turn(name: str, error: ApplicationError) -> CheckResult:
+    if error.type == "ContextTooLong":
+        return CheckResult(
+            name, False, error.message,
+            f"give the server a larger window, or use the agent `{SMALL_AGENT}`: "
+            "docs/local-models.md",
+        )  # fmt: skip
+    if name == "second turn":
+        return CheckResult(
+            name, False, f"results of tools are refused: {error.message}",
+            "see docs/model-endpoints.md",
+        )  # fmt: skip
+    return CheckResult(
+        name, False, error.message,
+        _endpoint_failure_remedy(error) or "see docs/model-endpoints.md",
+    )  # fmt: skip
 
 
 def _check_model_request(exchange: ModelCheckExchange) -> CheckResult:

@@ -78,6 +78,16 @@ class ModelConfig(Data):
         "models from gpt-5.6 on, `cache_control` for gateways to Anthropic's models; "
         "`auto` decides by the model's name.",
     )
+    parallel_calls: bool | None = Field(
+        None,
+        description="Whether a reply may have several calls, sent as `parallel_tool_calls`; null: "
+        "nothing is sent.",
+    )
+    bare_calls: bool = Field(
+        False,
+        description="Whether a reply that is one JSON object with the name of an offered tool and "
+        "arguments that fit is taken as the call, which small models write as text.",
+    )
     vision: bool = Field(
         False, description="Whether the model accepts images; if so, it is offered view_image."
     )
