@@ -222,8 +222,8 @@ def _parse_stream_chunk(data: bytes, request: httpx2.Request, name: str = "") ->
 def _build_reply(gathered: WireReply, body: bytes, model: ModelConfig) -> StreamedReply:
     """Return the complete reply to this request."""
     tools = from_json(body).get("tools") or []
-    names = frozenset(tool.get("function", tool)["name"] for tool in tools)
-    calls, text = gathered.read_calls(names), gathered.text
+    offered = frozenset(tool.get("function", tool)["name"] for tool in tools)
+    calls, text = gathered.read_calls(offered), gathered.text
     if model.bare_calls and not calls and (bare := read_bare_call(text, tools)):
         calls, text = [ReadCall(*bare)], ""
     names = [_streamed_call_name(call.name) for call in calls[:MAX_CALLS]]

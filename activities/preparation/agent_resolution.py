@@ -64,7 +64,9 @@ def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
     except UnknownTool as error:
         raise unresolved_tool_error(config, "tools", error) from None
     names = {entry.name for entry in tools}
-    if lacking := [name for name in REQUIRED_TOOLS if name not in names]:
+    # An agent whose work is one list of its own hands over none.
+    needed = [name for name in REQUIRED_TOOLS if name != "todo_write" or not config.todos.work]
+    if lacking := [name for name in needed if name not in names]:
         raise ConfigError(
             f"agent {config.name}: tools: without {', '.join(lacking)} no job can end; add the "
             "groups todos and job"
