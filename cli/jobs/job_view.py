@@ -232,8 +232,11 @@ async def query_job_status(
     client: Client, job_id: str, seconds: float, run_id: str | None = None
 ) -> dict[str, Any] | None:
     """Return the result of the job's `status` query; None if no worker answered."""
-    run = {"run_id": run_id} if run_id else {}
-    handle = client.get_workflow_handle(job_id, **run)
+    handle = (
+        client.get_workflow_handle(job_id, run_id=run_id)
+        if run_id
+        else client.get_workflow_handle(job_id)
+    )
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while (remaining := end - loop.time()) > 0:
