@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff_checks import read_handoff_report
 from activities.projects.product_tree import handoff_product_tree, handoff_tree_with_new_tests
 from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.proof_run import ProofRunner, prove_handoff
-from activities.projects.runner_commands import lacks_runner
 from activities.projects.stand_ins import find_stand_ins
 from protocol.agent_reports import FeatureReport, TesterVerdict
 from protocol.handoffs import ProjectLink
@@ -30,8 +31,14 @@ STARTING_SECONDS = 600
 """Time limit for trying the commands of a feature list, in seconds."""
 
 
-def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
-    """Return what the system's own runs show to be wrong with a job's work; empty if nothing."""
+def handoff_proof_problems(
+    root: Root, job: str, snapshot: Snapshot, unresolved: Sequence[str] = ()
+) -> str:
+    """Return what the system's own runs show to be wrong with a job's work; empty if nothing.
+
+    Args:
+        unresolved: What the job lists as unresolved.
+    """
     link = snapshot.link
     if link is None:
         return ""
@@ -41,9 +48,8 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     if not handoff.tests:
         return ""
     if handoff.report != "verdict":
-        result = prove_handoff(
-            root, job, snapshot, handoff_product_tree(repository, snapshot, link.folder, handoff)
-        )
+        tree = handoff_product_tree(repository, snapshot, link.folder, handoff)
+        result = prove_handoff(root, job, snapshot, tree, unresolved)
         return (
             f"{' '.join(result.problems)} {MEND_WORK.format(folder=link.folder)}"
             if result.problems
@@ -96,12 +102,19 @@ def _feature_command_problem(root: Root, job: str, snapshot: Snapshot) -> str:
     }
     for command in proposed.values():
         line = proof_command_without_cd(command.command, link.folder)
-        ended, _ = proving.run_command(files, command.model_copy(update={"command": line}))
-        if lacks_runner(ended.exit_code, ended.output, line):
+        run = proving.run_command(
+            files,
+            command.model_copy(
+                update={"command": line, "exit_code_only": False, "by_person": False}
+            ),
+        )
+        if run.refused and not run.missing:
+            return f"`{command.command}` proves nothing: {run.refused}. Name another command."
+        if run.lacks_runner:
             return (
                 f"`{command.command}` cannot be run in the sandbox (exit code "
-                f"{ended.exit_code}): its "
+                f"{run.exit_code}): its "
                 "test runner is not there. Name a runner that is, such as python3 -m unittest, in "
-                f"output/features.json.\n{shorten_to_end(ended.output.strip(), 400)}"
+                f"output/features.json.\n{shorten_to_end(run.output.strip(), 400)}"
             )
     return ""

@@ -59,7 +59,7 @@ def examine_work(
         tree = handoff_product_tree(repository, snapshot, request.folder, handoff)
         _commit_work_to_branch(repository, snapshot, work, tree, report)
         if not work.problems and not handoff.report:
-            result = prove_handoff(root, activity_job_id(), snapshot, tree)
+            result = prove_handoff(root, activity_job_id(), snapshot, tree, report.unresolved)
             work.proofs, work.problems = result.proofs, result.problems
     for run in work.proofs:
         run.commit = run.commit or work.commit

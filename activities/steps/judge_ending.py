@@ -141,7 +141,7 @@ def _ending_proof_voters(
         ):
             # The job gives up explicitly: the project sees the same and takes the work back.
             return ALLOW
-        why = handoff_proof_problems(root, activity_job_id(), snapshot)
+        why = handoff_proof_problems(root, activity_job_id(), snapshot, entries)
         return Vote("deny", why) if why else ALLOW
 
     return [Voter(PROOF_GUARD, check_proof, costly=True)]
