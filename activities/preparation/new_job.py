@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from activities.checkpoints import Root
+from activities.commands.sealed_files import pin_sealed_files
 from activities.documents.input_documents import read_input_documents
 from activities.job.activity_context import activity_job_id
 from activities.job.plan_and_todo_files import list_under_heading
@@ -54,6 +55,8 @@ from protocol.scope_ledger import scope_from_texts, scope_size_fault
 def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
     """Prepare a new job: its first files and the bootstrap phase."""
     config = load_agent(request.agent, request.set)
+    if why := pin_sealed_files(config.sealed):
+        raise ConfigError(f"agent {config.name}: {why}")
     resolve_learned_guards(root, config, request.project.id if request.project else "")
     choose_agent_models(config)
     check_result_schema(config)

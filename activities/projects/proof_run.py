@@ -26,6 +26,7 @@ from activities.checkpoints import Files, Root
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 from activities.commands import sandbox
 from activities.commands.private_folder import private_folder
+from activities.commands.sealed_files import sealed_folders, shows_output
 from activities.commands.setup_layer import layer_folders
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
@@ -34,16 +35,18 @@ from activities.projects import runner_adapters, runner_commands, runner_reports
 from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.runner_commands import CommandFollower, CommandRefused, RunnerStep
 from activities.projects.runner_reports import RunCounts
-from activities.projects.test_probes import (
+from activities.projects.suite_probes import (
     TestKey,
     challenge_tests,
     change_returned_values,
     is_test_file,
+    python_test_keys,
     source_texts,
     test_key,
 )
 from activities.redaction.secrets import redact
 from activities.text.safe_text import replace_surrogates
+from config.schema.agent_sections import Sealed
 from config.schema.shell import ShellConfig
 from protocol.data_model import Data
 from protocol.handoffs import Handoff
@@ -115,6 +118,8 @@ class ProofRunner:
     """Keeps which tests of a tree passed."""
     failed: frozenset[str] = frozenset()
     """Tests that failed in earlier runs for the same feature."""
+    sealed: tuple[Sealed, ...] = ()
+    """Files that the runs may read and the agent may not."""
 
     def run_checks(
         self,
@@ -138,7 +143,7 @@ class ProofRunner:
         accepted_runs = {each.command: each for each in handoff.accepted}
         green: list[tuple[CheckCommand, CommandRun]] = []
         for check, command in handoff.tests.items():
-            judged = _JudgedRun(self, product, before, handoff, command)
+            judged = JudgedRun(self, product, before, handoff, command)
             run = judged.judge(check, accepted_runs.get(command.command), unresolved)
             result.proofs.append(run)
             if judged.ran.counts:
@@ -163,24 +168,28 @@ class ProofRunner:
             )
         return result
 
-    def run_command(
-        self, product: Files, command: CheckCommand, mutation: str = ""
-    ) -> CommandRun:
+    def run_command(self, product: Files, command: CheckCommand, mutation: str = "") -> CommandRun:
         """Follow a command to its runners and run them in a fresh copy."""
-        layout = Files.empty(product.store).with_tree_entry(
-            (self.folder,), TreeEntry(FOLDER, bytes.fromhex(product.id))
-        )
+        layout = product
+        if self.folder:
+            layout = Files.empty(product.store).with_tree_entry(
+                (self.folder,), TreeEntry(FOLDER, bytes.fromhex(product.id))
+            )
         begin = time.monotonic()
         with private_folder(layout, self.root, self.job) as private:
             try:
                 layer = layer_folders(layout, self.root, self.job, self.shell)
-                copy = _ProductCopy(self, product, private.path, layer, command, mutation)
+                shown = {**layer, **sealed_folders(self.sealed)}
+                copy = _ProductCopy(self, product, private.path, shown, command, mutation)
                 ran = copy.run_by_exit_code() if command.exit_code_only else copy.run_runners()
             except sandbox.SandboxUnavailable as problem:
                 return CommandRun(trouble=f"it could not be run. {problem}")
             except CommandRefused as refused:
                 return CommandRun(refused=str(refused), missing=refused.missing)
         ran.seconds = time.monotonic() - begin
+        if not shows_output(self.sealed) and not (ran.trouble or ran.lacks_runner):
+            failed = ran.counts.named("failed") if ran.counts else []
+            ran.output = f"failed: {first_few(failed, 50)}" if failed else ""
         return ran
 
     def passing_tests(self, product: Files, command: CheckCommand) -> list[str]:
@@ -265,7 +274,7 @@ def new_probe_name() -> str:
 
 
 @dataclass
-class _JudgedRun:
+class JudgedRun:
     """A run of one check, and what it proves."""
 
     runner: ProofRunner
@@ -275,9 +284,7 @@ class _JudgedRun:
     command: CheckCommand
     ran: CommandRun = field(default_factory=CommandRun)
 
-    def judge(
-        self, check: Check, accepted: AcceptedRun | None, unresolved: Sequence[str]
-    ) -> Proof:
+    def judge(self, check: Check, accepted: AcceptedRun | None, unresolved: Sequence[str]) -> Proof:
         """Run the command and the probes of its tests."""
         command = self.command
         run = Proof(check=check, ran=command.command, passed=False)
@@ -330,13 +337,11 @@ class _JudgedRun:
             run.shown.append(f"gone, by a statement of the job: {first_few(excused, MOST_NAMES)}")
         if gone:
             return (
-                f"tests that passed before this job are gone, skipped or expected to fail: "
+                f"tests that were there before this job are gone, skipped or expected to fail: "
                 f"{first_few(gone, MOST_NAMES)}; put them back (one that has to go is named in "
                 "`unresolved`, with the reason)"
             )
-        if accepted and (
-            why := proof_regression_reason(run, accepted, self.handoff, len(excused))
-        ):
+        if accepted and (why := proof_regression_reason(run, accepted, self.handoff, len(excused))):
             return why
         return self._unfailing_tests(run, counts)
 
@@ -349,10 +354,18 @@ class _JudgedRun:
             return [], []
         ran = set(counts.named("passed", "failed"))
         known = self.runner.passing_tests(before, self.command)
+        missing = [name for name in known if name not in ran]
+        # Those that did not pass, and those of other commands.
+        defined = python_test_keys(self.product)
+        seen = {test_key(name) for name in known} | defined.keys()
+        missing += [
+            "::".join(filter(None, (path, *key[1:])))
+            for key, path in python_test_keys(before).items()
+            if key not in seen
+        ]
         gone, excused = list[str](), list[str]()
-        for name in known:
-            if name not in ran:
-                (excused if _names(name, unresolved) else gone).append(name)
+        for name in missing:
+            (excused if _names(name, unresolved) else gone).append(name)
         return gone, excused
 
     def _test_files_not_run(self, counts: RunCounts) -> list[str]:
@@ -376,7 +389,7 @@ class _JudgedRun:
     def _unfailing_tests(self, run: Proof, counts: RunCounts) -> str:
         """Return how tests pass that have to fail; empty if they fail."""
         endings = stand_ins.endings_of(self.ran.runners)
-        is_handed_on = bool(self.before) and self.before.id == self.product.id
+        is_handed_on = self.before is not None and self.before.id == self.product.id
         if is_handed_on and self.handoff.report:
             return ""
         if not endings:
@@ -429,8 +442,8 @@ def _unseen_failures(
     if unnoticed:
         names = ["::".join(filter(None, key)) for key in unnoticed]
         return (
-            f"{first_few(names, MOST_NAMES)}: each {UNNOTICED}; a test has to fail when what it expects "
-            "is not what it gets"
+            f"{first_few(names, MOST_NAMES)}: each {UNNOTICED}; a test has to fail when what it "
+            "expects is not what it gets"
         )
     return ""
 
@@ -475,9 +488,7 @@ class _ProductCopy:
 
     def run(self, line: str) -> sandbox.CommandResult:
         left = max(1.0, self.end - time.monotonic())
-        ended = sandbox.run_sandboxed_command(
-            line, self.path, self.runner.shell, left, self.layer
-        )
+        ended = sandbox.run_sandboxed_command(line, self.path, self.runner.shell, left, self.layer)
         if "did not end within" in ended.trouble:
             ended = replace(ended, trouble=f"it did not end within {self.command.seconds:g} s")
         return ended
@@ -545,7 +556,9 @@ class _ProductCopy:
         if self.command.report:
             try:
                 if path.is_dir() or not path.parent.resolve().is_relative_to(self.path.resolve()):
-                    raise CommandRefused(f"{self.command.report} cannot be a report: it is a folder")
+                    raise CommandRefused(
+                        f"{self.command.report} cannot be a report: it is a folder"
+                    )
                 # A report that came with the product is from an earlier run.
                 path.unlink(missing_ok=True)
             except (OSError, RuntimeError) as problem:
@@ -652,7 +665,8 @@ def prove_handoff(
     before = repository.files_of(store, repository.tree_id(base))
     seen = f"failed-{hashlib.sha256(handoff.id.rpartition('-')[0].encode()).hexdigest()}"
     failed = frozenset(json.loads(cache.find(seen) or b"[]"))
-    proving = ProofRunner(root, job, snapshot.config.shell, link.folder, cache, failed)
+    config = snapshot.config
+    proving = ProofRunner(root, job, config.shell, link.folder, cache, failed, tuple(config.sealed))
     files = repository.files_of(store, product)
     result = proving.run_checks(files, handoff, before, unresolved)
     if new := failed.union(result.failed_names) - failed:
@@ -670,5 +684,6 @@ def _proof_key(
 ) -> str:
     handoff_json = handoff.model_dump_json(include={"id", "tests", "accepted", "coverage"})
     shell = snapshot.config.shell.model_dump_json()
+    shell += "".join(each.model_dump_json() for each in snapshot.config.sealed)
     content = "\n".join((handoff_json, product, shell, *unresolved))
     return f"proof-{hashlib.sha256(content.encode()).hexdigest()}"

@@ -20,8 +20,11 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Hook = TypeVar("Hook", bound=Callable[..., Any])
 
 NO_RUNNER = 127
 """Exit code that says that the runner is not installed."""
@@ -49,39 +52,39 @@ def run_unittest(report: Report, arguments: list[str]) -> int:
     class Result(unittest.TextTestResult):  # type: ignore[name-defined,misc]
         outcome = ""
 
-        def startTest(self, test: Any) -> None:  # noqa: N802
+        def startTest(self, test: Any) -> None:
             super().startTest(test)
             self.outcome = "passed"
             report.running.append(1)
 
-        def stopTest(self, test: Any) -> None:  # noqa: N802
+        def stopTest(self, test: Any) -> None:
             super().stopTest(test)
             report.running.clear()
             report.send(test=test.id(), outcome=self.outcome)
 
-        def addError(self, test: Any, err: Any) -> None:  # noqa: N802
+        def addError(self, test: Any, err: Any) -> None:
             super().addError(test, err)
             self.mark(test, "failed")
 
-        def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        def addFailure(self, test: Any, err: Any) -> None:
             super().addFailure(test, err)
             self.mark(test, "failed")
 
-        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
+        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
             super().addSubTest(test, subtest, err)
             if err is not None:
                 self.outcome = "failed"
 
-        def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
+        def addSkip(self, test: Any, reason: str) -> None:
             super().addSkip(test, reason)
             if self.outcome != "failed":
                 self.mark(test, "skipped")
 
-        def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        def addExpectedFailure(self, test: Any, err: Any) -> None:
             super().addExpectedFailure(test, err)
             self.mark(test, "expected")
 
-        def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
+        def addUnexpectedSuccess(self, test: Any) -> None:
             super().addUnexpectedSuccess(test)
             self.mark(test, "failed")
 
@@ -108,10 +111,13 @@ def run_pytest(report: Report, arguments: list[str]) -> int:
     """Run pytest with a plugin that reports each test."""
     pytest = importlib.import_module("pytest")
 
+    def hook(**options: Any) -> Callable[[Hook], Hook]:
+        return lambda function: pytest.hookimpl(function, **options)
+
     class Recorder:
         outcomes: dict[str, str] = {}  # noqa: RUF012
 
-        @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+        @hook(hookwrapper=True, tryfirst=True)
         def pytest_collection_modifyitems(self, items: list[Any]) -> Any:
             before = [item.nodeid for item in items]
             yield
@@ -120,22 +126,22 @@ def run_pytest(report: Report, arguments: list[str]) -> int:
                 if name not in kept:
                     send(test=name, outcome="deselected")
 
-        @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+        @hook(hookwrapper=True, tryfirst=True)
         def pytest_runtest_protocol(self) -> Any:
             running.append(1)
             yield
             running.clear()
 
-        @pytest.hookimpl(trylast=True)
+        @hook(trylast=True)
         def pytest_collection_finish(self, session: Any) -> None:
             report.send(planned=len(session.items))
 
-        @pytest.hookimpl(trylast=True)
+        @hook(trylast=True)
         def pytest_collectreport(self, report: Any) -> None:
             if report.outcome == "failed":
                 send(test=report.nodeid, outcome="failed", group=True)
 
-        @pytest.hookimpl(trylast=True)
+        @hook(trylast=True)
         def pytest_runtest_logreport(self, report: Any) -> None:
             name, expected = report.nodeid, hasattr(report, "wasxfail")
             if report.outcome == "failed":

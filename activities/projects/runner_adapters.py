@@ -24,9 +24,7 @@ _PYTEST_PYTHON = (
     'case "$i" in *python*) ;; *) i=python3 ;; esac; exec $i '
 )
 """Starts the Python of the program `pytest`, or the first on PATH if it is no script of one."""
-_CARGO_RUNNER = (
-    'b=$(basename "$1"); exec "$@" --logfile "$(mktemp "{place}/${{b%-*}}.XXXXXX")"\n'
-)
+_CARGO_RUNNER = 'b=$(basename "$1"); exec "$@" --logfile "$(mktemp "{place}/${{b%-*}}.XXXXXX")"\n'
 _FOUND_IN_PRODUCT = {
     "maven": ("**/surefire-reports/TEST-*.xml", "**/failsafe-reports/TEST-*.xml"),
     "gradle": ("**/test-results/**/TEST-*.xml",),
@@ -221,4 +219,3 @@ def new_report_folder(private: Path, folder: str, seen_at: str) -> ReportFolder:
         f"{seen_at}/{folder}",
         secrets.token_bytes(32),
     )
-

@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.commands.sandbox import CommandResult
@@ -77,6 +78,7 @@ _NO_CODE = re.compile(r"^(?:set [-+][a-zA-Z]+(?: pipefail)?|set -o \w+|#.*|:|)$"
 _TO_OWN_FOLDER = re.compile(
     r'^cd +"?\$\(dirname +"?(?:\$0|\$\{0\}|\$\{?BASH_SOURCE(?:\[0\])?\}?)"?\)"?((?:/\.\.)*)/?"?$'
 )
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 MAX_DEPTH, MAX_STEPS = 6, 40
 MAKE = "longhaul-make"
 """What `$(MAKE)` becomes in a dry run, so that an inner make is followed instead of run."""
@@ -157,7 +159,9 @@ def _check_words(words: list[str], *, by_person: bool) -> None:
     program = words[0].rpartition("/")[2].rstrip("0123456789.")
     own = words[1 : words.index("-m")] if "-m" in words else words[1:]
     if set(own) & _INLINE.get(program, frozenset()) and "--test" not in words:
-        raise CommandRefused(f"leave out {words[0]} with code of its own: the tests belong into files")
+        raise CommandRefused(
+            f"leave out {words[0]} with code of its own: the tests belong into files"
+        )
 
 
 def split_runner_commands(command: str, *, in_file: bool = False) -> list[list[str]]:
@@ -237,7 +241,7 @@ def _is_preparation(words: list[str] | tuple[str, ...]) -> bool:
         return True
     if len(words) > 1 and words[1] in _SUBCOMMANDS.get(program, ()):
         return True
-    if re.fullmatch(r"python[\d.]*", program) and words[1:2] == ("-m",):
+    if re.fullmatch(r"python[\d.]*", program) and list(words[1:2]) == ["-m"]:
         tool = words[2:3]
         if list(tool) == ["coverage"]:
             return len(words) > 3 and words[3] in _SUBCOMMANDS["coverage"]
@@ -355,9 +359,7 @@ def _identify_other_runner(step: RunnerStep, name: str) -> RunnerStep | None:
             return replace(step, runner=inner[0], words=inner[1:], launcher=launcher)
     elif name == "node" and "--test" in words:
         runner = "node"
-    elif name in _JS:
-        runner = name
-    elif (name, second) in (("go", "test"), ("cargo", "test"), ("dotnet", "test"), ("cargo", "t")):
+    elif name in _JS or f"{name} {second}" in ("go test", "cargo test", "cargo t", "dotnet test"):
         runner = name
     elif name == "cargo" and words[1:3] == ("nextest", "run"):
         runner = "nextest"
@@ -490,10 +492,9 @@ class CommandFollower:
         return self._follow_parts(parts, origin, depth + 1)
 
     def _follow_make(self, step: RunnerStep, depth: int) -> list[RunnerStep]:
-        names = ("GNUmakefile", "makefile", "Makefile")
         arguments = list(step.words[1:])
         if not any(word.startswith(("-C", "-f", "--file", "--dir")) for word in arguments):
-            places = [posixpath.join(step.folder, name) for name in names]
+            places = [posixpath.join(step.folder, name) for name in MAKEFILES]
             if not any(self.product.entry(place) for place in places):
                 raise CommandRefused(
                     "there is no Makefile, so that it cannot be seen what it runs", missing=True
@@ -515,7 +516,7 @@ class CommandFollower:
                         f"runner: {refused}"
                     ) from None
         folder = step.folder
-        for word, value in zip(arguments, arguments[1:], strict=False):
+        for word, value in pairwise(arguments):
             if word == "-C":
                 folder = posixpath.normpath(posixpath.join(folder, value))
         origin = replace(step, words=(), folder=folder, through=(*step.through, "Makefile"))
@@ -577,7 +578,10 @@ class CommandFollower:
         if "unittest.main(" not in text or not place.endswith(".py"):
             raise CommandRefused(self._told(step, _unknown(step.words)))
         return replace(
-            step, runner="unittest", words=(step.words[1],), launcher=(*step.launcher, step.words[0])
+            step,
+            runner="unittest",
+            words=(step.words[1],),
+            launcher=(*step.launcher, step.words[0]),
         )
 
     def _check_python_path(self, step: RunnerStep) -> None:
@@ -589,7 +593,9 @@ class CommandFollower:
         for entry in value.split(":"):
             place = posixpath.normpath(posixpath.join(step.folder, entry))
             if entry.startswith(("/", "~", "$")) or place.startswith(".."):
-                raise CommandRefused(f"leave out PYTHONPATH={entry}: it is no folder of the product")
+                raise CommandRefused(
+                    f"leave out PYTHONPATH={entry}: it is no folder of the product"
+                )
             for path in python_modules(self.product, "" if place == "." else place):
                 modules.setdefault(path.rpartition("/")[2], path)
         for path in python_modules(self.product, step.folder):

@@ -84,7 +84,8 @@ _TAKES_VALUE = {
     "unittest": "-s -t -p --start-directory --top-level-directory --pattern --durations",
     "node": "--import --require -r --loader --experimental-loader --test-concurrency "
     "--test-timeout",
-    "go": "-count -p -parallel -timeout -cpu -tags -coverpkg -covermode -coverprofile -mod -shuffle",
+    "go": "-count -p -parallel -timeout -cpu -tags -coverpkg -covermode -coverprofile "
+    "-mod -shuffle",
     "cargo": "-p --package --exclude --features -F --test --bin --example -j --jobs "
     "--manifest-path --color --profile --target-dir --message-format --test-threads",
 }

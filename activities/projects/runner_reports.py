@@ -268,7 +268,7 @@ def _tap_details(lines: list[str]) -> Iterable[str]:
 
 
 def read_cargo_log(data: bytes) -> RunCounts | None:
-    """Read the log file of Rust's test harness: a line `ok name`, `failed name` or `ignored name`."""
+    """Read the log file of Rust's test harness, with a line such as `failed name` per test."""
     counts = RunCounts()
     words: dict[str, Outcome] = {"ok": "passed", "failed": "failed", "ignored": "skipped"}
     for line in data.decode(errors="replace").splitlines():

@@ -1,7 +1,7 @@
 """Files in a product that replace its test runner, look for it, or decide what it shows.
 
 The first two are refused by their names and words. Whoever tests sees the third; that its tests
-can fail at all is tried by `test_probes`.
+can fail at all is tried by `suite_probes`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from activities.checkpoints import FileEntry, Files
 from activities.projects.runner_options import runner_option_fault
-from activities.projects.test_probes import LANGUAGES, is_test_file, source_texts
+from activities.projects.suite_probes import LANGUAGES, is_test_file, source_texts
 
 MODULES = frozenset(
     {"pytest", "_pytest", "py", "pluggy", "iniconfig", "unittest", "coverage", "pytest_cov"}
@@ -84,15 +84,14 @@ def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
     for entry in changed:
         problems += _replaced_runner(product, entry, packages)
     fresh = {entry.path for entry in changed}
-    for entry, text in source_texts(product, (".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rs")):
-        if entry.path not in fresh:
-            continue
+    endings = (".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rs")
+    for entry, text in source_texts(product, endings, only=fresh):
         ending = entry.path[entry.path.rfind(".") :]
-        if is_test_file(entry.path) or "pytest" in text:
-            if ending == ".py" and (word := _HOOKS.search(text)):
-                problems.append(
-                    f"{entry.path} has {word[1]}, by which a result can be changed: take it out."
-                )
+        is_hook_place = ending == ".py" and (is_test_file(entry.path) or "pytest" in text)
+        if is_hook_place and (word := _HOOKS.search(text)):
+            problems.append(
+                f"{entry.path} has {word[1]}, by which a result can be changed: take it out."
+            )
         if is_test_file(entry.path) or ".config." in entry.path:
             continue
         pattern = _LOOKS_FOR_TESTS.get(ending, _LOOKS_FOR_TESTS[".js"])
@@ -140,10 +139,17 @@ def _mapping(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def changed_deciders(product: Files, before: Files | None, runners: set[str]) -> list[str]:
-    """Return the files that decide what these runners show and are not as last accepted."""
+def changed_deciders(
+    product: Files, before: Files | None, runners: set[str], *, shared: bool = True
+) -> list[str]:
+    """Return the files that decide what these runners show and are not as last accepted.
+
+    Args:
+        shared: Whether to look at files that decide for every runner as well.
+    """
     accepted = {(each.path, each.id) for each in before.walk()} if before else set()
-    patterns = [each for runner in ("", *sorted(runners)) for each in DECIDERS.get(runner, ())]
+    names = {*runners, ""} if shared else runners
+    patterns = [each for runner in sorted(names) for each in DECIDERS.get(runner, ())]
     found = []
     for entry in product.walk():
         name = entry.path.rpartition("/")[2]
@@ -151,7 +157,7 @@ def changed_deciders(product: Files, before: Files | None, runners: set[str]) ->
             continue
         is_decider = any(fnmatch(name, each) for each in patterns)
         # Tests import the file of their package first.
-        in_tests = name == "__init__.py" and is_test_file(entry.path) and entry.size > 0
+        in_tests = shared and name == "__init__.py" and is_test_file(entry.path) and entry.size > 0
         if in_tests or (is_decider and _decides(product, before, entry)):
             found.append(entry.path)
     return found

@@ -10,14 +10,15 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.checkpoints import Root
-from activities.commands.check_commands import CheckRunner
+from activities.checkpoints import CheckpointMissing, Files, Root
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
-from activities.job.snapshot import Snapshot
+from activities.job.snapshot import Snapshot, snapshot_workspace
 from activities.job.unresolved import is_named_unresolved
+from activities.phases.phase_tags import phase_tag_commits
 from activities.projects.handoff_proof import handoff_proof_problems
+from activities.projects.verifier_runs import VerifierRunner
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
@@ -110,12 +111,16 @@ def _ending_publish_voters(root: Root, snapshot: Snapshot, request: EndingReques
 
 def _ending_verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
     """Return voters for the verifier commands of the phase or job that the call ends."""
-    checks, kind = CheckRunner(root, activity_job_id(), snapshot.config), snapshot.state.phase.kind
+    kind = snapshot.state.phase.kind
     ends_phase, ends_job = "phase_end" in request.points, "job_complete" in request.points
+    if not snapshot.config.verifiers:
+        return []
+    start = _job_start_files(snapshot)
+    runner = VerifierRunner(root, activity_job_id(), snapshot.config, start)
 
     def make_voter(verifier: Verifier) -> Voter:
         def run_verifier(arguments: dict[str, Any]) -> Vote:
-            finding = checks.run_check(snapshot.files, verifier.command, verifier.seconds)
+            finding = runner.run_verifier(snapshot.files, verifier, ends_job=ends_job)
             return Vote("deny", finding.text, undecided=not finding.decided) if finding else ALLOW
 
         return Voter(verifier.name, run_verifier)
@@ -125,6 +130,15 @@ def _ending_verifier_voters(root: Root, snapshot: Snapshot, request: EndingReque
         for verifier in snapshot.config.verifiers
         if ends_job or (ends_phase and kind in verifier.phases)
     ]
+
+
+def _job_start_files(snapshot: Snapshot) -> Files | None:
+    """Return the workspace when the job began; None if this host does not have it."""
+    tags = phase_tag_commits(snapshot.checkpoints)
+    try:
+        return snapshot_workspace(snapshot.checkpoints, tags[min(tags)]) if tags else None
+    except CheckpointMissing:
+        return None
 
 
 def _ending_proof_voters(

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from pathlib import Path
+from typing import Annotated, Any, Self, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from config.schema.agent_sections import (
     AgentSettings,
@@ -19,6 +20,7 @@ from config.schema.agent_sections import (
     PhaseJudge,
     Prompts,
     Review,
+    Sealed,
     TodoLists,
     Verifier,
 )
@@ -36,6 +38,10 @@ from protocol.data_model import Data
 from protocol.errors import Invalid
 from protocol.phase import PhaseKind
 from protocol.stuck_thresholds import StuckThresholds
+
+
+def _sealed_from_text(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
 
 
 class AgentFile(Data):
@@ -146,6 +152,11 @@ class AgentFile(Data):
         default_factory=list,
         description="Commands (build, lint, tests) that must succeed before a phase ends.",
     )
+    sealed: list[Annotated[Sealed, BeforeValidator(_sealed_from_text)]] = Field(
+        default_factory=list,
+        description="Files of the worker's machine that only verifiers, `done_when` commands and "
+        "proofs may read; a plain text is a path.",
+    )
     judge: PhaseJudge | None = Field(
         None,
         description="A model that sees the task and a phase's changes, and can refuse to let the "
@@ -164,6 +175,16 @@ class AgentFile(Data):
         default_factory=lambda: Web.model_validate({}),
         description="Addresses that fetch_page may reach, and the provider of web_search.",
     )
+
+    @model_validator(mode="after")
+    def _sealed_confined(self) -> Self:
+        for each in self.sealed:
+            path = Path(each.path)
+            if self.shell.sandbox == "none":
+                raise ValueError("sealed files need a sandbox, which hides them from commands")
+            if shown := next((p for p in self.shell.readable if path.is_relative_to(p)), None):
+                raise ValueError(f"the sealed {path} is in {shown}, which shell.readable shows")
+        return self
 
     @property
     def prompt_files(self) -> dict[str, str]:

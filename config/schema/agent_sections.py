@@ -361,6 +361,28 @@ class Verifier(Data):
         ["tactical"],
         description="Kinds of phase at whose end it runs; it always runs before the job completes.",
     )
+    frozen: list[str] | None = Field(
+        None,
+        description="Patterns of files that decide what it shows, such as `ci/**`: they must be as "
+        "they were when the job began. null: files that the command names, or the configuration "
+        "of its test runner.",
+    )
+
+
+class Sealed(Data):
+    """A file or folder of the worker's machine that only checks may read."""
+
+    path: str = Field(
+        pattern=r"^/",
+        description="Absolute path on the worker's machine. Verifiers, `done_when` commands and "
+        "proofs see it at `/sealed/<its name>`; the agent's commands and tools do not.",
+    )
+    show: Literal["counts", "output"] = Field(
+        "counts",
+        description="What the agent sees of a check's result: names of tests and counts, or the "
+        "output.",
+    )
+    digest: str = Field("", description="Set when a job starts; a check refuses other content.")
 
 
 class PhaseJudge(Data):

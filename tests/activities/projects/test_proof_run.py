@@ -200,9 +200,7 @@ def test_a_command_that_no_runner_is_known_for_counts_by_a_persons_word(bench: B
 @pytest.mark.parametrize(
     "files", [{"out/junit.xml/x": "1"}, {"out": "1"}], ids=["a folder", "below a file"]
 )
-def test_a_report_that_is_none_is_told_to_the_agent(
-    bench: Bench, files: Mapping[str, str]
-) -> None:
+def test_a_report_that_is_none_is_told_to_the_agent(bench: Bench, files: Mapping[str, str]) -> None:
     test = {"command": "sh check.sh", "report": "out/junit.xml", "exit_code_only": True}
     why = bench.why({"check.sh": "true\n", **files}, test)
     assert "out/junit.xml cannot be a report" in why

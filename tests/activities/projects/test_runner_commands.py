@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -28,7 +29,7 @@ LED = [
      [":eslint@packages/a", "jest@packages/a", "mocha@packages/b"]),
     ("uv run python3 -m pytest --tb=short -ra", {}, ["pytest"]),
     ("timeout 60 env CI=1 go test -race ./...", {}, ["go"]),
-    ("python3 -m coverage run -m unittest && python3 -m coverage report", {}, ["unittest", ":python3"]),
+    ("coverage run -m unittest && python3 -m coverage report", {}, ["unittest", ":python3"]),
     ("python3 tests/test_tea.py", {"tests/test_tea.py": "unittest.main()\n"}, ["unittest"]),
     ("cargo build && cargo test --workspace -- --test-threads=1", {}, [":cargo", "cargo"]),
     ("PYTHONPATH=src python3 -m pytest -q 2>&1 | tail -5", {"src/tea.py": ""}, ["pytest"]),
@@ -93,8 +94,7 @@ def test_a_command_is_followed_to_its_runners(
     assert runner_command_fault(command) == ""
     steps = follower(bench, files).follow(command)
     found = [
-        (step.runner or f":{(*step.launcher, *step.words)[0]}").replace(":npx", f":{step.words[0]}")
-        + (f"@{step.folder}" if step.folder else "")
+        (step.runner or f":{step.words[0]}") + (f"@{step.folder}" if step.folder else "")
         for step in steps
     ]
     assert found == expected
@@ -104,9 +104,8 @@ def test_a_command_is_followed_to_its_runners(
 def test_what_decides_for_itself_is_refused(
     bench: Bench, command: str, files: Mapping[str, str], why: str
 ) -> None:
-    with pytest.raises(CommandRefused, match=".") as refused:
+    with pytest.raises(CommandRefused, match=re.escape(why)):
         follower(bench, files).follow(command)
-    assert why in str(refused.value)
 
 
 def test_what_make_would_run_is_followed(bench: Bench) -> None:
@@ -133,5 +132,3 @@ def test_a_person_settles_options(bench: Bench) -> None:
     assert runner_command_fault(command, by_person=True) == ""
     settled = CommandFollower(bench.files({}), lambda *_: CommandResult(0, "", 0), by_person=True)
     assert [step.runner for step in settled.follow(command)] == ["pytest"]
-
-

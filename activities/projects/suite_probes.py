@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -29,8 +29,10 @@ LANGUAGES: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("cargo", "nextest"), frozenset({".rs"})),
 }
 """Endings of the files that a runner's tests are about."""
-_OF_TESTS = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|e2e|testing)/|(?:^|/)test_[^/]*$"
-                       r"|[._-]test\.\w+$|_test\.\w+$|[._]spec\.\w+$|(?:^|/)conftest\.py$")  # fmt: skip
+_OF_TESTS = re.compile(
+    r"(?:^|/)(?:tests?|specs?|__tests__|e2e|testing)/|(?:^|/)test_[^/]*$"
+    r"|[._-]test\.\w+$|[._]spec\.\w+$|(?:^|/)conftest\.py$"
+)
 _EQUAL = {"assertEqual", "assertEquals", "assertIs", "assertIn", "assertListEqual"}
 _EQUAL |= {"assertDictEqual", "assertTupleEqual", "assertSetEqual", "assertSequenceEqual"}
 _EQUAL |= {"assertMultiLineEqual", "assertCountEqual", "assertAlmostEqual"}
@@ -64,7 +66,7 @@ _WRONG = {
     "assertNotAlmostEqual": "1, 1",
 }
 """Arguments with which a method has to fail; those of all others are `1, 2`."""
-_CHANGE = '''
+_CHANGE = """
 def {name}(value):
     import builtins
     running = getattr(builtins, "{name}", None)
@@ -86,7 +88,7 @@ def {name}(value):
     if kind is set:
         return value | {{"{name}"}}
     return "{name}" if value is None else None
-'''
+"""
 
 
 def is_test_file(path: str) -> bool:
@@ -119,10 +121,18 @@ def test_key(name: str) -> TestKey:
     return stem, kind, test
 
 
-def source_texts(product: Files, endings: Iterable[str]) -> Iterator[tuple[FileEntry, str]]:
-    """Yield each file of a language that can be decoded."""
+def source_texts(
+    product: Files, endings: Iterable[str], *, only: Collection[str] | None = None
+) -> Iterator[tuple[FileEntry, str]]:
+    """Yield each file of a language that can be decoded.
+
+    Args:
+        only: Paths of the files that are meant; None for all.
+    """
     known = tuple(endings)
     for entry in product.walk():
+        if only is not None and entry.path not in only:
+            continue
         if entry.kind == "file" and entry.path.endswith(known) and entry.size <= MAX_BYTES:
             try:
                 yield entry, product.read_entry(entry).decode()
@@ -135,6 +145,19 @@ def earlier_text(before: Files | None, path: str) -> str:
     if before is None or (entry := before.entry(path)) is None or entry.kind != "file":
         return ""
     return before.read_entry(entry).decode(errors="replace")
+
+
+def python_test_keys(product: Files) -> dict[TestKey, str]:
+    """Map the tests that the files of a product define to the paths of these files."""
+    found: dict[TestKey, str] = {}
+    for entry, text in source_texts(product, PYTHON):
+        if is_test_file(entry.path) and "test" in text:
+            stem = entry.path.rpartition("/")[2].removesuffix(".py")
+            for qualified in _dumped_functions(text):
+                kind, _, name = qualified.rpartition(".")
+                if name.startswith("test"):
+                    found[stem, kind.rpartition(".")[2], name] = entry.path
+    return found
 
 
 def challenge_tests(
@@ -224,7 +247,9 @@ class _Source:
         for index, node in enumerate(self.tree.body):
             is_doc = index == 0 and isinstance(node, ast.Expr)
             is_doc = is_doc and isinstance(getattr(node, "value", None), ast.Constant)
-            if not is_doc and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            if not is_doc and not (
+                isinstance(node, ast.ImportFrom) and node.module == "__future__"
+            ):
                 break
             line = (node.end_lineno or node.lineno) + 1
         return line
@@ -307,8 +332,10 @@ def _planted_methods(
         f"def {name}_raise(self): raise AssertionError('{name}')",
         f"def {name}_assert(self): assert 1 == 2, '{name}'",
     ]
-    for method in methods:
-        lines.append(f"def {name}_{method}(self): self.{method}({_WRONG.get(method, '1, 2')})")
+    lines += [
+        f"def {name}_{method}(self): self.{method}({_WRONG.get(method, '1, 2')})"
+        for method in methods
+    ]
     if any(isinstance(each, ast.AsyncFunctionDef) for each in tests):
         lines += _decorators(tests, source)
         lines.append(f"async def {name}_async(self): raise AssertionError('{name}')")
@@ -354,7 +381,11 @@ def _change_expected(source: _Source, test: Function, name: str) -> bool:
 
 def _expected_constants(node: ast.AST) -> Iterator[ast.expr]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in _EQUAL and len(node.args) >= 2 and isinstance(node.func.value, ast.Name):
+        if (
+            node.func.attr in _EQUAL
+            and len(node.args) >= 2
+            and isinstance(node.func.value, ast.Name)
+        ):
             pair = node.args[:1] if node.func.attr == "assertIn" else node.args[:2]
             constants = [each for each in pair if _is_constant(each)]
             # Two constants compare nothing of the product.
@@ -392,7 +423,9 @@ def _change_python_returns(text: str, old: str, name: str) -> tuple[str, list[st
             continue
         nodes = list(_own_nodes(function))
         values = [node.value for node in nodes if isinstance(node, ast.Return) and node.value]
-        values = values or [node.value for node in nodes if isinstance(node, ast.Yield) and node.value]
+        values = values or [
+            node.value for node in nodes if isinstance(node, ast.Yield) and node.value
+        ]
         for value in values:
             source.wrap(value, f"{name}((", "))")
         if not values and not any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
@@ -428,8 +461,8 @@ _TITLES = {
     "": re.compile(r"\b(?:test|it)(?:\.\w+)?\(\s*[\"'`]([^\"'`]+)[\"'`]"),
 }
 _PLANTED = {
-    ".rs": "\n#[test]\nfn {name}() {{ panic!(\"{name}\") }}\n",
-    ".go": "\nfunc Test_{name}(t *testing.T) {{ t.Fatal(\"{name}\") }}\n",
+    ".rs": '\n#[test]\nfn {name}() {{ panic!("{name}") }}\n',
+    ".go": '\nfunc Test_{name}(t *testing.T) {{ t.Fatal("{name}") }}\n',
 }
 
 
@@ -453,10 +486,11 @@ def _challenge_lines(path: str, text: str, old: str, name: str, challenge: Chall
             title = match[1]
         if not title or line in known or not _ASSERTS.search(line):
             continue
+        changed = line
         for pattern in _EXPECTATIONS[kind]:
-            line = pattern.sub(lambda found: _other_literal(found[0], kind), line)
-        if line != lines[number]:
-            lines[number] = line
+            changed = pattern.sub(lambda found: _other_literal(found[0], kind), changed)
+        if changed != line:
+            lines[number] = changed
             challenge.changed["", "", title] = path
     challenge.planted["", "", f"Test_{name}" if kind == ".go" else name] = path
     return "\n".join(lines) + _planted_text(kind, text, name)
@@ -493,8 +527,8 @@ _SWAPPED = re.compile(
     r"|(?<![\w.\[])(\d+)(?![\w.\]])|\b(true|false)\b|(\"[^\"\\\n{}$%]+\")"
 )
 _LEFT = re.compile(
-    r"^\s*(?:import|export \*|export \{|use |package |module |//|#|\*|/\*|mod |extern |@|const \w+ ="
-    r" require|struct |type |enum |impl|\}|func \(?\w*\)? *$)|\bfrom ['\"]|require\("
+    r"^\s*(?:import|export \*|export \{|use |package |module |//|#|\*|/\*|mod |extern |@"
+    r"|const \w+ = require|struct |type |enum |impl|\}|func \(?\w*\)? *$)|\bfrom ['\"]|require\("
 )
 _RETURNED = re.compile(r"^(\s*return )([^;{}]+?)(;?\s*)$")
 _CHANGE_IN_JS = (
@@ -535,4 +569,4 @@ def _swap(found: re.Match[str]) -> str:
         return str(int(found[2]) ^ 1)
     if found[3]:
         return "false" if found[3] == "true" else "true"
-    return f"{found[4][:-1]} changed\""
+    return f'{found[4][:-1]} changed"'
