@@ -36,6 +36,7 @@ from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.runner_commands import CommandFollower, CommandRefused, RunnerStep
 from activities.projects.runner_reports import RunCounts
 from activities.projects.suite_probes import (
+    Challenge,
     TestKey,
     challenge_tests,
     change_returned_values,
@@ -397,6 +398,8 @@ class JudgedRun:
             return ""
         is_python = ".py" in endings
         name = new_probe_name()
+        seconds = min(self.command.seconds, 30 + int(4 * self.ran.seconds))
+        limited = self.command.model_copy(update={"seconds": seconds})
         challenge = challenge_tests(self.product, self.before, endings, name)
         if not challenge.planted:
             return (
@@ -404,7 +407,18 @@ class JudgedRun:
                 if is_python
                 else ""
             )
-        ran = self.runner.run_command(challenge.product, self.command)
+        why = self._challenged(challenge, limited, counts, name)
+        if why and challenge.changed and UNNOTICED not in why:
+            # With another value a test may wait for ever, end the run or not compile.
+            planted = challenge_tests(self.product, self.product, endings, name)
+            why = self._challenged(planted, limited, counts, name)
+        return why
+
+    def _challenged(
+        self, challenge: Challenge, command: CheckCommand, counts: RunCounts, name: str
+    ) -> str:
+        """Run a changed product and return which tests do not fail that have to."""
+        ran = self.runner.run_command(challenge.product, command)
         if ran.trouble:
             return f"run once more, {ran.trouble}"
         if ran.counts is None or ran.exit_code == 0:
@@ -438,7 +452,8 @@ def _unseen_failures(
         first = "::".join(filter(None, unseen[0][:2]))
         kind = unseen[0][2].removeprefix(name).strip("_")
         return f"{NOT_SEEN} (in {first}, one that fails by {kind or 'raise'})"
-    unnoticed = [key for key in changed if key in passed and key not in failed]
+    still = {test_key(each) for each in probed.named("passed")}
+    unnoticed = [key for key in changed if key in passed and key in still and key not in failed]
     if unnoticed:
         names = ["::".join(filter(None, key)) for key in unnoticed]
         return (
@@ -460,6 +475,7 @@ def _unseen_by_title(
         title
         for _, _, title in changed
         if any(each.endswith(title) for each in counts.named("passed"))
+        and any(each.endswith(title) for each in probed.named("passed"))
         and not any(each.endswith(title) for each in failed)
     ]
     return f"{first_few(titles, MOST_NAMES)}: each {UNNOTICED}" if titles else ""

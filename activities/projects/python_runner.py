@@ -217,8 +217,11 @@ def main(place: Path) -> int:
     reader = threading.Thread(target=read_events, args=(source, data), daemon=True)
     reader.start()
     _, status = os.waitpid(child, 0)
-    # A process that the tests left behind may hold the pipe open.
-    reader.join(2)
+    for _ in range(600):
+        reader.join(0.05)
+        # A process that the tests left behind may hold the pipe open.
+        if not reader.is_alive() or data.rpartition(b'{"end"')[1]:
+            break
     sign = hmac.new(key, bytes(data), hashlib.sha256).hexdigest().encode()
     (place / "report.jsonl").write_bytes(sign + b"\n" + bytes(data))
     # Coverage of the child is in its own file, which this process would overwrite at its end.

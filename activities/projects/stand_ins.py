@@ -19,10 +19,7 @@ from activities.checkpoints import FileEntry, Files
 from activities.projects.runner_options import runner_option_fault
 from activities.projects.suite_probes import LANGUAGES, is_test_file, source_texts
 
-MODULES = frozenset(
-    {"pytest", "_pytest", "py", "pluggy", "iniconfig", "unittest", "coverage", "pytest_cov"}
-    | {"xdist", "nose2", "sitecustomize", "usercustomize"}
-)
+MODULES = frozenset({"pytest", "_pytest", "unittest", "coverage", "sitecustomize", "usercustomize"})
 NODE_RUNNERS = ("jest", "vitest", "mocha")
 HOOKS = (
     *("pytest_runtest_makereport", "pytest_runtest_protocol", "pytest_runtest_call"),
