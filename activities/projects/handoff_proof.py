@@ -65,7 +65,8 @@ def handoff_proof_problems(
     if paths and (result := prove_handoff(root, job, snapshot, tree)).problems:
         return (
             f"With the tests that you wrote ({first_few(paths, 10)}) it does not pass. "
-            f"{' '.join(result.problems)} {SAY_SO} The system runs them on the files as they were handed to you: what you changed beside new tests does not count. Correct a test of yours that is wrong."
+            f"{' '.join(result.problems)} {SAY_SO} They run on the files as handed to "
+            "you: what you changed beside new tests does not count. Correct a test that is wrong."
         )
     return ""
 
