@@ -189,14 +189,14 @@ def _check_agent_config(name: str, folder: Path) -> ConfigFinding:
     ]
     if configuration_layers(folder).is_own(source):
         parts.append(str(source))
-    parts += _open_verifiers(resolved.config)
+    parts += list_open_verifiers(resolved.config)
     if missing:
         # Workers may have them: the command can run on another machine.
         parts.append(f"shell.environment needs {', '.join(missing)}, not set here")
     return ConfigFinding(name, ", ".join(parts), data=data)
 
 
-def _open_verifiers(config: AgentConfig) -> list[str]:
+def list_open_verifiers(config: AgentConfig) -> list[str]:
     """Return a warning for each verifier that goes through a file that the agent can write."""
     warnings = []
     for verifier in config.verifiers:
