@@ -14,10 +14,22 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def requirements_as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> str:
+def requirements_as_pages(
+    requirements: Iterable[Requirement],
+    statements: Sequence[str],
+    set_aside: Sequence[str],
+    sample: Sequence[str],
+) -> str:
     """Return a Markdown page of requirements with their passages, grouped by source in the order in
-    which the sources first appear, followed by what was set aside."""
-    lines = ["# Requirements"]
+    which the sources first appear.
+
+    Args:
+        requirements: In order.
+        statements: What is complete of each document and on which ground.
+        set_aside: What each rule sets aside.
+        sample: What was read of the sentences that nothing touches.
+    """
+    lines = ["# Requirements", "", *(f"- {line}" for line in statements)]
     source, listed = "", list(requirements)
     sources = list(dict.fromkeys(each.source for each in listed))
     for each in sorted(listed, key=lambda each: sources.index(each.source)):
@@ -29,6 +41,7 @@ def requirements_as_pages(requirements: Iterable[Requirement], set_aside: Sequen
             lines += [f"> {citation.quote}", ">", f"> ({citation.document}, {citation.place})", ""]
         lines.append(f"Confidence {each.confidence:g}. {each.reasoning}")
     lines += ["", "## Set aside", "", *([f"- {line}" for line in set_aside] or ["Nothing."])]
+    lines += ["", "## Sample", "", *([f"- {line}" for line in sample] or ["None."])]
     return "\n".join(lines) + "\n"
 
 

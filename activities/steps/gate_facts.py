@@ -26,7 +26,11 @@ from activities.job.typed_result import result_problem
 from activities.job.unresolved import is_named_unresolved
 from activities.projects.handoff_checks import handoff_problems
 from activities.requirements.requirement_files import InvalidWorkspaceFile
-from activities.requirements.requirement_survey import survey_requirements
+from activities.requirements.requirement_survey import (
+    open_coverage_lines,
+    survey_requirements,
+    unproved_documents,
+)
 from activities.requirements.store_sync import check_store_before_completion
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
@@ -37,10 +41,9 @@ from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
 from protocol.scope_ledger import is_scope_only_unticked
-from protocol.short_text import as_sentence, one_line
+from protocol.short_text import one_line
 
 MAX_NAMED = 30
-MAX_SENTENCES = 8
 """Uncovered sentences shown; `collect_requirements` lists all."""
 MAX_BOXES = 3
 MAX_REASON_CHARACTERS = 2000
@@ -167,23 +170,16 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
     if not agent_has_tool(snapshot.config, "set_sentences_aside"):
         return
     try:
-        now = survey_requirements(snapshot.files, activity_job_id(), no_tool_heartbeat)
+        now = survey_requirements(
+            snapshot.files, activity_job_id(), snapshot.config.settings, no_tool_heartbeat
+        )
     except InvalidWorkspaceFile as problem:
         facts.uncovered = [f"{problem}."]
         return
-    uncovered = now.coverage.uncovered
-    if uncovered:
-        count = (
-            f"{len(uncovered):,} of {now.coverage.total:,} sentences that say must or should are"
-        )
-        named = [
-            f"{document} {each.id} p.{each.page}: {one_line(each.text, 100)}"
-            for document, each in uncovered[:MAX_SENTENCES]
-        ]
-        facts.uncovered = [f"{count} neither cited nor set aside.", as_sentence("; ".join(named))]
+    facts.uncovered = open_coverage_lines(now)
     facts.badly_read = [
         f"{path}: {one_line(why, 300).rstrip('.')}"
-        for path, why in now.badly_read.items()
+        for path, why in unproved_documents(now).items()
         if not is_named_unresolved(path, path, entries)
     ][:MAX_NAMED]
 

@@ -273,6 +273,26 @@ class AgentSettings(Data):
     confidence_threshold: float = Field(
         0.5, ge=0, le=1, description="Candidates below this confidence are left out."
     )
+    items: list[str] = Field(
+        default_factory=list,
+        description="Regular expressions of the numbers that are requirements, such as "
+        "V[0-9.]+; each number of such a form is cited or set aside.",
+    )
+    forms: list[Literal["statements", "will"]] = Field(
+        default_factory=list,
+        description="Further forms that count as binding: statements about a named actor (The "
+        "system logs …), and sentences with will.",
+    )
+    sample_size: int = Field(
+        20, ge=1, le=500, description="Sentences that nothing touches which are read to begin with."
+    )
+    may_be_missed: float = Field(
+        0.05,
+        gt=0,
+        le=1,
+        description="Share of those sentences that may be requirements at most (95 %), for the "
+        "document to be complete.",
+    )
     chunk_tokens: int = Field(1500, ge=50, description="Tokens of one chunk of a document.")
     chunk_overlap: int = Field(150, ge=0, description="Tokens that neighbouring chunks share.")
     research_web: bool = Field(

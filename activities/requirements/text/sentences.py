@@ -11,6 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from activities.documents.line_ends import fold_line_ends
 from activities.documents.pages import Page, find_page_section_starts, section_before
+from activities.requirements.text.item_numbers import (
+    SECTION_NUMBER,
+    ItemNumbers,
+    section_number,
+)
 from activities.requirements.text.running_lines import (
     _NOTE_MARK,
     RUNNING_TITLE,
@@ -21,7 +26,7 @@ from activities.requirements.text.running_lines import (
 )
 
 _ITEM = re.compile(
-    r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
+    r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}[a-z]?|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
 )
 _BULLET = re.compile(r"\s*[*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb]\s")
 _CLAUSE = re.compile(r"\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+")
@@ -37,10 +42,6 @@ _END = re.compile(
     # A footnote mark is not part of the sentence; after a digit it may be a decimal.
     r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|(?:\[(?:\d{1,3}|[ivxl]{1,6})\])+|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
     r"(?=\s|$)"
-)
-_SECTION = re.compile(
-    r"\s*(?:#+\s*)?(§+\s*\d+\w?|(?:Art(?:icle|ikel)?\.?|Section|Chapter|Kapitel|Abschnitt)\s+\d+\w?"
-    r"|(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+|\d{1,2}(?=\.?\s))"
 )
 _TOKEN = re.compile(r"[^\s(\[\"'\u201e\u201c]+$")
 _STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[{*_]*([^\W_])")
@@ -72,6 +73,17 @@ class Sentence:
     """Number of its section as the document gives it, or the title if there is no number."""
     rest: str = ""
     """The part of it that is on the next page."""
+    number: str = ""
+    """What the document calls the item or table row it is in: `6.2.1`, `AU-02 a.1`, `§ 257 (2)`."""
+    level: int = 0
+    """How many lists it is in, one in the other."""
+    column: int = 0
+    """The cell of a table row it is in, from 1; 0 outside of tables."""
+
+    @property
+    def source_id(self) -> str:
+        """What the document calls the item or section it is in; empty if it has no number."""
+        return self.number or section_number(self.section)
 
 
 @dataclass(slots=True)
@@ -80,6 +92,9 @@ class _Block:
     is_item: bool = False
     is_heading: bool = False
     section: str = ""
+    column: int = 0
+    row: str = ""
+    """The first cell of its row."""
 
 
 def split_sentences(
@@ -98,6 +113,7 @@ def split_sentences(
     last = -1
     section = ""
     # The file's own section marks are more reliable than lines that look like headings.
+    numbers = ItemNumbers()
     titles = {_section_title_words(title) for page in page_list for title in page.sections}
     for page in page_list:
         running, lines = split_running_lines(page, furniture)
@@ -115,9 +131,16 @@ def split_sentences(
             if _section_title_words(" ".join(block.lines)) in titles:
                 # The heading itself, or its entry in the table of contents.
                 block.is_heading = True
-            page_sentences += _split_block_into_sentences(
-                page.number, block, abbreviations, section
-            )
+            if block.lines:
+                number, level = numbers.number_block(
+                    block.lines[0], section, item=block.is_item, row=block.row
+                )
+                page_sentences += [
+                    replace(each, number=number, level=level, column=block.column)
+                    for each in _split_block_into_sentences(
+                        page.number, block, abbreviations, section
+                    )
+                ]
         if (
             last >= 0
             and page_sentences
@@ -160,7 +183,7 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
             block = _Block()
         elif _is_row_not_sentence(lines, number - 1):
             yield block
-            yield from (_Block([cell], is_item=True) for cell in _CELLS.split(line) if cell.strip())
+            yield from _row_blocks(line)
             block = _Block()
         elif _HEADING.match(line) or _is_heading(line, after, block, width):
             yield block
@@ -175,6 +198,12 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
         else:
             block.lines.append(line)
     yield block
+
+
+def _row_blocks(line: str) -> Iterator[_Block]:
+    cells = [cell for cell in _CELLS.split(line) if cell.strip()]
+    for column, cell in enumerate(cells, 1):
+        yield _Block([cell], is_item=True, column=column, row=cells[0])
 
 
 def _is_row_not_sentence(lines: list[str], place: int) -> bool:
@@ -205,12 +234,12 @@ def _is_title_not_sentence(line: str) -> bool:
     """
     words = [word for word in re.findall(r"[^\W\d_]+", line) if len(word) > 3]
     capitals = sum(word[0].isupper() for word in words)
-    return bool(_HEADING.match(line) or _SECTION.match(line)) or capitals > 0.6 * len(words)
+    return bool(_HEADING.match(line) or SECTION_NUMBER.match(line)) or capitals > 0.6 * len(words)
 
 
 def _section_number(line: str) -> str:
     """Return the number before a heading or clause; for a marked heading without one, its title."""
-    if match := _SECTION.match(line):
+    if match := SECTION_NUMBER.match(line):
         return " ".join(match[1].split())
     return line.strip("# \t")[:200] if _HEADING.match(line) else ""
 
@@ -235,7 +264,7 @@ def _begins_clause(line: str, block: _Block) -> bool:
 def _section_title_words(heading: str) -> str:
     """Return the words of a heading in lower case, without the mark or number before them."""
     start = 0
-    for marker in (_HEADING, _ITEM, _SECTION):
+    for marker in (_HEADING, _ITEM, SECTION_NUMBER):
         if match := marker.match(heading, start):
             start = match.end()
     return " ".join(heading[start:].strip(".: \t").casefold().split())

@@ -10,6 +10,7 @@ from activities.checkpoints.object_cache import Cache
 from activities.documents import FoldedPage, Page
 from activities.requirements.text.candidate_sentences import Candidate, identify_candidates
 from activities.requirements.text.indicators import shipped_indicators
+from activities.requirements.text.numbering import NumberClass, find_number_classes
 from activities.requirements.text.sentences import Sentence, split_sentences
 
 MAX_CACHED_SENTENCES = 50_000
@@ -23,16 +24,35 @@ class DocumentStatements:
     candidates: tuple[Candidate, ...]
     sentences: dict[int, list[Sentence]]
     """By page number."""
+    number_classes: tuple[NumberClass, ...] = ()
+
+    @property
+    def in_order(self) -> list[Sentence]:
+        """All sentences."""
+        return [sentence for of_page in self.sentences.values() for sentence in of_page]
+
+    def source_id_of_passage(self, page: Page, passage: str) -> str:
+        """Return what the document calls the item of a passage; empty if it has no number."""
+        sentence = self._sentence_of_passage(page, passage)
+        return sentence.source_id if sentence else ""
 
     def section_of_passage(self, page: Page, passage: str) -> str:
         """Return the section of a passage on the page; empty if the document names none."""
+        sentence = self._sentence_of_passage(page, passage)
+        if sentence:
+            return sentence.section
+        sentences = self.sentences.get(page.number, [])
+        return sentences[0].section if sentences else ""
+
+    def _sentence_of_passage(self, page: Page, passage: str) -> Sentence | None:
+        """Return the first sentence that the passage touches."""
         sentences = self.sentences.get(page.number, [])
         folded = FoldedPage(page.text)
         for place in folded.find_spans(passage):
             for sentence in sentences:
                 if any(span.touches(place) for span in folded.find_spans(sentence.text)):
-                    return sentence.section
-        return sentences[0].section if sentences else ""
+                    return sentence
+        return None
 
 
 _cache: Cache[str, DocumentStatements] = Cache(
@@ -53,4 +73,7 @@ def statements_of(pages: Sequence[Page]) -> DocumentStatements:
     by_page: dict[int, list[Sentence]] = {}
     for sentence in split_sentences(readable, phrases.abbreviations, phrases.words):
         by_page.setdefault(sentence.page, []).append(sentence)
-    return _cache.put(key, DocumentStatements(tuple(identify_candidates(readable)), by_page))
+    classes = find_number_classes(each for of_page in by_page.values() for each in of_page)
+    return _cache.put(
+        key, DocumentStatements(tuple(identify_candidates(readable)), by_page, tuple(classes))
+    )

@@ -139,7 +139,7 @@ def add_citation(
 def _check_open_candidate(context: ToolContext, candidate: str, documents: list[str]) -> None:
     pages = {path: read_workspace_pages(context, path) for path in dict.fromkeys(documents)}
     try:
-        fault = open_candidate_fault(context.files, candidate, pages)
+        fault = open_candidate_fault(context.files, candidate, pages, context.config.settings)
     except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}.") from None
     if fault:
