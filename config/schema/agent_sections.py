@@ -312,7 +312,8 @@ class AgentSettings(Data):
         0.85,
         ge=0,
         le=1,
-        description="Minimum similarity for it to call the other requirement a duplicate.",
+        description="Similarity from which two requirements are compared by numbers, units, "
+        "force, negation and words; without a difference they are duplicates.",
     )
     take_hours: float = Field(
         24,

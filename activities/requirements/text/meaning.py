@@ -164,6 +164,8 @@ class Difference:
     words: str = ""
     """Other words; they may say the same in other words."""
     contradicts: bool = False
+    is_paraphrase: bool = False
+    """Whether most of the words differ, so that a single one says nothing."""
 
     def __str__(self) -> str:
         if self.contradicts:
@@ -203,10 +205,12 @@ def compare_statements(
         {stem for stem in theirs.content if stem not in mine.content},
         mine.content | theirs.content,
     )
+    same = len(mine.content.keys() & theirs.content.keys())
+    is_paraphrase = 2 * same < len(mine.content.keys() | theirs.content.keys())
     if opposed:
         hard.append("not / without not" if mine.negated else "without not / not")
         return Difference(hard, words, contradicts=len(hard) == 1 and not words)
-    return Difference(hard, words)
+    return Difference(hard, words, is_paraphrase=is_paraphrase)
 
 
 def _measure_words(facts: StatementFacts) -> set[str]:

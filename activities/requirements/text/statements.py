@@ -77,3 +77,23 @@ def statements_of(pages: Sequence[Page]) -> DocumentStatements:
     return _cache.put(
         key, DocumentStatements(tuple(identify_candidates(readable)), by_page, tuple(classes))
     )
+
+
+def lead_ins_of_passage(pages: Sequence[Page], number: int, passage: str) -> list[str]:
+    """Return the sentences before the lists of which the passage is an item."""
+    statements = statements_of(pages)
+    page = next((each for each in pages if each.number == number), None)
+    items = [each for each in statements.candidates if each.page == number and each.lead_in]
+    if page is None or not items:
+        return []
+    folded = FoldedPage(page.text)
+    spans = folded.find_spans(passage)
+    named = {each.id: each for each in statements.candidates}
+    leads: dict[str, None] = {}
+    for item in items:
+        if any(own.touches(span) for own in folded.find_spans(item.text) for span in spans):
+            above: Candidate | None = item
+            while above is not None and above.lead_in and above.lead_in not in leads:
+                leads[above.lead_in] = None
+                above = named.get(above.lead or "")
+    return list(leads)

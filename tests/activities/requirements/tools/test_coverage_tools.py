@@ -26,7 +26,7 @@ def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -
     job.call("add_requirement", **requirement_arguments(), candidate="C-001")
     quotation = {"path": "documents/b.md", "page": 2, "quote": OTHER}
     second = requirement_arguments(OTHER) | {"type": "functional", "quotes": [quotation]}
-    job.call("add_requirement", **second)
+    job.call("add_requirement", **second | {"citations": ["CIT-0001"]})
     finals = [json.loads(job.text(f"requirements/req_00{n}/final.json")) for n in (1, 2)]
     assert job.call("collect_requirements").splitlines() == [
         f"Wrote 2 requirements to {written}",
@@ -152,7 +152,7 @@ def test_requirements_of_a_document_stand_together_on_the_page(job: Standing) ->
     job.call(
         "add_requirement", **requirement_arguments(OTHER) | {"quotes": elsewhere, "citations": []}
     )
-    job.call("add_requirement", **requirement_arguments())
+    job.call("add_requirement", **requirement_arguments("An invoice must be kept for ten years."))
     job.call("collect_requirements")
     titles = [
         line
