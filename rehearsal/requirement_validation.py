@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from protocol.short_text import count_noun
@@ -83,9 +84,9 @@ class Decision:
 
 def parse_requirements_to_validate(result: str) -> list[RequirementToValidate]:
     """Parse the requirements in a result of `take_requirement`."""
-    starts = [match.start() for match in _TAKEN.finditer(result)]
+    starts = [*(match.start() for match in _TAKEN.finditer(result)), len(result)]
     found = []
-    for start, end in zip(starts, [*starts[1:], len(result)], strict=True):
+    for start, end in pairwise(starts):
         part = result[start:end]
         head, text, cited = _TAKEN.search(part), _TEXT.search(part), _CITED.search(part)
         relevance = _RELEVANCE.search(part)

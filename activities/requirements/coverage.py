@@ -21,6 +21,7 @@ from activities.requirements.text.indicators import shipped_indicators
 from activities.requirements.text.numbering import Entry, NumberClass
 from activities.requirements.text.sentences import Sentence, cut_sentence
 from activities.requirements.text.statements import DocumentStatements, statements_of
+from activities.requirements.versions import KeptRequirement
 from config.schema.agent_sections import AgentSettings
 
 ALARM_SHARE = 0.05
@@ -268,7 +269,7 @@ class Coverage:
 
 def measure_coverage(
     views: Sequence[DocumentView],
-    requirements: Iterable[Requirement],
+    requirements: Iterable[Requirement | KeptRequirement],
     rules: Sequence[SetAsideRule],
     heartbeat: Callable[[], None],
 ) -> Coverage:
@@ -322,6 +323,17 @@ def measure_coverage(
     return Coverage(documents, aside, weaker)
 
 
+def covered_candidates(
+    view: DocumentView, requirements: Iterable[Requirement | KeptRequirement]
+) -> set[str]:
+    """Return the ids of the candidates that these requirements cite."""
+    candidates = view.candidates
+    passages = [(each.page, each.text) for each in candidates]
+    touched = _touched_passages(view, passages, quotes_by_page(requirements))
+    reached = {each.id for each, at in zip(candidates, touched, strict=True) if at}
+    return reached | _lead_ids(candidates, reached)
+
+
 def _lead_ids(candidates: Sequence[Candidate], reached: Set[str]) -> set[str]:
     """Return the lead-ins, and theirs, of the lists of which an item is cited."""
     lead_of = {each.id: each.lead for each in candidates}
@@ -365,7 +377,7 @@ def untouched_sentences(
     ]
 
 
-def quotes_by_page(requirements: Iterable[Requirement]) -> Quotes:
+def quotes_by_page(requirements: Iterable[Requirement | KeptRequirement]) -> Quotes:
     """Return all quotes of the requirements."""
     quotes: dict[tuple[str, int], list[str]] = {}
     for citation in (each for requirement in requirements for each in requirement.citations):
@@ -398,8 +410,8 @@ def _touched_passages(
 ) -> list[list[_PageSpan]]:
     """Return for each passage the quotes that touch it."""
     by_page: dict[int, list[int]] = {}
-    for place, (page, _) in enumerate(passages):
-        by_page.setdefault(page, []).append(place)
+    for place, (number, _) in enumerate(passages):
+        by_page.setdefault(number, []).append(place)
     touched: list[list[_PageSpan]] = [[] for _ in passages]
     for page in view.pages:
         page_quotes = quotes.get((view.path, page.number))

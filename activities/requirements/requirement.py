@@ -22,6 +22,11 @@ MAX_SECTION = 200
 MAX_CITATIONS = 20
 
 
+def place_word(document: str) -> str:
+    """Return what the numbers of its text count: `page`, or `part` where the file has no pages."""
+    return "page" if document.lower().endswith((".pdf", ".docx", ".txt", ".md")) else "part"
+
+
 class Citation(Data):
     """A quoted passage and its place."""
 
@@ -46,7 +51,7 @@ class Citation(Data):
         """Where a reader finds the passage, such as `page 18 (8), 2.2.1`."""
         label = f" ({self.label})" if self.label else ""
         section = f", {self.section}" if self.section else ""
-        return f"page {self.page}{label}{section}"
+        return f"{place_word(self.document)} {self.page}{label}{section}"
 
 
 class Requirement(Data):

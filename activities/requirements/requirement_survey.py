@@ -13,6 +13,7 @@ from activities.requirements.coverage import Coverage, DocumentView, measure_cov
 from activities.requirements.requirement import Requirement
 from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
+from activities.requirements.versions import KeptRequirement, read_new_version
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.workspace_documents import input_document_paths, read_workspace_document
 from config.schema.agent_sections import AgentSettings
@@ -35,6 +36,8 @@ class RequirementSurvey:
     """Problems with documents of which no complete statement can be made, by path."""
     views: dict[str, DocumentView]
     """The documents that could be read, by path."""
+    kept: list[KeptRequirement]
+    """Those of an earlier version of the documents that still stand there."""
 
     @property
     def statements(self) -> list[str]:
@@ -90,14 +93,17 @@ def survey_requirements(
         if why:
             badly_read[path] = why
     rules = read_set_aside_rules(files)
+    version = read_new_version(files)
+    kept = version.kept if version else []
     out_of_scope = {rule.document for rule in rules if rule.takes_whole_document}
     return RequirementSurvey(
         requirements,
         broken,
-        measure_coverage(list(views.values()), requirements, rules, heartbeat),
+        measure_coverage(list(views.values()), [*requirements, *kept], rules, heartbeat),
         rules,
         {path: why for path, why in badly_read.items() if path not in out_of_scope},
         views,
+        kept,
     )
 
 

@@ -228,6 +228,7 @@ def decide_claim(
             "decided_by": call.job,
             "decided_key": call.key,
             "decided_at": call.at,
+            "suspect": None,
         },
     )
     if status == "rejected":

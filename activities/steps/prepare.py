@@ -9,6 +9,7 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import (
     activity_effect_key,
+    activity_job_id,
     activity_schedule_time,
     check_activity_root,
 )
@@ -32,6 +33,7 @@ from activities.requirements.store_sync import (
     update_store_after_fork,
     update_store_after_replacement,
 )
+from activities.requirements.versions import begin_new_version
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.tool_offer import unoffered_tools
@@ -90,8 +92,9 @@ class PrepareActivity:
         state.unused_tools = unoffered_tools(
             snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
+        versions = [] if fork else begin_new_version(self._root, snapshot, activity_job_id())
         snapshot.begin_conversation(*orientation_messages(snapshot, prepared.last_page, traces))
-        notices = list(prepared.notices)
+        notices = [*prepared.notices, *versions]
         if fork:
             notices += update_store_after_fork(self._root, snapshot, fork.job)
         notices += update_store_after_replacement(

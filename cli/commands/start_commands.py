@@ -72,6 +72,14 @@ def start(
             "only completes if the result is valid."
         ),
     ] = None,
+    replaces: Annotated[
+        str,
+        typer.Option(
+            help="Job on an earlier version of the document: its requirements that still stand "
+            "there keep id, status and decision, and only the rest is worked on.",
+            metavar="JOB",
+        ),
+    ] = "",
     every: Every = "",
     repository: Repository = None,
     ref: Ref = None,
@@ -99,7 +107,11 @@ def start(
         instructions,
         document or [],
         item or [],
-        [*(set or []), *(result_schema_setting(result_schema) if result_schema else [])],
+        [
+            *(set or []),
+            *(result_schema_setting(result_schema) if result_schema else []),
+            *([f"settings.replaces={replaces}"] if replaces else []),
+        ],
         begins_from,
         publish_input_fields(publish, publish_to, begins_from, approve=approve_publish),
     )

@@ -273,6 +273,9 @@ class AgentSettings(Data):
     confidence_threshold: float = Field(
         0.5, ge=0, le=1, description="Candidates below this confidence are left out."
     )
+    replaces: str = Field(
+        "", description="Job on an earlier version of the document, whose requirements are kept."
+    )
     items: list[str] = Field(
         default_factory=list,
         description="Regular expressions of the numbers that are requirements, such as "

@@ -24,7 +24,6 @@ CLAUSE_WORDS = 8
 """Words in which the verb of a statement would be, if the first word is a noun."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[\[(,;:.?!]")
-_OPENING = re.compile(r"\s*[\"\u201c\u201e(*_]*")
 _LABEL = re.compile(r"([A-Z\u00c4\u00d6\u00dc][\w -]{2,30}):\s+(?=[A-Z\u00c4\u00d6\u00dc])")
 _ASIDES = frozenset(
     {
@@ -69,7 +68,7 @@ def find_order(text: str, *, item: bool) -> Order | None:
         text: A sentence or list item, without its mark.
         item: Whether it is an item of a list or a table cell.
     """
-    text = text[_OPENING.match(text).end() :]  # type: ignore[union-attr] - matches anything
+    text = text.lstrip('"\u201c\u201e(*_ \t\n')
     if (label := _LABEL.match(text)) and label[1].lower() not in _ASIDES:
         text = text[label.end() :]
     words = _WORD.findall(text[:400])

@@ -8,12 +8,13 @@ from pydantic import Field
 
 from activities.documents import name_unread_pages
 from activities.requirements import candidate_list, requirement_files
-from activities.requirements.coverage import ALARM_SENTENCES, ALARM_SHARE
+from activities.requirements.coverage import ALARM_SENTENCES, ALARM_SHARE, covered_candidates
 from activities.requirements.requirement_survey import view_workspace_document
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.requirements.text.mentions import find_mentions
 from activities.requirements.text.numbering import NumberClass
 from activities.requirements.text.relevance import judge_relevance
+from activities.requirements.versions import read_new_version
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
@@ -43,6 +44,11 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}.") from None
     every = view.candidates
+    kept = 0
+    if version := read_new_version(context.files):
+        covered = covered_candidates(view, version.kept)
+        kept = len(covered)
+        every = [each for each in every if each.id not in covered]
     classes = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
     entries = [entry for each, yes in classes if yes for entry in each.entries]
     likely = [c for c in every if c.confidence >= threshold]
@@ -57,6 +63,8 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     further += name_unread_pages(pages)
     if not is_language_known(pages):
         further += f" {UNKNOWN_LANGUAGE}: read all of it."
+    if kept:
+        further += f" {kept} are left out, since requirements that are kept cite them."
     further += "".join(f"\n{line}" for line in _number_lines(classes))
     binding = sum(each.binds for each in every)
     count = sum(not each.is_heading for each in view.statements.in_order)

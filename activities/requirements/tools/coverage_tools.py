@@ -36,6 +36,7 @@ from activities.requirements.set_aside_rules import (
 from activities.requirements.text.candidate_sentences import Candidate
 from activities.requirements.text.numbering import Entry
 from activities.requirements.tools.result_lists import shorten_list, tally_words
+from activities.requirements.versions import kept_as_data
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
@@ -118,8 +119,9 @@ def set_sentences_aside(
         if view.are_requirements(numbers)
         for entry in numbers.entries
     ]
-    every = [*(each for each in view.candidates if each.binds), *entries]
-    known = {each.id for each in (*view.candidates, *entries)}
+    every: list[Candidate | Entry] = [each for each in view.candidates if each.binds]
+    every += entries
+    known = {each.id for each in view.candidates} | {each.id for each in entries}
     if unknown := set(rule.ids) - known:
         raise ToolError(f"{path} has no candidate or number {', '.join(sorted(unknown)[:5])}.")
     matching = [each for each in every if rule.sets_aside(path, each)]
@@ -149,7 +151,9 @@ def collect_requirements(context: ToolContext) -> str:
     if not now.coverage.uncovered and not now.coverage.open_entries:
         _draw_samples(context, now)
     for path, text in {
-        REQUIREMENTS: as_readable_json([each.content for each in now.requirements]),
+        REQUIREMENTS: as_readable_json(
+            [*(each.content for each in now.requirements), *kept_as_data(context.files)]
+        ),
         PAGES: requirements_as_pages(
             now.requirements, now.statements, _set_aside_rule_lines(now), _sample_lines(now)
         ),
@@ -159,6 +163,8 @@ def collect_requirements(context: ToolContext) -> str:
     lines = [
         f"Wrote {count_noun(len(now.requirements), 'requirement')} to {REQUIREMENTS} and {PAGES}."
     ]
+    if now.kept:
+        lines.append(f"Kept from the earlier version: {count_noun(len(now.kept), 'requirement')}.")
     if now.broken:
         lines += ["Left out, to be mended:", *shorten_list(now.broken)]
     if now.requirements:
@@ -261,7 +267,7 @@ def _draw_sample(context: ToolContext, now: RequirementSurvey, path: str) -> Non
     """Draw what the sample of a document lacks, and keep the decisions."""
     view = now.views[path]
     settings = context.config.settings
-    untouched = untouched_sentences(view, quotes_by_page(now.requirements), now.rules)
+    untouched = untouched_sentences(view, quotes_by_page([*now.requirements, *now.kept]), now.rules)
     view.decisions.next_sample(untouched, settings.sample_size, settings.may_be_missed)
     _put_decisions(context, now)
 

@@ -235,8 +235,8 @@ def _check_duplicate(context: ToolContext, id: str, duplicate_of: str) -> None:
     """Refuse a duplicate that differs in numbers, units, force or negation."""
     store = RelationalStore(context.root)
     try:
-        own, other = (
-            store.read(lambda c, ref=ref: find_requirement(c, ref)) for ref in (id, duplicate_of)
+        own, other = store.read(
+            lambda c: (find_requirement(c, id), find_requirement(c, duplicate_of))
         )
     except (StoreUnavailableError, StoreRejectedError):
         return

@@ -13,8 +13,8 @@ from activities.requirements import requirement_withdrawal, store_sync, validati
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRefusedError
 from tests.activities.stores.filling import (
-    AT_HAND,
     AT,
+    AT_HAND,
     call,
     contents,
     decide,
@@ -185,7 +185,9 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Relation
     again = [requirement(1, job="twin"), requirement(2, "Another is to be kept.", job="twin")]
     fill(store, again, at=1, job="twin")
     assert take(store, "judge", 1) == "maker/REQ-001"
-    _, _, free = store.read(lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT, AT_HAND))
+    _, _, free = store.read(
+        lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT, AT_HAND)
+    )
     assert free == 2
     decide(store, "judge", "maker/REQ-001", at=2)
     assert take(store, "judge", 3) == "maker/REQ-002"

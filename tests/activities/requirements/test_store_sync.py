@@ -199,9 +199,15 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
         lambda c: store_sync.match_rows_to_workspace(c, call("parent", -2), blobs, parents)
     )
     RelationalStore(job.root).run(lambda c: store_sync.forget_requirements(c, JOB))
-    assert take(
-        RelationalStore(job.root), "judge", at=-1, digest=hashlib.sha256(QUOTE.encode()).hexdigest()
-    ) == "parent/REQ-001"
+    assert (
+        take(
+            RelationalStore(job.root),
+            "judge",
+            at=-1,
+            digest=hashlib.sha256(QUOTE.encode()).hexdigest(),
+        )
+        == "parent/REQ-001"
+    )
     decide(RelationalStore(job.root), "judge", "parent/REQ-001")
 
     def begin() -> list[str]:

@@ -10,6 +10,8 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    for name in ("digest", "suspect", "rationale", "verification", "priority", "owner"):
+    for name in (
+        *("digest", "kept_by", "suspect", "rationale", "verification", "priority", "owner"),
+    ):
         op.add_column("requirements", sa.Column(name, sa.Text))
     op.add_column("citations", sa.Column("source_id", sa.Text))
