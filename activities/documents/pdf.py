@@ -266,7 +266,7 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
     deleted = struck_letters(text, boxes, struck) if struck else set()
     deleted |= letters_crossed_by_lines(text, boxes, find_thin_lines(page))
     content.struck = join_struck_passages(text, deleted)
-    unseen = _unseen_letters(page, boxes, colours)
+    unseen = _unseen_letters(page, text, boxes, colours)
     content.hidden = join_struck_passages(text, unseen)
     deleted |= unseen
     # PDFium puts a hyphen mark at a line end, and no line end after it.
@@ -303,7 +303,7 @@ def _read_pdf_colours(handle: Any, count: int) -> list[int]:
     return [place for place in range(count) if is_pale(place)]
 
 
-def _unseen_letters(page: Any, boxes: list[Box], pale: list[int]) -> set[int]:
+def _unseen_letters(page: Any, text: str, boxes: list[Box], pale: list[int]) -> set[int]:
     """Return the characters that no reader of the page sees: off it, tiny, white on white."""
     left, bottom, right, top = page.get_cropbox()
     unseen = {
@@ -315,7 +315,8 @@ def _unseen_letters(page: Any, boxes: list[Box], pale: list[int]) -> set[int]:
             or box.left > right
             or box.top < bottom
             or box.bottom > top
-            or box.top - box.bottom < _LEAST_HEIGHT
+            # Hyphens are no higher.
+            or (text[place].isalnum() and box.top - box.bottom < _LEAST_HEIGHT)
         )
     }
     things = list(page.get_objects(max_depth=3))

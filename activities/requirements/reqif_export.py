@@ -8,7 +8,6 @@ from uuid import NAMESPACE_URL, uuid5
 
 from reqif.models.reqif_core_content import ReqIFCoreContent
 from reqif.models.reqif_data_type import (
-    ReqIFDataTypeDefinitionReal,
     ReqIFDataTypeDefinitionString,
     ReqIFDataTypeDefinitionXHTML,
 )
@@ -39,7 +38,6 @@ PASSAGES = "passages"
 DUPLICATES, CONTRADICTS = "Duplicate of", "Contradicts"
 
 _DATA_TYPE = "type-text"
-_REAL_TYPE = "type-share"
 _XHTML_TYPE = "type-passages"
 _REQUIREMENT_TYPE = "type-requirement"
 _SECTION_TYPE = "type-section"
@@ -158,9 +156,6 @@ def _unparse_reqif_bundle(
     content = ReqIFReqIFContent(
         data_types=[
             ReqIFDataTypeDefinitionString(_DATA_TYPE, last_change=time, max_length="100000"),
-            ReqIFDataTypeDefinitionReal(
-                _REAL_TYPE, 3, last_change=time, min_value="0", max_value="1", is_self_closed=True
-            ),
             ReqIFDataTypeDefinitionXHTML(_XHTML_TYPE, last_change=time, is_self_closed=True),
         ],
         spec_types=_reqif_spec_types(time),
@@ -196,8 +191,8 @@ def _reqif_namespaces() -> ReqIFNamespaceInfo:
 def _reqif_spec_types(
     time: str,
 ) -> list[ReqIFSpecObjectType | ReqIFSpecificationType | ReqIFSpecRelationType]:
-    kinds = {"confidence": (SpecObjectAttributeType.REAL, _REAL_TYPE)}
-    kinds[PASSAGES] = (SpecObjectAttributeType.XHTML, _XHTML_TYPE)
+    # Numbers as text: StrictDoc reads no attribute of the type real.
+    kinds = {PASSAGES: (SpecObjectAttributeType.XHTML, _XHTML_TYPE)}
     text = (SpecObjectAttributeType.STRING, _DATA_TYPE)
 
     def definition(name: str, prefix: str = "") -> SpecAttributeDefinition:
@@ -245,6 +240,6 @@ def _reqif_attribute_id(name: str) -> str:
 
 
 def _reqif_attribute_value(name: str, value: str, prefix: str = "") -> SpecObjectAttribute:
-    real = name == "confidence"
-    kind = SpecObjectAttributeType.REAL if real else SpecObjectAttributeType.STRING
-    return SpecObjectAttribute(kind, prefix + _reqif_attribute_id(name), value)
+    return SpecObjectAttribute(
+        SpecObjectAttributeType.STRING, prefix + _reqif_attribute_id(name), value
+    )
