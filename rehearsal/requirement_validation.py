@@ -30,10 +30,12 @@ COLLECT = "collect_decisions"
 REPORT = "output/decisions.md"
 """Not summary.md: in a pipeline the creator's file of that name is in the same folder."""
 PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
-ROUNDS = 8
+ROUNDS = 5
 """Maximum number of todos of one phase."""
 REQUIREMENTS_PER_ROUND = 10
-"""Maximum number of requirements of one todo."""
+"""Requirements taken at a time."""
+TAKES = 12
+"""How often one todo takes some at most."""
 _UNDECIDED = "Taken and not decided: "
 _NONE_LEFT = "Drafts left to take: 0."
 _TAKEN = re.compile(r"^(\S+/REQ-\d+) \((\w+), confidence ([\d.]+), from (.*)\)$", re.MULTILINE)
@@ -160,16 +162,36 @@ def choose_validation_procedure(text: str) -> Steps | None:
 
 
 def validate_draft_requirements() -> Steps:
-    """Take some drafts and decide on all of them."""
-    result = yield from call_procedure_tool("take_requirement", count=REQUIREMENTS_PER_ROUND)
-    if CLEARED in result:
-        result = yield from call_procedure_tool("take_requirement", count=REQUIREMENTS_PER_ROUND)
-    requirements = parse_requirements_to_validate(result)
-    if not requirements:
-        return "Decided on 0 requirements."
+    """Take drafts and decide on them, some at a time."""
+    take: Call = ("take_requirement", {"count": REQUIREMENTS_PER_ROUND})
+    count = 0
+    [result] = yield [take]
+    for _ in range(TAKES):
+        if CLEARED in result:
+            [result] = yield [take]
+        requirements = parse_requirements_to_validate(result)
+        if not requirements:
+            break
+        calls, decided_at = yield from _decide_requirements(requirements)
+        answers = yield [*calls, take]
+        if any(is_error_result(answers[place]) for place in decided_at):
+            answers = yield [*calls, take]
+        for place, each in zip(decided_at, requirements, strict=True):
+            if is_error_result(answers[place]):
+                why = _shorten_decision_reason(answers[place])
+                return f"{each.ref} could not be decided: {why}"
+        count += len(requirements)
+        result = answers[-1]
+    return f"Decided on {count_noun(count, 'requirement')}."
+
+
+def _decide_requirements(
+    requirements: list[RequirementToValidate],
+) -> Generator[list[Call], list[str], tuple[list[Call], list[int]]]:
+    """Return the calls that integrate and decide, and the places of the decisions among them."""
     judged = [(each, _judge_requirement(each)) for each in requirements]
-    entities: list[str] = []
     accepted = [each for each, decision in judged if decision is None]
+    entities: list[str] = []
     if accepted:
         entities = yield [
             ("resolve_entity", {"text": each.business_object, "kind": "BusinessObject"})
@@ -177,21 +199,15 @@ def validate_draft_requirements() -> Steps:
         ]
     found = dict(zip([each.ref for each in accepted], entities, strict=True))
     calls: list[Call] = []
-    decide_at: list[int] = []
+    decided_at = []
     for each, rejected in judged:
         decision = rejected or _rehearse_integration(each, found[each.ref])
         arguments = {"id": each.ref, "status": decision.status, "reasons": decision.reasons}
         if decision.duplicate_of:
             arguments["duplicate_of"] = decision.duplicate_of
         calls += [*decision.before, ("decide_requirement", arguments)]
-        decide_at.append(len(calls) - 1)
-    answers = yield calls
-    if any(is_error_result(answers[place]) for place in decide_at):
-        answers = yield calls
-    for place, each in zip(decide_at, requirements, strict=True):
-        if is_error_result(answers[place]):
-            return f"{each.ref} could not be decided: {_shorten_decision_reason(answers[place])}"
-    return f"Decided on {count_noun(len(requirements), 'requirement')}."
+        decided_at.append(len(calls) - 1)
+    return calls, decided_at
 
 
 def _judge_requirement(requirement: RequirementToValidate) -> Decision | None:

@@ -187,7 +187,8 @@ def find_page_section_starts(page: Page) -> list[tuple[int, str]]:
         words = r"\s+".join(re.escape(word) for word in title.removesuffix("…").split())
         heading = re.compile(rf"^[#*\s]*({words})", re.MULTILINE).search(page.text, end)
         if heading:
-            starts.append((heading.start(1), title))
+            # With its mark, so that the heading itself is in the section that it begins.
+            starts.append((heading.start(), title))
             end = heading.end()
         elif not starts:
             # Usually true of the first one: its section began on an earlier page.

@@ -7,18 +7,23 @@ from dataclasses import dataclass
 
 from activities.checkpoints import Files
 from activities.documents import Page, name_unread_pages
+from activities.job.snapshot import Snapshot
 from activities.requirements import requirement_files
 from activities.requirements.completeness import DocumentDecisions, read_decisions
 from activities.requirements.coverage import Coverage, DocumentView, measure_coverage
 from activities.requirements.requirement import Requirement
+from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.requirements.versions import KeptRequirement, read_new_version
+from activities.toolkit.agent_tools import agent_has_tool
+from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.workspace_documents import input_document_paths, read_workspace_document
 from config.schema.agent_sections import AgentSettings
 from protocol.short_text import as_sentence, one_line
 
+MAX_STATEMENTS = 20
 MAX_NAMED = 5
 """Sentences and numbers that a refusal names."""
 
@@ -148,3 +153,14 @@ def unproved_documents(now: RequirementSurvey) -> dict[str, str]:
     return {
         each.path: each.sample_fault for each in now.coverage.documents if each.sample_fault
     } | now.badly_read
+
+
+def completeness_notes(snapshot: Snapshot, job: str) -> list[str]:
+    """Return what is complete of the documents and on which ground, for the result of a job."""
+    if not agent_has_tool(snapshot.config, "set_sentences_aside"):
+        return []
+    try:
+        now = survey_requirements(snapshot.files, job, snapshot.config.settings, no_tool_heartbeat)
+    except InvalidWorkspaceFile:
+        return []
+    return now.statements[:MAX_STATEMENTS]

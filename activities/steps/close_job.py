@@ -23,6 +23,7 @@ from activities.job.typed_result import read_typed_result
 from activities.job.workspace_summary import with_workspace_summary
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import todos_completed_by_job_end
+from activities.requirements.requirement_survey import completeness_notes
 from activities.requirements.store_sync import release_store_at_end
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
@@ -82,7 +83,14 @@ class CloseJobActivity:
             phase.close(completed)
         result.unresolved += release_store_at_end(self._root, snapshot, request.status)
         result.notes = "\n".join(
-            filter(None, [result.notes, *input_document_warnings(snapshot.files)])
+            filter(
+                None,
+                [
+                    result.notes,
+                    *completeness_notes(snapshot, activity_job_id()),
+                    *input_document_warnings(snapshot.files),
+                ],
+            )
         )
         if snapshot.repository and not snapshot.link:
             result.branch = _commit_branch_at_close(self._root, snapshot, request, result)

@@ -45,6 +45,7 @@ _CLAUSE_ENDS = frozenset(("that", "which", "who", "whether", "how", ","))
 _NO_VERB = re.compile(
     r".*(?:[^s]s|ing|ed|ly|ion|ment|ness|ity|ance|ence|ship|ism|al|ous|ful|able|ible|ic)$"
 )
+_UMLAUT = re.compile(r"[\u00e4\u00f6\u00fc\u00df]", re.IGNORECASE)
 _INFINITIVE = re.compile(r"[a-z\u00e4\u00f6\u00fc\u00df]{2,}(?:en|ern|eln)$")
 _SUBORDINATE = re.compile(
     r",\s+(?:die|der|das|dem|den|deren|dessen|welche\w*|wenn|soweit|sofern|falls|dass|da\u00df|weil|wo)\b"
@@ -142,7 +143,7 @@ def _german_order(
         and words[0][0].isupper()
         and not lower & data.finite
         and not _SUBORDINATE.search(text)
-        and shipped_indicators().language_of(text) == "de"
+        and (_UMLAUT.search(text) or shipped_indicators().language_of(text) == "de")
         and last not in data.finite
         and len(text) < 300
     ):
