@@ -45,6 +45,7 @@ _BATCH_TODO = re.compile(
 )
 _NAMED = re.compile(r"`([^`]+)`")
 DOUBTFUL = 0.6
+REFUSED = "By rule: what it says could not be cited"
 NO_WORD = "by rule: no word or form of obligation"
 MAX_SAMPLES = 12
 """Most samples judged one after the other."""
@@ -136,10 +137,18 @@ def set_aside_uncited_sentences() -> Steps:
     if not collected.startswith("Error") and "Not covered: " in collected:
         listed = yield from read_file_from_tool_answers(UNCOVERED, LINES)
         left_out = yield from read_file_from_tool_answers(LEFT_OUT, LINES)
-        calls = [_numbered_requirement_call(*each) for each in parse_number_lines(listed)]
+        numbers = parse_number_lines(listed)
+        calls = [_numbered_requirement_call(*each) for each in numbers]
         calls += _formulation_set_aside_calls(parse_candidate_lines(listed), left_out)
         if calls:
-            yield calls
+            answers = yield calls
+            refused = [
+                ("set_sentences_aside", {"path": path, "reason": REFUSED, "ids": [number]})
+                for (path, number, _, _), answer in zip(numbers, answers, strict=False)
+                if is_error_result(answer)
+            ]
+            if refused:
+                yield refused
         collected = yield from call_tool_with_retry(COLLECT)
     for _ in range(MAX_SAMPLES):
         samples = parse_sample_lines(collected.splitlines())

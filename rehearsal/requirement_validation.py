@@ -16,7 +16,6 @@ from rehearsal.procedure_replay import (
     CLEARED,
     Call,
     Steps,
-    call_procedure_tool,
     call_tool_with_retry,
     close_procedure_todo,
 )

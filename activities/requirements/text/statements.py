@@ -45,14 +45,16 @@ class DocumentStatements:
         return sentences[0].section if sentences else ""
 
     def _sentence_of_passage(self, page: Page, passage: str) -> Sentence | None:
-        """Return the first sentence that the passage touches."""
-        sentences = self.sentences.get(page.number, [])
+        """Return the sentence that has most of the passage: a short heading may stand in others."""
         folded = FoldedPage(page.text)
-        for place in folded.find_spans(passage):
-            for sentence in sentences:
-                if any(span.touches(place) for span in folded.find_spans(sentence.text)):
-                    return sentence
-        return None
+        places = folded.find_spans(passage)
+        best, most = None, 0
+        for sentence in self.sentences.get(page.number, []) if places else []:
+            for span in folded.find_spans(sentence.text):
+                shared = min(span.end, places[0].end) - max(span.start, places[0].start)
+                if shared > most and span.touches(places[0]):
+                    best, most = sentence, shared
+        return best
 
 
 _cache: Cache[str, DocumentStatements] = Cache(

@@ -60,7 +60,8 @@ def test_an_entry_has_all_of_its_words_and_no_others() -> None:
 def test_items_are_called_as_the_document_calls_them() -> None:
     text = (
         "AU-02 Event Logging\n\na. Develop a policy that:\n\n1. Has rules:\n\n(a) names roles; "
-        "and\n\n(b) names duties;\n\n2. Has a date.\n\nb. Keep the policy.\n\nThe rest is told elsewhere."
+        "and\n\n(b) names duties;\n\n2. Has a date.\n\nb. Keep the policy.\n\n"
+        "The rest is told elsewhere."
     )
     page = Page(1, text, sections=["AU-02 Event Logging"])
     numbers = [each.source_id for each in statements_of([page]).in_order]
