@@ -66,7 +66,9 @@ class DocumentsAtHand:
         by_name = or_(
             R.source.in_(names), *(R.source.endswith(f"/{name}", autoescape=True) for name in names)
         )
-        return or_(R.digest.in_(self.digests), and_(R.digest.is_(None), by_name))
+        # In SQL NULL is neither in a list nor not in it, and the condition is negated too.
+        known = and_(R.digest.is_not(None), R.digest.in_(self.digests))
+        return or_(known, and_(R.digest.is_(None), by_name))
 
 
 def claim_drafts(

@@ -129,16 +129,15 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
             requirement(1, row.text, job="zeta"),
             requirement(2, "The sky over the lake was blue that day.", job="zeta"),
         ]
-        [first, *_] = [
-            each
-            for each in store.run(lambda c: list_job_requirements(c, creator.id))
-            if each.ref == original
-        ]
-        for each, quote in zip(planted, (" ".join(row.text.split()[:-2]), None), strict=True):
-            # From the same document, of which the second says something that is not there.
-            cited = first.citations[0]
-            each.citations = [cited.model_copy(update={"quote": quote or each.text})]
-            each.source = cited.document
+        place = next(
+            drafted.citations[0]
+            for drafted in store.run(lambda c: list_job_requirements(c, creator.id))
+            if drafted.ref == original
+        )
+        for twin, quote in zip(planted, (" ".join(row.text.split()[:-2]), ""), strict=True):
+            # From the same document; the second says something that is not there.
+            twin.citations = [place.model_copy(update={"quote": quote or twin.text})]
+            twin.source = place.document
         fill(store, planted, job="zeta")
 
         judging = {"agent": "validator", **job_input, "set": JUDGES}

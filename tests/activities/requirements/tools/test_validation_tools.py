@@ -112,3 +112,33 @@ def test_without_its_store_a_validator_waits(
     with pytest.raises(ApplicationError, match="does not answer") as caught:
         judge.run("take_requirement", judge.request(), local=False)
     assert caught.value.type == "Dependency"
+
+
+def test_drafts_are_taken_together_with_what_they_are_judged_by(judge: Standing) -> None:
+    elsewhere = requirement(3)
+    elsewhere.citations = [elsewhere.citations[0].model_copy(update={"document": "documents/b.md"})]
+    elsewhere.source = "documents/b.md"
+    invented = requirement(2, "The sky over the lake was blue that day.")
+    fill(RelationalStore(judge.root), [requirement(1), invented, elsewhere])
+    answer = judge.call("take_requirement")
+    first, second = answer.split("\n\n")
+    assert first.startswith("maker/REQ-001 ")
+    assert "Relevance: 0.85, relevant: obliges (shall)" in first
+    assert "NOT FOUND" not in first
+    assert "- CIT-0002: documents/a.md, page 1 [NOT FOUND there]: The sky" in second
+    assert "not relevant by its words" in second
+    assert "REQ-003" not in answer.replace("· maker/REQ-003 ·", "")
+    for name in ("maker/REQ-001", "maker/REQ-002"):
+        judge.call("decide_requirement", id=name, status="rejected", reasons="No.")
+    assert judge.call("take_requirement") == (
+        "No draft requirement is left to take. Others wait whose document this job does not have: "
+        "b.md (1)."
+    )
+
+
+def test_a_requirement_that_says_another_number_is_no_duplicate(judge: Standing) -> None:
+    fill(RelationalStore(judge.root), [requirement(1), requirement(2)])
+    judge.call("take_requirement")
+    twin = {"id": "maker/REQ-002", "status": "duplicate", "reasons": "Same."}
+    refused = judge.call("decide_requirement", **twin, duplicate_of="maker/REQ-001")
+    assert "is no duplicate of maker/REQ-001: differs in: 2 / 1. Decide on it" in refused
