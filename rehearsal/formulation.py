@@ -113,7 +113,9 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
     doubtful = [item for item in candidates if item.confidence < DOUBTFUL]
     verdicts: list[str] = []
     if doubtful:
-        verdicts = yield [("assess_relevance", {"text": item.text}) for item in doubtful]
+        verdicts = yield [
+            ("assess_relevance", {"text": item.statement[:4000]}) for item in doubtful
+        ]
     dropped = [
         item.id for item, answer in zip(doubtful, verdicts, strict=True) if NOT_RELEVANT in answer
     ]

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
@@ -325,6 +326,16 @@ class AgentSettings(Data):
         description="Hours after which an undecided requirement that a job has taken is free "
         "again.",
     )
+
+    @field_validator("items")
+    @classmethod
+    def _check_item_patterns(cls, patterns: list[str]) -> list[str]:
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        return patterns
 
     @model_validator(mode="after")
     def _check_chunk_overlap(self) -> Self:

@@ -12,7 +12,7 @@ from activities.requirements.text.indicators import (
     shipped_indicators,
 )
 
-LISTED = 0.6
+LISTED = 0.65
 """Confidence in a verb of the list."""
 BY_FORM = 0.5
 """Confidence in a word that looks like a verb by what follows it."""
