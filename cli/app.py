@@ -19,6 +19,7 @@ from cli.commands.config_commands import config
 from cli.commands.demo_command import demo
 from cli.commands.diff_command import diff
 from cli.commands.doctor_command import doctor
+from cli.commands.evidence_command import evidence, verify
 from cli.commands.files_command import files
 from cli.commands.forget_command import forget
 from cli.commands.guards_command import guards
@@ -100,7 +101,7 @@ app.command("list")(list_)
 for read_command in (show, files, diff, log, doctor, report, traces, guards, requirements):
     app.command()(read_command)
 app.add_typer(config, name="config")
-for own_command in (tools, init, forget):
+for own_command in (tools, init, forget, evidence, verify):
     app.command()(own_command)
 
 
