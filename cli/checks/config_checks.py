@@ -18,7 +18,7 @@ from activities.preparation.agent_resolution import (
     resolve_tool_routes,
 )
 from activities.projects.required_commands import failing_required_command, required_commands
-from activities.requirements.text.indicators import Indicators
+from activities.text.indicators import Indicators
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.own_tools import own_tools_by_file
 from activities.toolkit.registry import Tool

@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from activities.documents.pages import Page
 from activities.documents.quotes import MIN_QUOTE
-from activities.requirements.text.indicators import (
+from activities.requirements.text.sentences import Sentence, cut_sentence, split_sentences
+from activities.text.indicators import (
     IndicatorHit,
     IndicatorMatcher,
     LanguageCode,
     Modality,
     shipped_indicators,
 )
-from activities.requirements.text.sentences import Sentence, cut_sentence, split_sentences
 
 MAX_TEXT = 600
 Force = Literal["must", "should", "may", "must not"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from activities.requirements.text.indicators import Modality, shipped_indicators
+from activities.text.indicators import Modality, shipped_indicators
 
 _WEIGHT: dict[Modality, float] = {
     "prohibition": 0.8,

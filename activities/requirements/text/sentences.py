@@ -19,6 +19,7 @@ from activities.requirements.text.running_lines import (
     split_footnotes,
     split_running_lines,
 )
+from activities.text.sentence_ends import CLOSERS, STARTER, split_at_sentence_ends
 
 _ITEM = re.compile(
     r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
@@ -31,22 +32,9 @@ _RULE = re.compile(r"[-=_*~|:+\s]{3,}$")
 _LEADERS = re.compile(r"\.{5}|(?:\. ){4}")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _CELLS = re.compile(r"\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
-_CLOSERS = "\"'\u201d\u2019\u00bb)]*_"
-_END = re.compile(
-    r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]*_]*"
-    # A footnote mark is not part of the sentence; after a digit it may be a decimal.
-    r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|(?:\[(?:\d{1,3}|[ivxl]{1,6})\])+|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
-    r"(?=\s|$)"
-)
 _SECTION = re.compile(
     r"\s*(?:#+\s*)?(§+\s*\d+\w?|(?:Art(?:icle|ikel)?\.?|Section|Chapter|Kapitel|Abschnitt)\s+\d+\w?"
     r"|(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+|\d{1,2}(?=\.?\s))"
-)
-_TOKEN = re.compile(r"[^\s(\[\"'\u201e\u201c]+$")
-_STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[{*_]*([^\W_])")
-_MONTH = re.compile(
-    r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
-    r"Werktag|Jahrhundert)"
 )
 _JOINING = {"and", "or", "of", "to", "the", "und", "oder", "der", "die", "das", "von"}
 _FIRST = ("1", "a", "A", "i")
@@ -247,7 +235,7 @@ def _parse_section_number(section: str) -> list[int]:
 
 
 def _block_ends_sentence(block: _Block) -> bool:
-    return not block.lines or block.lines[-1].rstrip().rstrip(_CLOSERS)[-1:] in _STOPS
+    return not block.lines or block.lines[-1].rstrip().rstrip(CLOSERS)[-1:] in _STOPS
 
 
 def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
@@ -262,7 +250,7 @@ def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
     if (_BULLET.match(after) and not numbered) or words[-1].lower() in _JOINING:
         return False  # the line introduces a list or continues on the next line
     first = words[1] if numbered and len(words) > 1 else words[0]
-    follows = _STARTER.match(after)
+    follows = STARTER.match(after)
     return (
         len(words) <= 9
         # Terms in a glossary may begin with a small letter.
@@ -281,11 +269,7 @@ def _split_block_into_sentences(
         if match := marker.match(text, start):
             start = match.end()
     first = True
-    ends = [end for end in _END.finditer(text, start) if _is_sentence_end(text, end, abbreviations)]
-    for stop, following in [
-        *((end.start("mark") if end["mark"] else end.end(), end.end()) for end in ends),
-        (len(text), len(text)),
-    ]:
+    for stop, following in split_at_sentence_ends(text, start, abbreviations):
         folded = fold_line_ends(text[start:stop])
         start = following
         if folded:
@@ -293,23 +277,10 @@ def _split_block_into_sentences(
             first = False
 
 
-def _is_sentence_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bool:
-    starter = _STARTER.match(text, stop.end())
-    if starter is None or (starter[1].islower() and not stop["mark"]):
-        return starter is None
-    if not stop[0].startswith(".") or len(stop[0].removesuffix(stop["mark"] or "")) > 1:
-        return True
-    before = _TOKEN.search(text, max(0, stop.start() - 40), stop.start())
-    token = before[0].lower() if before else ""
-    if token.isdigit():
-        return len(token) > 2 or not _MONTH.match(text, stop.end())
-    return not (token in abbreviations or re.fullmatch(r"(?:\w\.)*\w", token))
-
-
 def _continues_sentence(last: Sentence, first: Sentence, words: frozenset[str]) -> bool:
     if last.is_heading or last.text[-1] in ".!?:;" or first.is_heading or first.is_item:
         return False
-    starter = _STARTER.match(first.text)
+    starter = STARTER.match(first.text)
     if starter is not None and starter[1].islower():
         return True
     return last.text[-1] in ",-" or last.text.split()[-1].lower() in words

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from activities.checkpoints.object_cache import Cache
 from activities.documents import FoldedPage, Page
 from activities.requirements.text.candidate_sentences import Candidate, identify_candidates
-from activities.requirements.text.indicators import shipped_indicators
 from activities.requirements.text.sentences import Sentence, split_sentences
+from activities.text.indicators import shipped_indicators
 
 MAX_CACHED_SENTENCES = 50_000
 """Limit for all documents together; about thirty megabytes."""

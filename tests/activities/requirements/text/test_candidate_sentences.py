@@ -8,7 +8,7 @@ import pytest
 
 from activities.documents import Page, contains_quote, find_page, read_document_pages
 from activities.requirements.text.candidate_sentences import identify_candidates
-from activities.requirements.text.indicators import shipped_indicators
+from activities.text.indicators import shipped_indicators
 
 POLICY = Path(__file__).parents[4] / "examples/documents/records-policy.md"
 HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
