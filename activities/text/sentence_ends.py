@@ -35,9 +35,13 @@ def split_at_sentence_ends(
 
 def _is_sentence_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bool:
     starter = STARTER.match(text, stop.end())
-    if starter is None or (starter[1].islower() and not stop["mark"]):
-        return starter is None
-    if not stop[0].startswith(".") or len(stop[0].removesuffix(stop["mark"] or "")) > 1:
+    if starter is not None and starter[1].islower() and not stop["mark"]:
+        return False
+    if (
+        not text[stop.end() :].strip()
+        or not stop[0].startswith(".")
+        or len(stop[0].removesuffix(stop["mark"] or "")) > 1
+    ):
         return True
     before = _TOKEN.search(text, max(0, stop.start() - 40), stop.start())
     token = before[0].lower() if before else ""
