@@ -7,6 +7,7 @@ A brief is Markdown, plain text, or the text of a document. What a reader does n
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -191,6 +192,7 @@ class _Reader:
         self._found: list[Statement] = []
         self._sections: list[_Section] = []
         self._leads: dict[int, _Lead] = {}
+        self._bases: dict[int, _Lead] = {}
 
     def read(self, blocks: list[_Block]) -> list[Statement]:
         before: _Block | None = None
@@ -202,8 +204,14 @@ class _Reader:
                 for number in block.lists:
                     if number not in self._leads:
                         outer = self._outer_lead(block.lists, number, before)
-                        self._leads[number] = self._lead_before(before, outer)
-                self._read_block(block, leads=_is_led_by(following, block))
+                        led = before is not None and _is_led_by(block, before)
+                        self._leads[number] = self._lead_before(before if led else None, outer)
+                        self._bases[number] = self._leads[number]
+                self._read_block(
+                    block,
+                    leads=_is_led_by(following, block),
+                    siblings=following is not None and following.lists == block.lists != (),
+                )
             before = block
         self._close_sections(0)
         return sorted(self._found, key=lambda each: each.line)
@@ -248,7 +256,7 @@ class _Reader:
             return outer
         return _lead_of(sentence, outer)
 
-    def _read_block(self, block: _Block, *, leads: bool) -> None:
+    def _read_block(self, block: _Block, *, leads: bool, siblings: bool) -> None:
         lead = self._leads[block.lists[-1]] if block.lists else _Lead(mode=self._mode)
         if lead.mode == "example":
             return
@@ -266,7 +274,11 @@ class _Reader:
             last = number == len(parts) - 1
             if last and leads and _introduces(text) and _lead_of(text, lead).mode == "binds":
                 continue
-            if _is_wanted(text, part_lead):
+            if last and siblings and text.endswith(":") and _lead_of(text, lead).mode == "binds":
+                self._leads[block.lists[-1]] = _lead_of(text, self._bases[block.lists[-1]])
+                continue
+            answered = not last and _ANSWERS.match(parts[number + 1][0]) and text.endswith("?")
+            if _is_wanted(text, part_lead) and not answered:
                 self._add(f"{_short_lead(part_lead)}{text}", line)
 
     def _parts(self, text: str, lead: _Lead) -> Iterator[tuple[str, int, _Lead]]:
@@ -305,7 +317,7 @@ class _Reader:
             self._add(f"{_short_lead(lead)}{' | '.join(cells)}", block.line)
 
     def _add(self, text: str, line: int) -> None:
-        full = replace_surrogates(" ".join(text.split())).rstrip(" ;,")
+        full = _ENTRY_END.sub("", replace_surrogates(" ".join(text.split())))
         paths = tuple(path for path in named_results(full) if path != self._path)
         heading = self._sections[-1].title if self._sections else ""
         self._found.append(Statement(one_line(full, MAX_TEXT), self._path, line, heading, paths))
@@ -363,6 +375,10 @@ _FOLLOWING = re.compile(
 )
 
 
+_ANSWERS = re.compile(r"(?:because|since it|weil|da )\b", re.IGNORECASE)
+"""After a question of its own, a text that begins so asks nobody."""
+
+
 def _introduces(sentence: str) -> bool:
     """Return whether a sentence before a list leads to it."""
     ending = sentence.rstrip(" *_")[-1:]
@@ -373,7 +389,11 @@ def _is_led_by(following: _Block | None, block: _Block) -> bool:
     """Return whether a list or table begins after the block that the block may lead to."""
     if following is None or following.kind not in ("entry", "row"):
         return False
-    return following.lists[-1:] != block.lists[-1:] and len(following.lists) >= len(block.lists)
+    if len(following.lists) > len(block.lists):
+        return True
+    # People set a list below an entry without indenting it.
+    below = len(following.lists) == len(block.lists) and following.lists != block.lists
+    return below and block.text.rstrip(" *_").endswith(":")
 
 
 def _joined(outer: str, sentence: str) -> str:
@@ -403,6 +423,7 @@ def _heading_mode(words: str) -> Mode:
 
 # Lists within a text: "It shall: a) parse; b) print."
 
+_ENTRY_END = re.compile(r"(?:[;,]?\s+(?:and|or|und|oder))?[\s;,]*$")
 _MARK = re.compile(r"(?:(?<=\s)|^)\(?(?P<mark>[a-z]|[ivx]{2,5}|\d{1,2})\)\s+(?=\S)")
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 
@@ -456,6 +477,8 @@ _MARKERS = [
 ]
 """Marks of list entries that Markdown does not know, each with a mark for the same list. Marks of
 different kinds stay different, since a list often stands below another without being indented."""
+_NUMBER = re.compile(r"^(?P<indent>\s*)(?P<number>\d{1,3})(?P<ending>[.)])(?=\s+\S)")
+_ANY_MARKER = re.compile(r"^\s*(?:[-*+\u2022\u2013\u2014\u25cf\uf0b7]|\(?(?:\d{1,3}|\w)[.)])\s")
 _FENCE = re.compile(r"^\s*(?:(?:[-*+]|\d+[.)])\s+)?(?P<fence>```+|~~~+)(?P<after>.*)$")
 _QUOTE = re.compile(r"^\s*>")
 _PAGE_MARK = re.compile(r"^\[page \d+[^\[\]]*\]$")
@@ -479,20 +502,46 @@ def _read_blocks(text: str) -> Iterator[_Block]:
     """Yield the blocks of a text without what says nothing."""
     tokens = _markdown().parse("\n".join(_shown_lines(text)))
     blocks = list(_blocks_of(tokens))
+    sizes = Counter(block.lists for block in blocks if block.kind == "entry")
     for place, block in enumerate(blocks):
         following = blocks[place + 1] if place + 1 < len(blocks) else None
-        yield from _with_plain_heading(block, following)
+        alone = block.kind == "paragraph" or (len(block.lists) == 1 and sizes[block.lists] == 1)
+        yield from _with_plain_heading(block, following) if alone else [block]
 
 
 def _shown_lines(text: str) -> list[str]:
     """Return the lines; those of code, comments, quotes and front matter are empty."""
     folded = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = _without_fences(_without_front_matter(folded.replace("\f", " ").split("\n")))
-    shown = _without_comments("\n".join(lines)).split("\n")
-    return [
-        "" if _QUOTE.match(line) or _PAGE_MARK.match(line) else _with_known_marker(line)
-        for line in shown
-    ]
+    shown = _without_indented_code(_without_comments("\n".join(lines)).split("\n"))
+    counted: set[tuple[int, str]] = set()
+    result = []
+    for line in shown:
+        if number := _NUMBER.match(line):
+            # Markdown would let "2." after a line without a mark be a part of that line.
+            counted.add((int(number["number"]), number["ending"]))
+        again = number and (int(number["number"]) - 1, number["ending"]) in counted
+        hidden = _QUOTE.match(line) or _PAGE_MARK.match(line)
+        known = _with_known_marker(_NUMBER.sub(r"\g<indent>1\g<ending>", line) if again else line)
+        result.append("" if hidden else known)
+    return result
+
+
+def _without_indented_code(lines: list[str]) -> list[str]:
+    """Blank indented lines that are neither in a list nor look like sentences."""
+    result: list[str] = []
+    in_list = code = False
+    for number, line in enumerate(lines):
+        indented = line.startswith(("    ", "\t"))
+        if line.strip() and not indented:
+            in_list = bool(_ANY_MARKER.match(line)) or (in_list and line.startswith(" "))
+            code = False
+        elif (
+            indented and line.strip() and not in_list and not (number and lines[number - 1].strip())
+        ):
+            code = not (line.lstrip()[0].isupper() or _ANY_MARKER.match(line))
+        result.append("" if code else line)
+    return result
 
 
 def _with_known_marker(line: str) -> str:
@@ -622,26 +671,17 @@ def _inline_text(token: Token) -> str:
 def _with_plain_heading(block: _Block, following: _Block | None) -> Iterator[_Block]:
     """Yield the block; a heading without a mark as one, apart from the text below it."""
     first, _, rest = block.text.partition("\n")
-    if block.kind in ("heading", "row") or not _looks_like_heading(first):
+    if not _looks_like_heading(first):
         yield block
     elif rest.strip():
-        after = rest.lstrip()
-        if block.kind == "paragraph" and after[:1].isupper() and _is_capital_title(first):
+        if block.kind == "paragraph" and rest.lstrip()[0].isupper() and _is_capital_title(first):
             yield _Block("heading", first, block.line, _BOLD_ONLY)
             yield replace(block, text=rest, line=block.line + 1)
         else:
             yield block
-    elif (
-        following is not None
-        and following.kind == "paragraph"
-        and not following.lists
-        and (block.kind == "paragraph" or len(block.lists) == 1)
-    ) or (
-        following is not None
-        and block.kind == "paragraph"
-        and not block.lists
-        and following.kind != "heading"
-    ):
+    elif following is None or following.kind == "heading":
+        yield block
+    elif not block.lists or (following.kind == "paragraph" and not following.lists):
         yield _Block("heading", first, block.line, _BOLD_ONLY)
     else:
         yield block

@@ -145,6 +145,7 @@ _NO_MAY = re.compile(
     r"(?:^|[,;:]\s|\bthat\s)(?:no|none of|neither)\b[^.;:!?]{1,80}\bmay\b", re.IGNORECASE
 )
 _ZU_SEEN = re.compile(r"\bzu (?:sehen|finden|lesen|erwarten|hören|spüren|erkennen|haben)\b")
+_BUT = re.compile(r"[,;]?\s(?:but|however|yet|aber|jedoch)\s|;", re.IGNORECASE)
 _BLANKABLE = re.compile(r"[^,]{0,200},")
 _CONDITION = re.compile(
     r"\s*(?:if|when|whenever|unless|because|since|although|though|while|wenn|falls|weil|obwohl|da|sollte|sollten)\b",
@@ -161,6 +162,12 @@ def sentence_force(text: str) -> Force:
         return "none"
     if _opens_with(words, "examples"):
         return "example"
+    if _opens_with(_without_leading(words), "permissions"):
+        return (
+            "asks"
+            if _forbids(text) or any(map(has_obligation, _BUT.split(text)[1:]))
+            else "permits"
+        )
     if has_obligation(text):
         return "asks"
     parts = [words, *([_words_of(text[label.end() :])] if (label := _LABEL.match(text)) else [])]
@@ -298,6 +305,10 @@ def has_obligation(text: str) -> bool:
         for match in _IS_TO.finditer(searched)
     )
     return will or is_to or _NO_MAY.search(searched) is not None
+
+
+def _forbids(text: str) -> bool:
+    return any(hit.modality == "prohibition" for hit in shipped_indicators().find(text))
 
 
 def _is_question(words: list[str], text: str) -> bool:
