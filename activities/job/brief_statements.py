@@ -7,6 +7,7 @@ A brief is Markdown, plain text, or the text of a document. What a reader does n
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,8 @@ MAX_TEXT = 400
 MAX_LEAD = 160
 """Longest lead-in before a list entry, in characters."""
 MAX_HEADING = 120
+MAX_FENCES = 20
+"""Most shorter fences within a block of code, after which its end is no longer sought."""
 MAX_GROUPS = 40
 MAX_IN_GROUP = 8
 """Most statements of a heading that stay one group while there is room for more groups."""
@@ -151,10 +154,20 @@ def group_statements(
             runs[-1].append(each)
         else:
             runs.append([each])
-    while len(runs) > most:
-        small = min(range(len(runs) - 1), key=lambda n: len(runs[n]) + len(runs[n + 1]))
-        runs[small : small + 2] = [runs[small] + runs[small + 1]]
+    if len(runs) > most:
+        runs = _join_runs(runs, most)
     return [_group_of(run) for run in _divide_runs(runs, most)]
+
+
+def _join_runs(runs: list[list[Statement]], most: int) -> list[list[Statement]]:
+    """Join neighbours to at most `most` runs of about the same size."""
+    total = sum(map(len, runs))
+    joined: dict[int, list[Statement]] = {}
+    before = 0
+    for run in runs:
+        joined.setdefault(before * most // total, []).extend(run)
+        before += len(run)
+    return list(joined.values())
 
 
 def _divide_runs(runs: list[list[Statement]], most: int) -> list[list[Statement]]:
@@ -296,10 +309,14 @@ class _Reader:
         found: list[tuple[str, int]] = []
         start = 0
         marks = _inline_marks(text)
-        for stop, following in split_at_sentence_ends(text, 0, self._abbreviations):
+        ends = [
+            *((label.start(), label.start()) for label in _LABEL_LINE.finditer(text)),
+            *split_at_sentence_ends(text, 0, self._abbreviations),
+        ]
+        for stop, following in sorted(ends):
             if marks and marks[0].start() <= stop <= marks[-1].end():
                 continue
-            if text[start:stop].strip():
+            if text[start:stop].strip() and stop >= start:
                 blank = len(text[start:stop]) - len(text[start:stop].lstrip())
                 found.append((text[start:stop].strip(), start + blank))
             start = following
@@ -341,9 +358,9 @@ def _is_wanted(text: str, lead: _Lead) -> bool:
 
 def _is_obligation(text: str) -> bool:
     """Return whether it binds by a word of obligation or forbids."""
-    return has_obligation(text) or bool(
-        re.match(r"(?:please\s+)?(?:do not|don.t|never|no)\b", text.lower())
-    )
+    if has_obligation(text):
+        return True
+    return _FORBIDS.match(text) is not None and sentence_force(text) == "asks"
 
 
 def _lead_of(sentence: str, outer: _Lead) -> _Lead:
@@ -367,6 +384,7 @@ def _lead_of(sentence: str, outer: _Lead) -> _Lead:
     return _Lead(mode=outer.mode)
 
 
+_FORBIDS = re.compile(r"(?:please\s+)?(?:do not|don.t|never)\b", re.IGNORECASE)
 _BARE_LEADS = frozenset(
     ["do", "do not", "don't", "never", "always", "please", "bitte", "nie", "niemals"]
 )
@@ -423,6 +441,7 @@ def _heading_mode(words: str) -> Mode:
 
 # Lists within a text: "It shall: a) parse; b) print."
 
+_LABEL_LINE = re.compile(r"(?<=\n)[^\W\d_a-z][\w-]{1,20}(?: [\w-]{1,20})?:(?=[ \t]+\S)")
 _ENTRY_END = re.compile(r"(?:[;,]?\s+(?:and|or|und|oder))?[\s;,]*$")
 _MARK = re.compile(r"(?:(?<=\s)|^)\(?(?P<mark>[a-z]|[ivx]{2,5}|\d{1,2})\)\s+(?=\S)")
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
@@ -471,6 +490,7 @@ _MARKERS = [
         (r"\d{1,3}(?:\.\d{1,3})+\.?", "1."),
         (r"(?:\((?:[ivxIVX]{1,5}|\d{1,3})\)|[ivx]{2,5}\))", "1)"),
         (r"(?:\(?[A-Za-z]\)|[a-z]\.(?!\s?\w\.))", "+"),
+        ("[\u2190-\u2bff\U0001f300-\U0001faff]\ufe0f?", "*"),
         ("[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\uf0b7]", "*"),
         ("[\u2013\u2014]", "-"),
     )
@@ -566,20 +586,19 @@ def _without_front_matter(lines: list[str]) -> list[str]:
 def _without_fences(lines: list[str]) -> list[str]:
     """Blank the blocks of code; a fence that is never closed hides nothing."""
     result = list(lines)
+    closing: dict[str, list[int]] = {"`": [], "~": []}
+    for number, line in enumerate(lines):
+        bare = line.strip()
+        if bare[:3] in ("```", "~~~") and not bare.strip(bare[0]):
+            closing[bare[0]].append(number)
     number = 0
     while number < len(lines):
         opened = _FENCE.match(lines[number])
         if opened and "`" not in opened["after"]:
             fence = opened["fence"]
-            end = next(
-                (
-                    n
-                    for n in range(number + 1, len(lines))
-                    if lines[n].strip().startswith(fence) and not lines[n].strip().strip(fence[0])
-                ),
-                None,
-            )
-            stop = number if end is None else end
+            ends = closing[fence[0]]
+            later = ends[bisect_right(ends, number) :][:MAX_FENCES]
+            stop = next((n for n in later if len(lines[n].strip()) >= len(fence)), number)
             result[number : stop + 1] = [""] * (stop + 1 - number)
             number = stop
         number += 1
@@ -681,7 +700,7 @@ def _with_plain_heading(block: _Block, following: _Block | None) -> Iterator[_Bl
             yield block
     elif following is None or following.kind == "heading":
         yield block
-    elif not block.lists or (following.kind == "paragraph" and not following.lists):
+    elif not block.lists or (len(following.lists) < 2 and following.lists != block.lists):
         yield _Block("heading", first, block.line, _BOLD_ONLY)
     else:
         yield block

@@ -28,16 +28,16 @@ def named_results(text: str, *, described: bool = False) -> list[str]:
     """
     found: list[str] = []
     for match in _PATH.finditer(text):
-        path = match["path"]
+        path = match["path"].rstrip(".")
         ending = (match["ending"] or "").lower()
         if (ending and ending not in statement_words().endings) or _NOT_PATH.match(path):
             continue
-        if path not in found and _is_result(text, match, described=described):
+        if path not in found and _is_result(text, match, "".join(found[-1:]), described=described):
             found.append(path)
     return found[:MAX_NAMED]
 
 
-def _is_result(text: str, match: re.Match[str], *, described: bool) -> bool:
+def _is_result(text: str, match: re.Match[str], earlier: str, *, described: bool) -> bool:
     path = match["path"]
     before = text[: match.start()]
     clause = re.split(r"[;:]\s|\.\s", before)[-1]
@@ -50,8 +50,15 @@ def _is_result(text: str, match: re.Match[str], *, described: bool) -> bool:
     ):
         return False
     if described:
-        subject = statement_words().names_result & set(words)
-        return bool(subject) or (path.startswith("output/") and not _reads(words))
+        known = statement_words()
+        joined = last in {"and", "und"} and before.rstrip().rsplit(" ", 2)[-2:-1] == [earlier]
+        named = last in known.before_results or last in known.names_result
+        if (
+            path.startswith("output/")
+            and last in {"in", "at", "nach", "unter"} | known.before_results
+        ):
+            return True
+        return joined or (named and bool(known.names_result & set(words)))
     if path.startswith("output/"):
         return not _reads(words)
     after = _AFTER.match(text, match.end())

@@ -9,7 +9,8 @@ from __future__ import annotations
 from activities.checkpoints import Checkpoints, Root
 from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
-from activities.job.plan_and_todo_files import list_under_heading, parse_plan
+from activities.job.brief_statements import scope_list
+from activities.job.plan_and_todo_files import parse_plan
 from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import check_result_schema
@@ -209,7 +210,7 @@ def begin_fork(
     given_count = sum(item.source == "given" for item in scope)
     scope = [
         *scope,
-        *scope_from_texts(items or list_under_heading(instructions, "Scope"), given_count + 1),
+        *scope_from_texts(items or list(scope_list(instructions).entries), given_count + 1),
     ]
     if why := scope_size_fault(scope):
         raise ConfigError(f"fork: with those of the first job {why}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from activities.checkpoints import Root
 from activities.documents.input_documents import read_input_documents
 from activities.job.activity_context import activity_job_id
-from activities.job.plan_and_todo_files import list_under_heading
+from activities.job.brief_statements import scope_list
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import check_result_schema, with_typed_result_rules
 from activities.notifications.recipients import resolve_recipients
@@ -85,7 +85,7 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
             f"agent {config.name} works on documents: name at least one in `documents`"
         )
     is_part = request.project is not None and request.project.divided
-    scope = request.items or ([] if is_part else list_under_heading(instructions, "Scope"))
+    scope = request.items or ([] if is_part else list(scope_list(instructions).entries))
     checkpoints = claim_checkpoints(root, request, config)
     snapshot = Snapshot.start(checkpoints, config, _initial_job_state(config, instructions, scope))
     if request.repository:

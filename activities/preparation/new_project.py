@@ -6,8 +6,8 @@ import shlex
 
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id, activity_schedule_time
+from activities.job.brief_statements import scope_list
 from activities.job.done_when import check_done_when
-from activities.job.plan_and_todo_files import list_under_heading
 from activities.notifications.recipients import resolve_recipients
 from activities.preparation.agent_models import choose_agent_models
 from activities.preparation.checkpoint_ownership import claim_ownership, refuse_forgotten_id
@@ -121,7 +121,7 @@ def _divided_project_scope(start: ProjectStart) -> list[ScopeItem]:
     """
     if start.form != "groups":
         return []
-    items = start.items or list_under_heading(start.instructions, "Scope")
+    items = start.items or list(scope_list(start.instructions).entries)
     if not items:
         raise ConfigError(
             "a project of groups divides a scope: give `items`, or list them under a heading "

@@ -48,6 +48,7 @@ class LanguageWords(Data):
     result_headings: _Words = Field(description="Headings whose lists are demands.")
     example_headings: _Words = Field(description="Headings below which nothing is asked for.")
     background_headings: _Words = Field(description="Headings below which little is asked for.")
+    labels: _Words = Field(description="Labels before a colon that make a demand of what follows.")
     describes: _Words = Field(description="Verbs by which a result is described.")
 
 
@@ -72,6 +73,7 @@ class GrammarWords(Data):
     german_finite: _Words = Field(
         description="Words of German sentences that are no infinitive instruction."
     )
+    german_states: _Words = Field(description="Forms after `du` that instruct nobody.")
     finite_past: _Words = Field(description="Verbs of a description of what was.")
 
 
@@ -114,10 +116,11 @@ def statement_words() -> StatementWords:
 
 _WORD = re.compile(r"[\w\u2019'][\w\u2019'./<>*{}-]*|[,;:?!()]")
 _LABEL = re.compile(
-    r"\s*(?:[^\W_][\w'/&-]*[ ]?){1,4}(?:\([^()]{0,40}\))?\s?[:\u2013\u2014]\s+(?=\S)"
+    r"\s*(?:[^\W_][\w'/&-]{0,30} ){0,3}[^\W_][\w'/&-]{0,30}"
+    r"(?: ?\([^()]{0,40}\))? ?[:\u2013\u2014]\s+(?=\S)"
 )
 _EDGES = " \t*_\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb()[]"
-_FORM = re.compile(r"(?:ly|ing|ed|s|day|tion|ment|ness|ity|ance|ence|ers?|ists?)$")
+_FORM = re.compile(r"(?:ly|ing|ed|(?<!s)s|day|tion|ment|ness|ity|ance|ence|ers?|ists?)$")
 _PREFIX = re.compile(
     r"(?:re|un|de|dis|pre|over|co|auto|cross|double|back|self|fine|hard|spell|proof)-?(?=\w{3})"
 )
@@ -129,6 +132,10 @@ _INDIRECT = re.compile(
     re.IGNORECASE,
 )
 _MODALS = r"(?:must|shall|should|may|will|can|muss|soll|sollte|darf|kann)(?:\s+(?:not|nicht))?"
+_SHORT_NOT = re.compile(r"\b(is|are|should|do|does|has|have|need)n't\b", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"(?<=\S\s)[\"\u201c\u201e\u00ab][^\"\u201c\u201d\u201e\u00ab\u00bb]{1,200}[\"\u201c\u201d\u00bb]"
+)
 _MENTION = re.compile(
     rf"\b{_MODALS}(?:\s*(?:,|/|\band|\bor|\bund|\boder)\s*(?:(?:and|or|und|oder)\s+)?{_MODALS}\b)+",
     re.IGNORECASE,
@@ -144,7 +151,10 @@ _IS_TO = re.compile(
 _NO_MAY = re.compile(
     r"(?:^|[,;:]\s|\bthat\s)(?:no|none of|neither)\b[^.;:!?]{1,80}\bmay\b", re.IGNORECASE
 )
+_ZU_FIRST = re.compile(r"(?:^|,\s)zu [a-zäöüß]+(?:en|ern|eln) (?:ist|sind)\b", re.IGNORECASE)
 _ZU_SEEN = re.compile(r"\bzu (?:sehen|finden|lesen|erwarten|hören|spüren|erkennen|haben)\b")
+_BINDING = frozenset(["obligation", "prohibition", "recommendation"])
+_RELATIVES = frozenset(["that", "which", "who"])
 _BUT = re.compile(r"[,;]?\s(?:but|however|yet|aber|jedoch)\s|;", re.IGNORECASE)
 _BLANKABLE = re.compile(r"[^,]{0,200},")
 _CONDITION = re.compile(
@@ -170,8 +180,11 @@ def sentence_force(text: str) -> Force:
         )
     if has_obligation(text):
         return "asks"
-    parts = [words, *([_words_of(text[label.end() :])] if (label := _LABEL.match(text)) else [])]
+    label = _LABEL.match(text)
+    parts = [words, *([_words_of(text[label.end() :])] if label else [])]
     if any(_is_question(part, text) for part in parts):
+        return "asks"
+    if label and heading_words(label[0]) in statement_words().of_all("labels"):
         return "asks"
     for part in parts:
         bare = _without_leading(part)
@@ -285,16 +298,21 @@ def _without_leading(words: list[str]) -> list[str]:
 
 def has_obligation(text: str) -> bool:
     """Return whether a sentence binds by its words of obligation."""
-    searched = _MENTION.sub(" ", _INDIRECT.sub(" ", text))
+    said = _QUOTED.sub(" ", _SHORT_NOT.sub(r"\1 not", text.replace("\u2019", "'")))
+    searched = _MENTION.sub(" ", _INDIRECT.sub(" ", said))
     if _CONDITION.match(searched) and (condition := _BLANKABLE.match(searched)):
         searched = searched[condition.end() :]
     for hit in shipped_indicators().find(searched):
-        if (
-            hit.modality in ("obligation", "prohibition", "recommendation")
-            and hit.confidence > LEAST_CONFIDENCE
-            and not _ZU_SEEN.search(searched[hit.start : hit.end])
-        ):
-            return True
+        if hit.modality in _BINDING and hit.confidence > LEAST_CONFIDENCE:
+            found = searched[hit.start : hit.end]
+            # Of words with a gap between them, a single comma within parts two clauses.
+            parted = "\u2026" in hit.words and found.count(",") == 1
+            if (
+                not parted
+                and not _ZU_SEEN.search(found)
+                and not _is_of_subject(searched, hit.start)
+            ):
+                return True
     will = any(
         match[1].lower() not in statement_words().grammar.will_subjects
         and match[2].lower() not in statement_words().grammar.will_events
@@ -304,11 +322,22 @@ def has_obligation(text: str) -> bool:
         match["subject"].lower() not in statement_words().grammar.is_to_subjects
         for match in _IS_TO.finditer(searched)
     )
-    return will or is_to or _NO_MAY.search(searched) is not None
+    return will or is_to or any(each.search(searched) for each in (_NO_MAY, _ZU_FIRST))
 
 
 def _forbids(text: str) -> bool:
     return any(hit.modality == "prohibition" for hit in shipped_indicators().find(text))
+
+
+def _is_of_subject(text: str, place: int) -> bool:
+    """Return whether the words there describe a subject: "Files that it may not write are kept"."""
+    before = _words_of(text[max(0, place - 120) : place])
+    last = range(1, min(6, len(before) + 1))
+    relative = next((n for n in last if before[-n] in _RELATIVES), 0)
+    return relative > 0 and not any(
+        _is_finite(word) or _is_verb(word) or word in _RELATIVES or word == ","
+        for word in before[:-relative]
+    )
 
 
 def _is_question(words: list[str], text: str) -> bool:
@@ -331,6 +360,10 @@ def _is_instruction(words: list[str]) -> bool:
         return len(words) > 1 and _is_verb(bare[0])
     if _instructs_at_start(bare):
         return True
+    if _is_request(bare):
+        return True
+    if bare[0] == "du" and len(bare) > 2:
+        return bare[1].endswith("st") and bare[1] not in statement_words().grammar.german_states
     if bare[0] == "you" and len(bare) > 2:
         return _is_verb(bare[1]) and bare[1] not in {
             "have",
@@ -342,11 +375,34 @@ def _is_instruction(words: list[str]) -> bool:
             "prefer",
             "do",
         }
-    if _opens_with(bare[:3], "clauses") or bare[0].endswith("ing"):
+    if _begins_clause(bare) or bare[0].endswith("ing"):
         return any(_instructs_at_start(part, strict=True) for part in _after_commas(bare)) or (
             _instructs_inverted(bare)
         )
     return False
+
+
+def _is_request(words: list[str]) -> bool:
+    """Return whether "please" makes it a request, or "so" leads to an instruction."""
+    for place, word in enumerate(words):
+        if word in {"please", "bitte"}:
+            return len(words) > 2 and not _opens_with(words[place + 1 :], "not_instructions")
+        if word in {"so", "then", "also"} and place and words[place - 1] in {",", ";"}:
+            after = _without_leading(words[place:])
+            if (
+                len(after) > 1
+                and _is_determiner(after[1])
+                and _instructs_at_start(after, strict=True)
+            ):
+                return True
+    return False
+
+
+def _begins_clause(words: Sequence[str]) -> bool:
+    """Return whether the words begin like a clause; "an" begins one in German alone."""
+    language = shipped_indicators().language_of(" ".join(words[:40]))
+    clauses = statement_words().languages[language].clauses
+    return words[0] in clauses or " ".join(words[:2]) in clauses
 
 
 def _after_commas(words: list[str]) -> Iterator[list[str]]:
@@ -359,23 +415,45 @@ def _after_commas(words: list[str]) -> Iterator[list[str]]:
 def _instructs_at_start(words: list[str], *, strict: bool = False) -> bool:
     """Return whether the words begin with a bare verb form, or with one that is negated."""
     if count := _opens_with(words, "negations"):
-        rest = _without_leading(words[count:])
-        return (
-            bool(rest)
-            and rest[0]
-            not in statement_words().grammar.finite
-            | {"you", "we", "they", "i"}
-            | statement_words().grammar.determiners
-            and (rest[0].isalpha() or "-" in rest[0])
-        )
+        return _is_negated_verb(words[:count], _without_leading(words[count:]))
     first, after = words[0], words[1:]
     if _is_polite_german(first, after) or _is_german_infinitive(words):
         return True
     if first not in statement_words().of_all("verbs"):
         return _is_unlisted_verb(first, after)
+    if strict and first in {"do", "have", "be"} and after[:1] and not _is_determiner(after[0]):
+        return False
     if first not in statement_words().of_all("also_nouns"):
-        return not after or after[0] not in statement_words().grammar.finite
+        return not after or not _is_finite(after[0])
     return _is_verb_in_place(first, after, strict=strict)
+
+
+def _is_negated_verb(negation: list[str], after: list[str]) -> bool:
+    """Return whether it is like "Do not guess" or "Never guess", and not like "never deleted"."""
+    if (
+        not after
+        or after[0] in {"you", "we", "they", "i"}
+        or not after[0].replace("-", "").isalpha()
+    ):
+        return False
+    if negation[:1] == ["never"] and not _is_verb(after[0]):
+        return not (_is_finite(after[0]) or _FORM.search(after[0]))
+    return not _is_finite(after[0])
+
+
+def _is_finite(word: str) -> bool:
+    """Return whether a word makes the one before it a subject: "is", or "resolves"."""
+    known = statement_words()
+    if word in known.grammar.finite:
+        return True
+    verbs = known.languages["en"].verbs - known.languages["en"].also_nouns
+    return word.endswith("s") and (
+        word[:-1] in verbs or (word.endswith("es") and word[:-2] in verbs)
+    )
+
+
+def _is_determiner(word: str) -> bool:
+    return word in statement_words().grammar.determiners
 
 
 def _is_verb(word: str) -> bool:
@@ -415,7 +493,7 @@ def _is_unlisted_verb(first: str, after: list[str]) -> bool:
         or first in statement_words().grammar.not_verbs
     ):
         return False
-    if _opens_with([first], "clauses") or _FORM.search(first) or not after:
+    if _begins_clause([first]) or _FORM.search(first) or not after:
         return False
     known = (match := _PREFIX.match(first)) is not None and _is_verb(first[match.end() :])
     shaped = _SHAPED.match(first) is not None and first not in statement_words().grammar.not_shaped

@@ -19,6 +19,7 @@ from activities.preparation.agent_resolution import (
 )
 from activities.projects.required_commands import failing_required_command, required_commands
 from activities.text.indicators import Indicators
+from activities.text.instructing import StatementWords
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.own_tools import own_tools_by_file
 from activities.toolkit.registry import Tool
@@ -200,6 +201,7 @@ def _shared_config_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], 
         "agents/*/guards/*.yaml": read_guards,
         "prompts/*.md": read_prompt_template,
         "requirements/*.yaml": partial(read_yaml_model, kind=Indicators),
+        "briefs/*.yaml": partial(read_yaml_model, kind=StatementWords),
     }
     for pattern, read in readers.items():
         for path in sorted(folder.glob(pattern)):
