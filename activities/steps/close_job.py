@@ -155,9 +155,13 @@ def _job_result_at_close(snapshot: Snapshot, request: CloseRequest) -> JobResult
         arguments["unresolved"] = arguments["unresolved"] or []
     elif open_items := snapshot.state.open_items:
         arguments["unresolved"] = [item.line for item in open_items[:MAX_LISTED]]
+    typed, lost = read_typed_result(snapshot) if request.status == "completed" else (None, "")
+    if lost:
+        said = f"The typed result is not handed over: {lost}"
+        arguments["notes"] = "\n".join(filter(None, [arguments.get("notes"), said]))
     return JobResult(
         status=request.status,
-        result=read_typed_result(snapshot) if request.status == "completed" else None,
+        result=typed,
         dropped=[
             f"{item.id}: {as_sentence(item.text)} Reason: {item.reason}"
             for item in snapshot.state.scope
