@@ -64,6 +64,8 @@ class GateFacts(Data):
     """Ids of open scope items without a reason in `unresolved`; the first few."""
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)
+    unnamed_deliverables: list[str] = Field(default_factory=list)
+    """Files made or asked for while the call names no deliverable, each with why; the first few."""
     deliverables_fingerprint: str = ""
     """Fingerprint of the contents of the deliverables that the call names."""
     handoff: list[str] = Field(default_factory=list)

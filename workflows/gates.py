@@ -186,6 +186,11 @@ def _delivery_problems(facts: GateFacts, kind: PhaseKind) -> list[str]:
         problems.append(
             f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
         )
+    if facts.unnamed_deliverables:
+        listed = "; ".join(facts.unnamed_deliverables)
+        problems.append(
+            f"No deliverable is named: {listed}. Name what the job hands over in `deliverables`."
+        )
     if facts.result_problem:
         problems.append(
             f"The result cannot be accepted yet: {facts.result_problem} Mend this, then call "

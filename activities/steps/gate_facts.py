@@ -10,7 +10,11 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.commands.check_commands import CheckRunner
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
-from activities.job.deliverables import fingerprint_deliverables, list_missing_deliverables
+from activities.job.deliverables import (
+    fingerprint_deliverables,
+    list_missing_deliverables,
+    list_unnamed_deliverables,
+)
 from activities.job.done_when import NO_COMMANDS, unmet_condition_reason
 from activities.job.plan_and_todo_files import (
     MAX_FOUND,
@@ -143,6 +147,8 @@ def gather_gate_facts(
     if called["name"] == "job_complete":
         deliverables = [] if error else arguments.get("deliverables") or []
         _add_completion_facts(snapshot, deliverables, facts)
+        if not error:
+            facts.unnamed_deliverables = list_unnamed_deliverables(snapshot, deliverables, entries)
     return facts
 
 
