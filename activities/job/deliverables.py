@@ -55,17 +55,16 @@ def list_unnamed_deliverables(
 ) -> list[str]:
     """Return up to 20 files that a job which names no deliverable made or was asked for.
 
-    What a project or a repository takes over, and a typed result, are handed over by themselves.
+    What a project or a repository takes over, and a typed result, are handed over by themselves;
+    beside a typed result only what was asked for is missed.
     """
     if paths or snapshot.link:
         return []
-    own = {
-        COMPLETION_FILE,
-        *([snapshot.config.result_path] if snapshot.config.result_schema else []),
-    }
+    typed = snapshot.config.result_schema is not None
+    own = {COMPLETION_FILE, *([snapshot.config.result_path] if typed else [])}
     found = {
         entry.path: "the job made it"
-        for entry in _walk(snapshot.changes, OUTPUT)
+        for entry in ([] if typed else _walk(snapshot.changes, OUTPUT))
         if snapshot.files.entry(entry.path) is not None
     }
     if not snapshot.repository:
