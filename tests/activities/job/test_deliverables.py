@@ -53,6 +53,7 @@ def word(text: str) -> bytes:
         ("a.docx", word("")), ("a.docx", packed(word__document_xml="<w:t> </w:t>")),
         ("a.xlsx", packed(xl__worksheets__s1_xml="<sheetData></sheetData>")),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_what_says_nothing_is_no_deliverable(path: str, content: bytes) -> None:
     assert empty_content_reason(path, content)
@@ -77,6 +78,7 @@ def test_what_says_nothing_is_no_deliverable(path: str, content: bytes) -> None:
         ("a.docx", packed(word__document_xml="<w:drawing/>", word__media__a="x")),
         ("a.gz", gzip.compress(b"tea")), ("Makefile", b"all:\n"), ("a.bin", b"\0\1\2\xff\xfe\0"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_what_says_something_is_one(path: str, content: bytes) -> None:
     assert empty_content_reason(path, content) is None
