@@ -85,6 +85,8 @@ async def run_benchmark_job(
             "agent": "generalist",
             "instructions": "Keep a log.",
             "set": {
+                # Its model judges nothing.
+                "review": None,
                 "limits.phase.model_calls": count + 50,
                 # The benchmark needs todos of any length.
                 "stuck.no_todo.then": count + 100,
@@ -179,5 +181,9 @@ def benchmark_job_start() -> dict[str, Any]:
     return {
         "agent": "generalist",
         "instructions": "Keep a log.",
-        "set": {"limits.phase.model_calls": 1050, "stuck.no_todo.then": 1100},
+        "set": {
+            "review": None,
+            "limits.phase.model_calls": 1050,
+            "stuck.no_todo.then": 1100,
+        },
     }

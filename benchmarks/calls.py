@@ -35,7 +35,11 @@ class Spent(NamedTuple):
 async def count_calls_as_job(temporal: Client, root: Root, most: int) -> Spent:
     """Do the work as a job. Raises AssertionError if it does not complete."""
     model, queue = Capable(most), f"calls-{most}"
-    start = {"agent": "generalist", "instructions": f"Write {FILES} files, each with its square."}
+    start = {
+        "agent": "generalist",
+        "instructions": f"Write {FILES} files, each with its square.",
+        "set": {"review": None},
+    }
     async with serve_drifting_model(temporal, root, model, queue):
         result: dict[str, Any] = await temporal.execute_workflow(
             "Job", start, id=queue, task_queue=queue, result_type=dict

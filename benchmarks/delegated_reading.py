@@ -137,6 +137,7 @@ async def run_delegation_job(temporal: Client, root: Root, files: int, *, delega
         "todos.final": ["Close"],
         "tools": ["files", "todos", "job", "delegation"],
         "reflection": False,
+        "review": None,
     }
     start = {
         "agent": "generalist",

@@ -29,6 +29,7 @@ from activities.job.snapshot import Snapshot
 from benchmarks.drifting_model import (
     ITEMS,
     Drifting,
+    drifting_brief,
     drifting_file_content,
     drifting_file_path,
     even_drift_rates,
@@ -61,9 +62,10 @@ async def drift_as_job(
     """Run one job with this model until it completes or waits for a person."""
     start = {
         "agent": "generalist",
-        "instructions": f"Make every item. Seed {seed}.",
-        "items": [f"Item {number}" for number in range(1, ITEMS + 1)],
+        "instructions": drifting_brief(seed),
         **details,
+        # The model would drift in its verdicts as well.
+        "set": {"review": None, **details.get("set", {})},
     }
     name = f"{queue}-{seed}"
     handle = await temporal.start_workflow(

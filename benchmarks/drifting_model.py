@@ -33,10 +33,18 @@ SAYS = {
     "claims": "All items have been made. The task is complete.",
 }
 _HEADER = re.compile(r"Todo list · (strategic|tactical) phase (\d+)")
-_SCOPE = re.compile(r"Scope: (\d+) of (\d+)")
+_OPEN = re.compile(
+    r"^- B\d+ \(open\): Make item (\d+) as \S+(?: \((\d+) statements, .*\))?$", re.MULTILINE
+)
 _ITEM = re.compile(r"item (\d+)")
 _SEED = re.compile(r"Seed (\d+)\.")
 Call = tuple[str, Arguments]
+
+
+def drifting_brief(seed: int) -> str:
+    """Return the instructions: one binding sentence for each item."""
+    sentences = [f"Make item {n} as {drifting_file_path(n)}." for n in range(1, ITEMS + 1)]
+    return f"Seed {seed}.\n\n" + "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def even_drift_rates(rate: float) -> dict[str, float]:
@@ -138,28 +146,27 @@ def _drifting_strategic_reply(
     listed: str, messages: list[dict[str, Any]], drift: str | None
 ) -> Reply:
     current = listed.partition("\n▶ ")[2].partition("\n")[0]
-    scope = _SCOPE.search(listed)
-    closed = int(scope.group(1)) if scope else 0
+    open_items = _drifting_open_items(str(messages[1]["content"]))
+    closed = ITEMS - len(open_items)
     if drift == "forbidden":
         return Reply(calls=[("make_tea", {})])
     if drift == "too few":
-        return Reply(calls=[_drifting_todos(closed, 2), ("todo_complete", {})])
-    if stray := _astray_reply(drift, closed + 1, messages):
+        return Reply(calls=[_drifting_todos(open_items, 2), ("todo_complete", {})])
+    if stray := _astray_reply(drift, min(open_items, default=ITEMS), messages):
         return stray
     done: Call = ("todo_complete", {"notes": ""})
     if closed >= ITEMS:
-        plan = _drifting_plan(closed)
         finish = _drifting_finish_call([drifting_file_path(n) for n in range(1, ITEMS + 1)])
-        return Reply(calls=[plan, finish])
+        return Reply(calls=[finish])
     if "todo_write" in current:
         if any(
             "Wrote" in str(m["content"]) and "todos for" in str(m["content"])
             for m in _drifting_last_results(messages)
         ):
             return Reply(calls=[done])
-        return Reply(calls=[_drifting_todos(closed, PER_PHASE)])
+        return Reply(calls=[_drifting_todos(open_items, PER_PHASE)])
     if "plan.md" in current:
-        return Reply(calls=[_drifting_plan(closed), done])
+        return Reply(calls=[_drifting_plan(), done])
     return Reply(calls=[done])
 
 
@@ -197,28 +204,34 @@ def _drifting_write_call(item: int) -> Call:
     )
 
 
-def _drifting_todos(closed: int, count: int) -> Call:
-    items = range(closed + 1, min(closed + count, ITEMS) + 1)
-    # A phase has at least five todos, but fewer items may be left.
-    items = items if len(items) >= 5 or count < 5 else range(ITEMS - 4, ITEMS + 1)
-    todos = [
-        {"id": place, "content": f"Make item {n} as {drifting_file_path(n)}.", "items": [f"S{n}"]}
-        for place, n in enumerate(items, 1)
+def _drifting_open_items(opening: str) -> list[int]:
+    """Return the numbers of the items that the first message of the phase calls open."""
+    return [
+        number
+        for first, count in _OPEN.findall(opening)
+        for number in range(int(first), int(first) + int(count or 1))
     ]
-    return ("todo_write", {"phase": f"From item {closed + 1}", "description": "", "todos": todos})
 
 
-def _drifting_plan(closed: int) -> Call:
+def _drifting_todos(open_items: list[int], count: int) -> Call:
+    numbers = open_items[:count]
+    # A phase has at least five todos, but fewer items may be left.
+    if count >= 5 and len(numbers) < 5:
+        numbers = sorted({*numbers, *range(ITEMS, ITEMS - 5, -1)})
+    todos = [
+        {"id": place, "content": f"Make item {n} as {drifting_file_path(n)}."}
+        for place, n in enumerate(numbers, 1)
+    ]
+    name = f"From item {numbers[0]}"
+    return ("todo_write", {"phase": name, "description": "", "todos": todos})
+
+
+def _drifting_plan() -> Call:
     lines = ["# Plan"]
     for first in range(1, ITEMS + 1, PER_PHASE):
         last = first + PER_PHASE - 1
-        box = "x" if closed >= last else " "
-        lines += [
-            "",
-            f"## Phase {first // PER_PHASE + 1}: Items",
-            "",
-            f"- [{box}] {first} to {last}",
-        ]
+        lines += ["", f"## Phase {first // PER_PHASE + 1}: Items", ""]
+        lines += [f"- [ ] {drifting_file_path(number)}" for number in range(first, last + 1)]
     return ("write_file", {"path": "plan.md", "content": "\n".join(lines) + "\n"})
 
 

@@ -36,7 +36,7 @@ QUEUE = "manuals"
 LEAST_COVERED = 0.98
 """Share of the binding sentences that a job has to cite or set aside."""
 
-_COVERED = re.compile(r"of ([\d,]+) sentences .* ([\d,]+) are cited and ([\d,]+) set aside")
+_COVERED = re.compile(r"of ([\d,]+) binding sentences? ([\d,]+) are cited and ([\d,]+) set aside")
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,9 @@ class ZeroCost:
         passed = number // 2
         done: Call = ("todo_complete", {"notes": ""})
         if passed >= self.phases:
-            return Reply(calls=[self._plan(self.phases), self._finish()])
+            # Reading alone completes nothing that a job was asked for.
+            read = [self._write_log()] if self.tool == "read_file" else []
+            return Reply(calls=[self._plan(self.phases), *read, self._finish()])
         if "todo_write" in current:
             names = [entry["function"]["name"] for entry in last.get("tool_calls") or ()]
             return Reply(calls=[done if "todo_write" in names else self._todos(passed + 1)])
@@ -105,12 +107,13 @@ class ZeroCost:
             lines += ["", f"## Phase {number}: Steps {number}", "", f"- [{box}] Make the steps"]
         return ("write_file", {"path": "plan.md", "content": "\n".join(lines) + "\n"})
 
+    def _write_log(self) -> Call:
+        return ("write_file", {"path": LOG, "content": f"{self.phases * self.steps} reads.\n"})
+
     def _finish(self) -> Call:
-        path = LOG if self.tool == "append_file" else "output/file_01.md"
-        deliverable = "plan.md" if self.tool == "read_file" else path
         arguments = {
             "summary": f"{self.phases} phases of {self.steps} steps were made.",
-            "deliverables": [deliverable],
+            "deliverables": ["output/file_01.md" if self.tool == "write_file" else LOG],
             "confidence": 1.0,
         }
         return ("job_complete", arguments)

@@ -19,8 +19,10 @@ from cli.commands.config_commands import config
 from cli.commands.demo_command import demo
 from cli.commands.diff_command import diff
 from cli.commands.doctor_command import doctor
+from cli.commands.evidence_command import evidence, verify
 from cli.commands.files_command import files
 from cli.commands.forget_command import forget
+from cli.commands.graph_command import graph
 from cli.commands.guards_command import guards
 from cli.commands.init_command import init
 from cli.commands.list_command import list_
@@ -97,10 +99,10 @@ app.command("tell")(tell_job)
 app.command()(bypass)
 app.command()(trial)
 app.command("list")(list_)
-for read_command in (show, files, diff, log, doctor, report, traces, guards, requirements):
+for read_command in (show, files, diff, log, doctor, report, traces, guards, requirements, graph):
     app.command()(read_command)
 app.add_typer(config, name="config")
-for own_command in (tools, init, forget):
+for own_command in (tools, init, forget, evidence, verify):
     app.command()(own_command)
 
 

@@ -12,6 +12,10 @@ graph's schema are merged, and an agent that extends its own name is merged over
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,8 @@ from config.layers import SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
 from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_reply_wordings
+from config.schema.start import StartRights
+from config.start_settings import check_start_models, check_start_settings
 from config.templates import read_instructions_template, read_prompt_template
 from config.yaml_files import explain_yaml_error, read_yaml_model
 from protocol.validation_errors import short_error_value, validation_error_key
@@ -58,6 +64,7 @@ def load_agent(
     folder: Path = SHIPPED,
     *,
     reviews: bool = False,
+    reviewed: AgentFile | None = None,
 ) -> AgentConfig:
     """The agent's configuration with everything resolved.
 
@@ -66,6 +73,7 @@ def load_agent(
         overrides: Values by dotted key, from `--set`; merged last.
         folder: The base folder, with `defaults.yaml`, `agents/` and `prompts/`.
         reviews: Whether it reviews another agent's work; its own work is then not reviewed.
+        reviewed: That agent, whose model it uses as far as its own files name none.
 
     Raises:
         ConfigError: unknown agent, broken YAML, wrong key or value, missing or outdated template.
@@ -73,14 +81,18 @@ def load_agent(
     layers = configuration_layers(folder)
     merged = merge_agent(name, layers, [])
     source = merged.files[0][0]
-    settings = {key: ("set", value) for key, value in (overrides or {}).items()}
-    for variable, key in ENVIRONMENT.items():
-        if text := os.environ.get(variable):
-            settings[key] = (
-                variable,
-                parse_agent_override(text) if key.startswith("limits.") else text,
-            )
-    checked = _validate_agent_file(merged, settings)
+    configured: dict[str, tuple[str, object]] = {
+        key: (variable, parse_agent_override(text) if key.startswith("limits.") else text)
+        for variable, key in ENVIRONMENT.items()
+        if (text := os.environ.get(variable))
+    }
+    settings = {key: ("set", value) for key, value in (overrides or {}).items()} | configured
+    if reviews:
+        _settle_reviewer_defaults(merged, reviewed)
+    checked = _validate_agent_file(replace(merged, content=deepcopy(merged.content)), settings)
+    if overrides:
+        before = _validate_agent_file(merged, configured)
+        check_start_settings(before, checked, before.start, partial(_all_agents, folder))
     if reviews:
         _check_reviewer_agent(name, checked, source)
     if checked.review and checked.review.agent not in agent_names(folder):
@@ -111,8 +123,47 @@ def load_agent(
     )
 
 
+def _all_agents(folder: Path) -> list[AgentConfig]:
+    """All agents of the configuration that can be read."""
+    agents = []
+    for name in agent_names(folder):
+        with suppress(ConfigError):
+            agents.append(load_agent(name, folder=folder))
+    return agents
+
+
+def start_rights(config: AgentConfig) -> StartRights:
+    """What the worker's present configuration leaves to starts of an agent that a job pinned."""
+    with suppress(ConfigError):
+        return load_agent(config.name).start
+    return config.start
+
+
+def check_changed_models(before: AgentConfig, after: AgentConfig) -> None:
+    """Refuse models that are the work of several settings together. Raises ConfigError."""
+    others = partial(_all_agents, SHIPPED)
+    check_start_models(before, after, start_rights(before), others)
+    if before.reviewer and after.reviewer:
+        check_start_models(before.reviewer, after.reviewer, start_rights(before), others)
+
+
 def _reviewer_name(agent: AgentFile) -> str:
     return agent.review.agent if agent.review else ""
+
+
+def _settle_reviewer_defaults(merged: MergedAgentFile, reviewed: AgentFile | None) -> None:
+    """Replace what a reviewer has from the defaults: it has no reviewer, and the job's model."""
+    own = merged.own_content
+    merged.content["review"] = own.get("review")
+    if reviewed is None:
+        return
+    model = reviewed.phase_models.get("strategic", reviewed.model).model_dump()
+    own_model = own.get("model") or {}
+    merged.content["model"] = {**model, **own_model} if isinstance(own_model, dict) else own_model
+    if not own_model:
+        fallbacks = [each.model_dump() for each in reviewed.fallbacks]
+        phase_models = own.get("phase_models") or {}
+        merged.content.update({"phase_models": phase_models, "fallbacks": fallbacks})
 
 
 def _check_reviewer_agent(name: str, agent: AgentFile, source: Path) -> None:
@@ -131,7 +182,7 @@ def _check_reviewer_agent(name: str, agent: AgentFile, source: Path) -> None:
 
 def _load_reviewer_agent(agent: AgentFile, folder: Path) -> AgentConfig | None:
     name = _reviewer_name(agent)
-    return load_agent(name, folder=folder, reviews=True) if name else None
+    return load_agent(name, folder=folder, reviews=True, reviewed=agent) if name else None
 
 
 def _agent_guard_folders(merged: MergedAgentFile, layers: Layers) -> list[Path]:
@@ -173,6 +224,8 @@ def amend_agent_config(
     checked = _validate_agent_file(
         MergedAgentFile(pinned, [(Path(config.name), {})], [config.name]), settings
     )
+    if overrides:
+        check_start_settings(config, checked, start_rights(config), partial(_all_agents, folder))
     if checked.guards != config.guards:
         # Learned guards among the pinned ones replace some of the configured ones.
         raise ConfigError(
@@ -192,6 +245,9 @@ def amend_agent_config(
         follows["graph_schema"] = extend_graph_schema(base, checked.graph, Path(config.name))
     if _reviewer_name(checked) != _reviewer_name(config):
         follows["reviewer"] = _load_reviewer_agent(checked, folder)
+    elif config.reviewer and config.reviewer.model == config.model_for("strategic"):
+        model = checked.phase_models.get("strategic", checked.model)
+        follows["reviewer"] = config.reviewer.model_copy(update={"model": model})
     # The copy shares nothing with the original, which its job continues to use.
     return config.model_copy(
         update={name: getattr(checked, name) for name in AgentFile.model_fields} | follows,

@@ -27,6 +27,14 @@ class MergedAgentFile:
     agents: list[str]
     """The agent and the agents that it extends, the nearest first."""
 
+    @property
+    def own_content(self) -> dict[str, Any]:
+        """What the agent and the agents that it extends say, without the defaults."""
+        content: dict[str, Any] = {}
+        for _, more in reversed(self.files[: len(self.agents)]):
+            content = merge_mappings(content, more)
+        return content
+
     def find_file_with_key(self, place: tuple[str | int, ...]) -> Path:
         """The file that sets a key; the agent's own file if none does."""
         return next(

@@ -25,7 +25,7 @@ YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The C parser if PyYAML was built with it, since a job's start reads a dozen files."""
 
 
-class _UniqueKeyLoader(YAML):  # type: ignore[misc, valid-type]
+class UniqueKeyLoader(YAML):  # type: ignore[misc, valid-type]
     """Refuses duplicate keys, of which PyYAML would silently use the last."""
 
     def __init__(self, stream: str) -> None:
@@ -79,7 +79,7 @@ def _parsed_content(text: str) -> bytes:
 
     Each job's start reads the same dozen files again, and a copy takes a fiftieth of the parsing.
     """
-    return pickle.dumps(yaml.load(text, _UniqueKeyLoader))
+    return pickle.dumps(yaml.load(text, UniqueKeyLoader))
 
 
 def read_yaml_mapping(path: Path) -> dict[str, Any]:

@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from protocol.contract import ContractRow, contract_line
 from protocol.data_model import Data
 from protocol.job_state import JobState
 from protocol.phase import Purpose
-from protocol.publishing import BranchResult
+from protocol.publishing import BranchResult, Publish
 from protocol.requests import CheckpointReply, GuardOutcome, JobPosition, Reply
+from protocol.scope_ledger import ScopeItem
 from protocol.todo_list import DoneWhen
 from protocol.usage import Usage
 
@@ -33,6 +35,22 @@ class TodoEntry(Data):
     """What is wrong with its `done_when`."""
 
 
+class ContractFacts(Data):
+    """What a person who approves a plan is shown; bounded."""
+
+    plan: str = ""
+    places: list[str] = Field(default_factory=list)
+    """Each item with the phases that stand for it, such as `B1 Write a summary: phase 2`."""
+    phases: list[str] = Field(default_factory=list)
+    boxes: int = 0
+    checks: list[str] = Field(default_factory=list)
+    """Conditions of the list that is handed over, and the commands that the system runs."""
+    held: list[str] = Field(default_factory=list)
+    """Conditions of earlier lists that held."""
+    dropped: list[str] = Field(default_factory=list)
+    """`B3 Cover water: there is no data on it`."""
+
+
 class GateFacts(Data):
     """What the gates need to know about a workspace; its size is bounded."""
 
@@ -48,12 +66,24 @@ class GateFacts(Data):
     """Headings with open boxes below them that look like phases but do not count as phases."""
     plan_open: int = 0
     plan_ahead: bool = False
-    """Whether boxes of the plan stay open when the todos of a tactical phase are completed."""
+    """Whether a phase of the plan other than the running one is open."""
     plan_boxes: list[str] = Field(default_factory=list)
     """Open boxes of the plan; the first few."""
-    only_unticked: bool = False
-    """Whether every open box belongs to a completed item: the work is done, the box not ticked."""
     plan_steps: int = 0
+    unknown_items: list[str] = Field(default_factory=list)
+    """Todos that name items which do not exist, such as `todo 3: S9`; the first few."""
+    vanished: list[str] = Field(default_factory=list)
+    """Ids of the open steps that no box stands for any more."""
+    unplaced: list[str] = Field(default_factory=list)
+    """Open items for which neither a phase of the plan nor a todo stands, with their words."""
+    idle: bool = False
+    """Whether nothing at all was done in the running phase: no work, and no look."""
+    worked: bool = False
+    """Whether the running phase changed the work, or had an effect outside."""
+    contract: ContractFacts | None = None
+    """Only for a job whose plan a person approves."""
+    amiss: list[str] = Field(default_factory=list)
+    """What code finds amiss in what items name, such as a file that is not there."""
     updated: list[str] = Field(default_factory=list)
     """Files changed in this phase that an open todo was to update."""
     unmet: str | None = None
@@ -61,11 +91,13 @@ class GateFacts(Data):
     unexplained_phases: list[str] = Field(default_factory=list)
     """Open phases of the plan without a reason in `unresolved`; the first few."""
     unexplained_items: list[str] = Field(default_factory=list)
-    """Ids of open scope items without a reason in `unresolved`; the first few."""
+    """Ids of open scope items without an entry of their own in `unresolved`; the first few."""
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)
+    unnamed_deliverables: list[str] = Field(default_factory=list)
+    """Files made or asked for while the call names no deliverable, each with why; the first few."""
     deliverables_fingerprint: str = ""
-    """Fingerprint of the contents of the deliverables that the call names."""
+    """Fingerprint of the work: refusals before a change of it are no repetition."""
     handoff: list[str] = Field(default_factory=list)
     """Why the project cannot take over the job's work yet; empty for a job without a project."""
     result_problem: str = ""
@@ -97,6 +129,8 @@ class EndingRequest(JobPosition):
     """None when a phase that has handed over ends: guards then see a `todo_complete`."""
     points: list[GuardPoint]
     approved: bool = False
+    publish: Publish | None = None
+    """Where the branch goes, as a person may have changed it; None for nowhere."""
     bypass: list[str] = Field(default_factory=list)
     stop_hook_active: bool = False
     """Whether a stop hook has already blocked the job's end."""
@@ -160,6 +194,8 @@ class CloseRequest(JobPosition):
     usage: Usage = Field(default_factory=Usage)
     starts: list[str] = Field(default_factory=list)
     """Start checkpoints of the phases, in order; only for a job that works on a repository."""
+    on_the_spot: bool = False
+    """Whether work of the running phase completes what is open."""
     published: str = ""
     """The remote to which the branch was pushed."""
     request_cancel: bool = False
@@ -186,6 +222,12 @@ class JobResult(Data):
     unresolved: list[str] = Field(default_factory=list)
     dropped: list[str] = Field(default_factory=list)
     """Dropped scope items, each with the reason."""
+    statements: int = 0
+    """Statements of what was asked for."""
+    met: int = 0
+    """Those of them that the acceptance review found met."""
+    contract: list[ContractRow] = Field(default_factory=list)
+    """How each statement stands; the first of them, those not accepted before the others."""
     phases: int = 0
     rewinds: int = 0
     usage: Usage = Field(default_factory=Usage)
@@ -197,9 +239,17 @@ class JobResult(Data):
     branch: BranchResult | None = None
     """The branch with the job's work; None without a repository."""
 
+    @property
+    def ending_line(self) -> str:
+        """`completed, 11 of 12 statements met`."""
+        met = contract_line(self.statements, self.met, self.contract)
+        return ", ".join(filter(None, [self.status, met]))
+
 
 class CloseReply(CheckpointReply):
     result: JobResult
+    scope: list[ScopeItem] = Field(default_factory=list)
+    """Items that the end completed or opened again."""
     completed: list[int] = Field(default_factory=list)
     """Ids of the todos that were done when the job ended."""
     moved_aside: list[str] = Field(default_factory=list)
@@ -228,6 +278,8 @@ class ReviewRequest(JobPosition):
     """Number of earlier replies of the reviewer; at 0 its conversation begins."""
     last: bool = False
     """Whether this is the reviewer's last reply."""
+    since: str = ""
+    """The job's start checkpoint."""
 
 
 MAX_LOOK_UPS = 4
@@ -239,5 +291,6 @@ class ReviewReply(CheckpointReply):
     context: int = 0
     """Tokens of the reviewer's next request."""
     verdict: Literal["accepted", "sent back"] | None = None
+    """Sent back if a statement is unmet, with a quote that is there; None while it reads on."""
     findings: str = ""
-    """What the job must do before it may end."""
+    """The unmet statements, with what is missing."""

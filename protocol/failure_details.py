@@ -13,7 +13,10 @@ GIVEN_UP = "GivenUp"
 """Type of the failure of a cancelled activity that has something to say."""
 OUTAGE = "outage"
 """What failed comes back without anything being done to the job, which tries again by itself."""
+LARGE = "large"
+"""The endpoint refused a large request for a cause that is not known: perhaps it is too long."""
 _MEND = "mend"
+_HELPS = "helps"
 _UNFINISHED = "unfinished"
 
 
@@ -25,6 +28,17 @@ def mend_detail(mend: str) -> dict[str, str]:
 def read_mend_detail(details: Sequence[Any]) -> str:
     """Return what a person can mend; empty if the failure does not say."""
     values = (detail[_MEND] for detail in details if isinstance(detail, dict) and _MEND in detail)
+    return str(next(values, ""))
+
+
+def helps_detail(helps: str) -> dict[str, str]:
+    """Return the detail that says what may help, as the end of a sentence."""
+    return {_HELPS: helps}
+
+
+def read_helps_detail(details: Sequence[Any]) -> str:
+    """Return what may help; empty if the failure does not say."""
+    values = (detail[_HELPS] for detail in details if isinstance(detail, dict) and _HELPS in detail)
     return str(next(values, ""))
 
 

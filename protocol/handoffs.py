@@ -72,9 +72,11 @@ class Handoff(Data):
 
     @property
     def proof_seconds(self) -> int:
-        """Most seconds for the system's own runs: each command twice, each accepted run once."""
+        """Most seconds for the system's own runs: each command with its probes, on the product and
+        on the one that was handed over; each accepted run once.
+        """
         check_seconds = [command.seconds for command in self.tests.values()]
-        return sum(2 * (n + 30) for n in check_seconds) + sum(
+        return sum(5 * (n + 30) for n in check_seconds) + sum(
             run.seconds + 30 for run in self.accepted
         )
 

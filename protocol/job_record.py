@@ -96,6 +96,26 @@ class Approval(Data):
     expired: bool = False
     """Whether it was denied because nobody decided in time."""
 
+    @property
+    def named_arguments(self) -> str:
+        """`old=a.md, new=b.md`; nothing of a plan, which fills pages."""
+        shown = {} if self.is_plan else self.arguments
+        return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether the plan is approved and no call."""
+        return self.tool == "plan"
+
+
+class ApprovedContract(Data):
+    """What a person approved of a plan; losing any of it asks again."""
+
+    phases: list[str] = Field(default_factory=list)
+    checks: list[str] = Field(default_factory=list)
+    dropped: list[str] = Field(default_factory=list)
+    """Ids of the items that were left out."""
+
 
 class CallStart(Data):
     """Where a call first ran, so that its effects outside keep their key if it runs again."""
@@ -124,6 +144,8 @@ class Review(Data):
     findings: str = ""
     bypasses: dict[str, str] = Field(default_factory=dict)
     """Bypasses that the completion used up; restored if the job does not end."""
+    on_the_spot: bool = False
+    """Whether the end completes what is open, by work of the running phase."""
 
 
 class Judgement(Data):
@@ -163,7 +185,7 @@ class JobRecord(Data):
     review: Review | None = None
     """The review in progress."""
     review_rejections: int = 0
-    """Reviews that rejected the job since a person last let it go on."""
+    """Reviews that sent the job back since a person last let it go on."""
     judgement: Judgement | None = None
     """The judge's verdict on the current call."""
     judge_refusals: int = 0
@@ -247,6 +269,12 @@ class JobRecord(Data):
     """Whether requests may require a tool call; false after the endpoint has refused one."""
     clarification: Clarification = Field(default_factory=Clarification)
     approval: Approval | None = None
+    contract: ApprovedContract | None = None
+    """What a person approved of the plan; None before."""
+    allowed_drops: list[str] = Field(default_factory=list)
+    """Ids of the dropped items that a person allowed to leave out."""
+    reopening: list[str] = Field(default_factory=list)
+    """Ids of dropped items that a person wants done after all; open again with the next call."""
     approvals: list[Approval] = Field(default_factory=list)
     """The newest decided approvals, with truncated arguments."""
     acts: list[PersonAct] = Field(default_factory=list)
@@ -353,7 +381,7 @@ class JobRecord(Data):
         self.failed_call, self.failed_command, self.handed_over = "", "", False
         self.course = self.course.in_new_phase
         self.text_only_replies, self.compacted_context, self.hard_compactions = 0, 0, 0
-        self.review = None
+        self.review, self.reopening = None, []
         self.judgement, self.judge_refusals = None, 0
 
     def drop_review(self) -> None:

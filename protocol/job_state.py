@@ -7,12 +7,14 @@ and tokens are not here, because a rewind does not return them (see `protocol.jo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from protocol.data_model import Data
+from protocol.evidence import Evidence, EvidenceKind, SeenWork, bounded_claim
 from protocol.phase import Phase
 from protocol.scope_ledger import (
     MAX_ITEMS,
@@ -20,9 +22,12 @@ from protocol.scope_ledger import (
     SHORT_REASON,
     TEXT_CHARACTERS,
     ScopeItem,
+    added_item,
+    is_empty_reason,
+    named_item_ids,
     scope_bytes,
 )
-from protocol.short_text import one_line
+from protocol.short_text import first_few, one_line
 from protocol.todo_list import Todo
 
 
@@ -83,6 +88,10 @@ class JobState(Data):
     rewinds: int = 0
     phase: Phase
     scope: list[ScopeItem] = Field(default_factory=list)
+    seen: SeenWork = Field(default_factory=SeenWork)
+    """What was done for the current todo. Stored in checkpoints, not in workflow memory."""
+    phase_seen: SeenWork = Field(default_factory=SeenWork)
+    """What was done in the running phase. Stored in checkpoints, not in workflow memory."""
     found_tools: list[str] = Field(default_factory=list)
     """Deferred tools that searches returned in this phase, in that order. Stored in checkpoints,
     not in workflow memory."""
@@ -97,49 +106,163 @@ class JobState(Data):
     issue: str = ""
     """Problem of the last attempt, until a phase of work is completed. Stored in checkpoints, not
     in workflow memory."""
-    review_findings: str = ""
-    """What the last review that came to a verdict sent the job back for. Stored in checkpoints, not
-    in workflow memory."""
+    judged: str = ""
+    """Fingerprint of the work that the verdicts of the statements hold for; empty before a review.
+    Stored in checkpoints, not in workflow memory."""
     remarks: list[Remark] = Field(default_factory=list)
     """Remarks of people, oldest first. A rewind does not remove them."""
+    token_ratio: float = 1.0
+    """Tokens of a request by the endpoint's count for one by ours, which it corrects. Stored in
+    checkpoints, not in workflow memory."""
     deferred_writes: list[DeferredWrite] = Field(default_factory=list)
     """Pending writes to shared stores. Stored in checkpoints, not in workflow memory."""
     last_requirement: int = 0
     """Highest number of a requirement so far. It never goes down, so that no id is given twice.
     Stored in checkpoints, not in workflow memory."""
 
-    def complete_todo(self, todo_id: int, notes: str = "") -> None:
-        """Complete a todo, and the scope items that no open todo covers any more."""
-        for todo in self.phase.todos:
-            if todo.id == todo_id:
-                covered = self.covered_by(todo)
-                todo.done = True
-                todo.notes = notes
-                self._complete_items(covered)
+    def complete_todo(
+        self,
+        todo_id: int,
+        notes: str = "",
+        *,
+        commit: str = "",
+        held: str = "",
+        holds: Callable[[ScopeItem], bool] = lambda _: True,
+    ) -> None:
+        """Complete a todo, and the items that it covers if work was seen for it.
+
+        Args:
+            todo_id: The todo.
+            notes: What the agent says of it.
+            commit: The checkpoint with its work.
+            held: The condition of `done_when` that the system has just seen to hold.
+            holds: Whether what an item names, such as a file, is there.
+        """
+        todo = next((each for each in self.phase.todos if each.id == todo_id), None)
+        if todo is None:
+            return
+        covered = self.covered_by(todo)
+        self.phase.complete(todo_id, notes)
+        if evidence := self._todo_evidence(todo, commit, held):
+            self._complete_items(covered, evidence, holds)
+        self.seen = SeenWork()
+
+    def _todo_evidence(self, todo: Todo, commit: str, held: str) -> Evidence | None:
+        """What was seen for the current todo; None if that covers no item."""
+        seen, phase = self.seen, self.phase.number
+        if seen.calls or held:
+            kind: EvidenceKind = "work" if seen.calls else "check"
+            evidence = Evidence.of(kind, phase, seen, commit)
+            evidence.checks = [*evidence.checks, *([f"{held}: held"] if held else [])]
+        else:
+            return self._look_evidence(seen, [todo], commit)
+        evidence.todo = todo.id
+        return evidence
+
+    def _look_evidence(self, seen: SeenWork, todos: Sequence[Todo], commit: str) -> Evidence | None:
+        """What the agent claims of a look: by a todo's notes that name what it looked at, or by
+        what it wrote down in `notes/`; None if it claims nothing.
+        """
+        saying = [t for t in todos if any(_names_look(t.notes, name) for name in seen.looked)]
+        if not (saying or seen.kept):
+            return None
+        evidence = Evidence.of("look", self.phase.number, seen, commit)
+        said = " ".join(todo.notes for todo in saying or todos if todo.notes)
+        kept = f"wrote down {first_few(seen.kept, 3)}" if seen.kept else ""
+        evidence.claim = bounded_claim("; ".join(filter(None, [said, kept])))
+        evidence.todo = (saying or todos)[-1].id
+        return evidence
 
     def covered_by(self, todo: Todo) -> list[str]:
-        """The scope items that a todo covers: those it names, else the next open one.
+        """The items that a todo covers: those it names, else the next open one of its phase.
 
-        Only a plan's todos cover items that they do not name, and only given items: an item from
-        the plan is completed by its box. If an open todo names the next item, that item stays open
-        until then: no later item is completed in its place.
+        If an open todo names the next item, that item stays open until then: no later item is
+        completed in its place.
         """
         if todo.items or self.phase.purpose != "work":
             return todo.items
-        following = (
-            item.id for item in self.scope if item.status == "open" and item.source == "given"
-        )
+        due = set(self.phase.covers) - set(self.phase.shared)
+        following = (item.id for item in self.open_scope if item.id in due)
         return list(following)[:1]
 
-    def _complete_items(self, ids: Sequence[str]) -> None:
-        pending = {item for todo in self.phase.todos if not todo.done for item in todo.items}
+    def complete_list(
+        self, commit: str = "", *, holds: Callable[[ScopeItem], bool] = lambda _: True
+    ) -> None:
+        """Complete the steps of a phase of work whose list is done, and what its todos named.
+
+        For the items placed there the work is noted, if any was seen: they are complete once no
+        other open phase stands for them (`complete_worked_items`). A list in which the agent only
+        looked completes the steps of its phase, and its items if it says what it looked at.
+        """
+        phase, seen = self.phase, self.phase_seen
+        if phase.purpose != "work" or seen.is_idle:
+            return
+        evidence = Evidence.of("list", phase.number, seen, commit)
+        done = [todo for todo in phase.todos if todo.done]
+        claim = None if seen.calls or not done else self._look_evidence(seen, done, commit)
+        named = {name for todo in done for name in todo.items}
+        due = [item for item in self.open_items if item.id in named or item.id in phase.covers]
+        amiss = {item.id for item in due if not (item.is_step or holds(item))}
+        for item in due:
+            if item.is_step and named_item_ids(item.text, amiss):
+                # The box says itself that it stands for what is not there.
+                continue
+            if seen.calls or item.is_step:
+                item.evidence = evidence
+            elif claim and not item.evidence:
+                item.evidence = claim
+            if item.evidence and (item.id in named or item.is_step):
+                self._complete_items([item.id], item.evidence, holds)
+
+    def note_given_up_list(self, commit: str = "") -> None:
+        """Note the work of a list that was given up with the items that it stood for.
+
+        The work stays, so a later list that only checks it completes them.
+        """
+        phase, seen = self.phase, self.phase_seen
+        if phase.purpose == "work" and seen.calls:
+            evidence = Evidence.of("list", phase.number, seen, commit)
+            for item in self.open_scope:
+                item.evidence = evidence if item.id in phase.covers else item.evidence
+
+    def complete_worked_items(
+        self, waiting: Collection[str], *, holds: Callable[[ScopeItem], bool] = lambda _: True
+    ) -> None:
+        """Complete the items for which lists have done the work.
+
+        Args:
+            waiting: Ids of the items that an open phase of the plan still stands for.
+            holds: Whether what an item names is there.
+        """
+        for item in self.open_scope:
+            if item.evidence and item.id not in waiting:
+                self._complete_items([item.id], item.evidence, holds)
+
+    def complete_on_the_spot(
+        self, commit: str, *, holds: Callable[[ScopeItem], bool] = lambda _: True
+    ) -> None:
+        """Complete what is open at the end of the job, by work of its last strategic phase."""
+        evidence = Evidence.of("on the spot", self.phase.number, self.phase_seen, commit)
+        self._complete_items([item.id for item in self.open_items], evidence, holds)
+
+    def _complete_items(
+        self, ids: Sequence[str], evidence: Evidence, holds: Callable[[ScopeItem], bool]
+    ) -> None:
+        pending = {item for todo in self.phase.open_todos for item in todo.items}
         for item in self.scope:
-            if item.id in ids and item.id not in pending and item.status == "open":
-                item.status = "completed"
+            due = item.id in ids and item.id not in pending and item.status == "open"
+            if due and holds(item):
+                item.status, item.evidence = "completed", evidence
 
     @property
     def open_items(self) -> list[ScopeItem]:
+        """Open items and steps."""
         return [item for item in self.scope if item.status == "open"]
+
+    @property
+    def open_scope(self) -> list[ScopeItem]:
+        """Open items, without steps."""
+        return [item for item in self.open_items if not item.is_step]
 
     def add_item(self, text: str) -> ScopeItem:
         """Add an item to the ledger.
@@ -153,25 +276,41 @@ class JobState(Data):
             raise ValueError(
                 f"The items of the scope have {MAX_SCOPE_BYTES:,} bytes, more cannot be added."
             )
-        number = 1 + sum(not item.original for item in self.scope)
-        item = ScopeItem(id=f"A{number}", text=one_line(text, TEXT_CHARACTERS), source="added")
+        item = added_item(1 + sum(item.source == "added" for item in self.scope), text)
         self.scope = [*self.scope, item]
         return item
 
-    def drop_item(self, item_id: str, reason: str) -> ScopeItem:
-        """Drop an open item with a reason.
+    def drop_items(self, ids: Sequence[str], reason: str) -> list[ScopeItem]:
+        """Drop items and steps with a reason: open ones, and those that the review found unmet.
 
         Raises:
-            ValueError: there is no such open item; the message lists the open ones for the model.
+            ValueError: one is not open, or the reason says nothing; the message is for the model.
         """
-        for item in self.open_items:
-            if item.id == item_id:
-                item.status = "dropped"
-                most = SHORT_REASON if self._scope_is_large else TEXT_CHARACTERS
-                item.reason = one_line(reason, most)
-                return item
-        named = ", ".join(item.id for item in self.open_items[:30])
-        raise ValueError(f"There is no open item {item_id}. The open items are: {named or 'none'}.")
+        droppable = [item for item in self.scope if item.status == "open" or item.is_unmet]
+        open_ids = [item.id for item in droppable]
+        named = [name for text in ids for name in named_item_ids(text, open_ids) or [text]]
+        if unknown := [name for name in named if name not in open_ids]:
+            raise ValueError(
+                f"These are not open: {first_few(unknown, 10)}. Open are: "
+                f"{first_few(open_ids, 30) or 'none'}."
+            )
+        dropped = [item for item in droppable if item.id in named]
+        if any(is_empty_reason(reason, item.text) for item in dropped):
+            raise ValueError(
+                f"The reason {one_line(reason, 60)!r} says nothing: say what about the job makes "
+                "this needless or impossible."
+            )
+        most = SHORT_REASON if self._scope_is_large else TEXT_CHARACTERS
+        for item in dropped:
+            item.status, item.reason = "dropped", one_line(reason, most)
+        return dropped
+
+    def reopen_items(self, ids: Sequence[str]) -> list[ScopeItem]:
+        """Open dropped items again; return them as workflow memory has them."""
+        reopened = [item for item in self.scope if item.id in ids and item.status == "dropped"]
+        for item in reopened:
+            item.status, item.reason = "open", ""
+        return [item.slim for item in reopened]
 
     @property
     def _scope_is_large(self) -> bool:
@@ -184,17 +323,27 @@ class JobState(Data):
         self.scope = [*existing, *news.values()]
 
     def items_changed_since(self, before: Sequence[ScopeItem]) -> list[ScopeItem]:
-        """The items that differ from an earlier ledger, to report to the workflow."""
+        """The items that differ from an earlier ledger, as workflow memory has them."""
         earlier = {item.id: item for item in before}
-        return [item for item in self.scope if earlier.get(item.id) != item]
+        return [item.slim for item in self.scope if earlier.get(item.id) != item]
 
     def deep_copy(self) -> JobState:
         """An independent copy. Via JSON it takes a fifth of the time of `copy.deepcopy`."""
         return JobState.model_validate_json(self.model_dump_json(exclude_defaults=True))
 
+    def without_commits(self) -> JobState:
+        """A copy without ids of commits, which differ between two runs of the same steps."""
+        alike = self.deep_copy()
+        for item in alike.scope:
+            if item.evidence:
+                item.evidence.commit = ""
+        return alike
+
     def without_notes(self) -> JobState:
         """A copy for workflow memory, without the fields that only checkpoints store."""
         slim = self.model_copy(deep=True)
+        slim.scope = [item.slim for item in slim.scope]
+        slim.seen = slim.phase_seen = SeenWork()
         for todo in slim.phase.todos:
             todo.notes = ""
             todo.done_when = None
@@ -203,7 +352,16 @@ class JobState(Data):
         slim.images = []
         slim.unused_tools = []
         slim.issue = ""
-        slim.review_findings = ""
+        slim.judged = ""
         slim.deferred_writes = []
         slim.last_requirement = 0
+        slim.token_ratio = 1.0
         return slim
+
+
+def _names_look(notes: str, name: str) -> bool:
+    """Whether the notes of a todo name what was looked at, by its path or file name."""
+    shown = {name, name.rpartition("/")[2]} - {""}
+    return any(
+        re.search(rf"(?<!\w){re.escape(each)}(?!\w)", notes, re.IGNORECASE) for each in shown
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -41,9 +41,11 @@ class ReviewLimits(Data):
     """Limits of the review of a completion."""
 
     attempts: int
-    """Rejections before the job waits for a person."""
+    """Most times that the job is sent back."""
     calls: int
     """Most replies of one review."""
+    projects: bool = False
+    """Whether jobs of projects are reviewed as well."""
 
 
 class JudgeLimits(Data):
@@ -81,6 +83,12 @@ class JobLimits(Data):
     reflection: bool = False
     """Whether the agent reflects on failed attempts."""
     review: ReviewLimits | None = None
+    approve_plan: bool = False
+    """Whether a person approves the plan before the first work, and what takes away from it."""
+    drop_share: float = 0.2
+    """Share of the original items that may be dropped without a person."""
+    drops_beyond: Literal["ask", "refuse", "list"] = "ask"
+    """What happens when more are: a person decides, the end is refused, or the result lists it."""
     judge: JudgeLimits | None = None
     price: Price | None = None
     """The model's price; None when unknown, and then cost has no limit."""

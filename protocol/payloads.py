@@ -11,7 +11,7 @@ from protocol.data_model import Data
 from protocol.fork_command import fork_command
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count, TrialShare
-from protocol.publishing import Publish
+from protocol.publishing import CHANGEABLE, PUBLISH, Publish
 from protocol.repository_start import RepositoryStart
 from protocol.scope_ledger import MAX_ITEMS
 from protocol.short_text import text_title_line
@@ -44,7 +44,12 @@ class JobStart(Data):
     agent: str = ""
     instructions: str = Field("", max_length=MAX_INSTRUCTIONS)
     documents: list[str] = Field(default_factory=list, max_length=1000)
+    brief: list[str] = Field(default_factory=list, max_length=100)
+    """Documents that say what the job is to do; `{"path": …, "brief": true}` among `documents`
+    means the same."""
     items: list[str] = Field(default_factory=list, max_length=MAX_ITEMS)
+    approve_plan: bool = Field(False, strict=True)
+    """Whether a person approves the plan before the work begins."""
     set: dict[str, Any] = Field(default_factory=dict)
     fork: Fork | None = None
     repository: RepositoryStart | None = None
@@ -61,10 +66,26 @@ class JobStart(Data):
             self.instructions or (self.project.handoff.task if self.project else "")
         )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _divide_documents(cls, data: Any) -> Any:
+        """Take documents that are marked as brief out of the list of the others."""
+        documents = data.get("documents") if isinstance(data, dict) else None
+        if not isinstance(documents, list):
+            return data
+        plain, brief = list[Any](), list(data.get("brief") or [])
+        for entry in documents:
+            marked = isinstance(entry, dict) and {"path"} <= set(entry) <= {"path", "brief"}
+            path = entry["path"] if marked else entry
+            (brief if marked and entry.get("brief") is True else plain).append(path)
+        return {**data, "documents": plain, **({"brief": brief} if brief else {})}
+
     @model_validator(mode="after")
     def _check_start_payload(self) -> Self:
         if not self.agent and not self.fork:
             raise ValueError("agent: field required")
+        if self.approve_plan:
+            self.set = {**self.set, "approve_plan": True}
         if self.repository and self.fork:
             raise ValueError("repository: a fork goes on with that of the first job; leave it out")
         if self.publish and not self.fork:
@@ -84,7 +105,7 @@ class SignalPayload(Data):
 
 
 class RewindSignal(SignalPayload):
-    issue: str = Field(min_length=1)
+    issue: str = Field(min_length=1, pattern=r"\S")
     phase: int | None = Field(None, ge=1, strict=True)
     restore_files: bool = Field(True, strict=True)
 
@@ -99,16 +120,22 @@ class PauseSignal(SignalPayload):
 
 class ResumeSignal(SignalPayload):
     set: dict[str, Any] = Field(default_factory=dict, max_length=MAX_SETTINGS)
-    """Settings of the model, such as `{"model.send_reasoning": true}`."""
+    """Settings of the model, such as `{"model.send_reasoning": true}`, and of the push at the end,
+    such as `{"publish.branch": "other"}` or `{"publish": null}`."""
 
     @field_validator("set")
     @classmethod
     def _check_model_settings(cls, settings: dict[str, Any]) -> dict[str, Any]:
         for key, value in settings.items():
+            if key == PUBLISH and value not in (None, False, "none"):
+                raise ValueError("publish takes none here: the work ends without a push")
+            if key in (PUBLISH, *CHANGEABLE):
+                continue
             if not (key.startswith("model.") and key.count(".") == 1):
                 raise ValueError(
                     f"{key[:100]!r} cannot be set of a job under way; expected a key of model, "
-                    f"such as model.name. {_model_setting_advice(key[:100])}"
+                    f"such as model.name, or {', '.join(CHANGEABLE)}. "
+                    f"{_model_setting_advice(key[:100])}"
                 )
             if value is not None and not isinstance(value, (str, int, float)):
                 raise ValueError(f"{key[:100]} takes one value, found {str(value)[:100]!r}")
@@ -150,10 +177,25 @@ class LimitSignal(PhaseLimits):
 
     phase: PhaseLimits = Field(default_factory=PhaseLimits.model_construct)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nest_dotted_keys(cls, payload: Any) -> Any:
+        """Read `{"phase.cost": 5}`, as people type it, like `{"phase": {"cost": 5}}`."""
+        if not isinstance(payload, dict):
+            return payload
+        dotted = {key for key in payload if isinstance(key, str) and key.startswith("phase.")}
+        if not dotted or not isinstance(of_phase := payload.get("phase", {}), dict):
+            return payload
+        nested = {key.removeprefix("phase."): payload[key] for key in dotted}
+        if twice := sorted(nested.keys() & of_phase.keys()):
+            raise ValueError(f"phase.{twice[0]} is given twice")
+        rest = {key: value for key, value in payload.items() if key not in dotted}
+        return {**rest, "phase": {**of_phase, **nested}}
+
 
 class AnswerSignal(SignalPayload):
     id: str | None = None
-    text: str = Field(min_length=1)
+    text: str = Field(min_length=1, pattern=r"\S")
 
 
 class ApproveSignal(SignalPayload):
@@ -163,7 +205,7 @@ class ApproveSignal(SignalPayload):
 
 class DenySignal(SignalPayload):
     id: str | None = None
-    reason: str = Field(min_length=1)
+    reason: str = Field(min_length=1, pattern=r"\S")
 
 
 class TellSignal(SignalPayload):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import Field
+
 from protocol.data_model import Data
 from protocol.todo_list import Todo
 
@@ -26,6 +28,10 @@ class Phase(Data):
     plan_position: int = 0
     """Index of the first open phase of `plan.md`, from 1; 0 without a plan."""
     plan_total: int = 0
+    covers: list[str] = Field(default_factory=list)
+    """For a phase of work: ids of the steps and items that its whole list stands for."""
+    shared: list[str] = Field(default_factory=list)
+    """Those of them that another open phase of the plan stands for as well."""
     todos: list[Todo]
 
     @property
@@ -51,6 +57,12 @@ class Phase(Data):
         return sum(todo.done for todo in self.todos), sum(
             todo.done or todo.needed for todo in self.todos
         )
+
+    def complete(self, todo_id: int, notes: str = "") -> None:
+        """Mark a todo as done."""
+        for todo in self.todos:
+            if todo.id == todo_id:
+                todo.done, todo.notes = True, notes
 
     def close(self, completed: Sequence[int]) -> None:
         """Close the list when the job ends: `completed` are done, other open todos not needed."""

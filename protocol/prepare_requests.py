@@ -32,6 +32,8 @@ class PrepareRequest(Data):
     """The agent's name; empty only for a fork, which keeps the agent of the original job."""
     instructions: str = ""
     documents: list[str] = Field(default_factory=list)
+    brief: list[str] = Field(default_factory=list)
+    """Further documents, whose statements are items as well."""
     items: list[str] = Field(default_factory=list)
     set: dict[str, object] = Field(default_factory=dict)
     fork: Fork | None = None

@@ -29,7 +29,14 @@ class CheckCommand(Data):
     seconds: int = Field(600, ge=1, le=3600)
     """Most seconds of one run."""
     report: str = Field("", max_length=300, pattern=r"^(?:[\w-][\w.-]*/)*(?:[\w-][\w.-]*)?$")
-    """Path of the JUnit XML file that it writes. Without one, pytest gets an option to write it."""
+    """Path of the JUnit XML file that a command accepted by its exit code writes; its tests are
+    counted. A known runner needs none."""
+    exit_code_only: bool = False
+    """Whether a person accepts the exit code of a command that is no known test runner. Only the
+    project's file sets it."""
+    by_person: bool = False
+    """Whether the project's file names the command, so that its options are settled. The system
+    sets it."""
 
 
 def proof_command_without_cd(command: str, folder: str) -> str:
@@ -60,6 +67,7 @@ class AcceptedRun(Data):
     skipped: int = 0
     seconds: int = 600
     report: str = ""
+    by_person: bool = False
     feature: str = ""
     """The newest feature that it proved."""
 
@@ -77,6 +85,12 @@ class Proof(Data):
     """Number of tests run, without skipped ones."""
     failed: int = 0
     skipped: int = 0
+    expected: int = 0
+    """Number of tests that failed as they announce."""
+    exit_code_only: bool = False
+    """Whether nothing but the exit code is known, which a person accepted."""
+    shown: list[str] = Field(default_factory=list)
+    """What decides the result and is not as it was accepted, for the tester and for people."""
     coverage: float | None = None
     """Covered percentage of the code; None when the run did not print it."""
     why: str = ""
@@ -102,8 +116,13 @@ class Proof(Data):
         parts += [
             f"{n} {word}" for n, word in ((self.failed, "failed"), (self.skipped, "skipped")) if n
         ]
+        if self.exit_code_only:
+            parts.append("exit code only")
+        if self.expected:
+            parts.append(count_noun(self.expected, "expected failure"))
         if self.coverage is not None:
             parts.append(f"coverage {self.coverage:g} %")
         if self.why and self.why not in parts:
             parts.append(self.why)
+        parts += self.shown
         return f"{self.check}: {self.ran}" + (f": {', '.join(parts)}" if parts else "")

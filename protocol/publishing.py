@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from protocol.data_model import Data
-from protocol.git_address import check_git_address
+from protocol.git_address import check_git_address, git_address_without_user
 from protocol.repository_start import RefName, RepositoryStart, Variable, check_token_address
 from protocol.requests import JobPosition
+from protocol.validation_errors import first_validation_errors
 
 
 class Publish(Data):
@@ -47,6 +48,40 @@ class Publish(Data):
         return self.model_copy(update={"remote": repository.url, "token_variable": token})
 
 
+PUBLISH = "publish"
+"""Key of a `resume` that takes the push away, and the beginning of those that change it."""
+CHANGEABLE = tuple(f"{PUBLISH}.{key}" for key in ("branch", "remote", "token_variable"))
+
+
+def change_publish(publish: Publish, settings: dict[str, Any]) -> Publish | None:
+    """Return the push with a person's settings; None if there is to be none.
+
+    Raises:
+        ValueError: A setting is wrong.
+    """
+    if PUBLISH in settings:
+        return None
+    changes = {key.removeprefix(f"{PUBLISH}."): value for key, value in settings.items()}
+    try:
+        return Publish.model_validate({**publish.model_dump(), **changes})
+    except ValidationError as error:
+        raise ValueError(f"publish.{first_validation_errors(error)}") from None
+
+
+def split_publish_settings(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part the settings of a `resume` into those of the model and those of the push."""
+    push = {key: value for key, value in settings.items() if key in (PUBLISH, *CHANGEABLE)}
+    return {key: value for key, value in settings.items() if key not in push}, push
+
+
+def publish_notice(publish: Publish | None) -> str:
+    """Say where the branch goes now."""
+    if publish is None:
+        return "no branch is pushed; the work ends with a patch"
+    where = f" to {git_address_without_user(publish.remote)}" if publish.remote else ""
+    return f"the branch is pushed as {publish.branch}{where}"
+
+
 class BranchResult(Data):
     """The branch with the finished work."""
 
@@ -64,5 +99,7 @@ class BranchResult(Data):
 class PublishRequest(JobPosition):
     call: int
     """Index of the `job_complete` call, which summarizes the work."""
+    publish: Publish | None = None
+    """Where the branch goes, as a person may have changed it."""
     starts: list[str] = Field(default_factory=list)
     """Start checkpoints of the phases, in order."""

@@ -53,9 +53,3 @@ class RepositoryLink(Data):
     publish: Publish | None = None
     earlier: list[EarlierStart] = Field(default_factory=list)
     """Of a fork: phases of the jobs before it, in order, whose work is on its branch as well."""
-
-    @property
-    def token_variables(self) -> set[str]:
-        """Names of the worker's variables that hold its credentials."""
-        publish = self.publish.token_variable if self.publish else None
-        return {name for name in (self.origin.start.token_variable, publish) if name}

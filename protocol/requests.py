@@ -67,6 +67,8 @@ class RetriedCall(Reply):
     activity: str = ""
     message: str = ""
     """What the last attempt met with; empty if the endpoint was known to fail."""
+    helps: str = ""
+    """What may help against it, as the end of a sentence."""
     unfinished: dict[str, Usage] = Field(default_factory=dict)
     """What replies that broke off have used in its attempts and in those of calls beside it, by
     activity id."""
@@ -192,6 +194,8 @@ class ToolRequest(JobPosition):
     """Refusal by a gate or phase rule; recorded as the result, and the call is not run."""
     answer: str | None = None
     """Answer by a person or the system; recorded as the result, and the call is not run."""
+    reopen: list[str] = Field(default_factory=list)
+    """Ids of dropped items that a person wants done after all."""
     waited_seconds: int | None = None
     """For `wait`: seconds waited."""
     guards_passed: bool = False

@@ -1,16 +1,25 @@
-"""The scope ledger: the items that the job must cover, and the state of each.
+"""The scope ledger: what the job owes, the steps of its plan, and the state of each.
 
-An item is completed, dropped with a reason, or open. Workflow memory and checkpoints both hold the
-ledger; activities report their changes, and the workflow copies them.
+An item is completed, dropped with a reason, or open. The system completes it, by work that it saw
+(`protocol.evidence`); neither a box that the model ticks nor its word does. Workflow memory and
+checkpoints both hold the ledger; activities report their changes, and the workflow copies them.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from heapq import nlargest
+from itertools import pairwise
 from typing import Literal
 
+from pydantic import Field
+
 from protocol.data_model import Data
+from protocol.evidence import Evidence
 from protocol.short_text import one_line
 
 MAX_ITEMS = 2000
@@ -20,40 +29,131 @@ MAX_SCOPE_BYTES = 1_000_000
 SHORT_REASON = 40
 """Most characters of a reason once the ledger has reached that size."""
 MAX_STEPS = 500
-"""Most boxes of a first plan whose boxes become the items."""
+"""Most boxes of a plan, each of which is a step of the ledger."""
 STEP_CHARACTERS = 200
+STATEMENT_CHARACTERS = 400
+REWORDED_LIKENESS = 0.6
+"""Least likeness of a box to the step of the same phase that it is a new wording of."""
+CLOSELY_COMPARED = 3
+"""Steps that a box is closely compared with."""
+FEWEST_CHARACTERS = 6
+EMPTY_REASONS = frozenset(
+    (
+        *(
+            "done",
+            "done elsewhere",
+            "already done",
+            "not needed",
+            "no longer needed",
+            "not required",
+        ),
+        *("not relevant", "not applicable", "out of scope", "not in scope", "no reason", "n a"),
+        *(
+            "will not do",
+            "won t do",
+            "skipped",
+            "see above",
+            "see notes",
+            "see summary",
+            "as above",
+        ),
+        *(
+            "not done",
+            "left open",
+            "is open",
+            "still open",
+            "to do",
+            "could not do",
+            "not possible",
+        ),
+        *("nicht nötig", "nicht relevant", "schon erledigt", "bereits erledigt", "siehe oben"),
+    )
+)
+"""Reasons that say nothing about the item. Compared without case and punctuation."""
+_WORD = re.compile(r"\w+")
+_ID_RANGE = re.compile(
+    r"(?<!\w)([SBAP])(\d{1,4})(?:\s?(?:-|–|—|\.\.|to|bis)\s?([SBAP]?)(\d{1,4}))?(?!\w)"  # noqa: RUF001
+)
 Box = tuple[bool, str]
 """A box of the plan: whether it is ticked, and its text."""
+Verdict = Literal["", "met", "unmet", "cannot tell"]
+
+
+class Statement(Data):
+    """A sentence of the brief that binds, and what the acceptance review found."""
+
+    text: str
+    place: str = ""
+    """`instructions.md:12`; empty for an item that a person listed."""
+    paths: list[str] = Field(default_factory=list)
+    """Files that it names as a result."""
+    verdict: Verdict = ""
+    """Empty before a review."""
+    quote: str = ""
+    """The words of the work, or of the brief, that the verdict rests on."""
+    finding: str = ""
+    """What is missing, for an unmet statement."""
 
 
 class ScopeItem(Data):
-    """One item that the job must cover."""
+    """One item that the job must cover, or one step of its plan."""
 
     id: str
     text: str
     status: Literal["open", "completed", "dropped"] = "open"
-    source: Literal["given", "plan", "added"] = "given"
-    """From the start input or instructions, from the first plan's boxes, or added later."""
+    source: Literal["given", "brief", "plan", "added"] = "given"
+    """Listed by a person (`S1`), a statement of the brief (`B1`), a box of the plan, which is a
+    step and not scope (`P1`), or added later (`A1`)."""
     reason: str = ""
     """Why it was dropped."""
+    phase: int = 0
+    """For a step: the position of its phase in the plan, from 1."""
+    evidence: Evidence | None = None
+    """Why it counts as completed."""
+    statements: list[Statement] = Field(default_factory=list)
+    """What it stands for. Stored in checkpoints, not in workflow memory."""
+
+    @property
+    def is_step(self) -> bool:
+        return self.source == "plan"
+
+    @property
+    def is_unmet(self) -> bool:
+        """Whether the review found a statement of a completed item unmet."""
+        return self.status == "completed" and any(s.verdict == "unmet" for s in self.statements)
 
     @property
     def original(self) -> bool:
-        """Whether the item is original rather than added later; the original set never changes."""
-        return self.source != "added"
+        """Whether the item is scope from the beginning; the original set never changes."""
+        return self.source in ("given", "brief")
 
     @property
     def line(self) -> str:
         """`S2 (open): Cover water`."""
         return f"{self.id} ({self.status}): {self.text}"
 
+    @property
+    def slim(self) -> ScopeItem:
+        """The item as workflow memory has it."""
+        return self.model_copy(update={"statements": []}) if self.statements else self
+
 
 def scope_from_texts(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
     """The items listed by a start or its instructions, numbered from `first`."""
     return [
-        ScopeItem(id=f"S{n}", text=one_line(text, TEXT_CHARACTERS))
+        _listed_item(f"S{n}", one_line(text, TEXT_CHARACTERS), "given")
         for n, text in enumerate(texts, first)
     ]
+
+
+def added_item(number: int, text: str) -> ScopeItem:
+    """An item that was added later."""
+    return _listed_item(f"A{number}", one_line(text, TEXT_CHARACTERS), "added")
+
+
+def _listed_item(id: str, text: str, source: Literal["given", "added"]) -> ScopeItem:
+    statement = Statement(text=one_line(text, STATEMENT_CHARACTERS))
+    return ScopeItem(id=id, text=text, source=source, statements=[statement])
 
 
 def scope_size_fault(items: Sequence[ScopeItem]) -> str | None:
@@ -65,71 +165,152 @@ def scope_size_fault(items: Sequence[ScopeItem]) -> str | None:
     return None
 
 
-def scope_from_plan(boxes: Sequence[Box]) -> list[ScopeItem]:
-    """The ledger of a job without given items: the boxes of its first plan."""
-    items = [
-        ScopeItem(id=f"P{n}", text=one_line(text, STEP_CHARACTERS), source="plan")
-        for n, (_, text) in enumerate(boxes, 1)
-    ]
-    complete_ticked_scope_items(items, boxes)
-    return items
+def scope_bytes(items: Sequence[ScopeItem]) -> int:
+    """Bytes of the texts and reasons of a ledger."""
+    return sum(len((item.text + item.reason).encode()) for item in items)
 
 
-def complete_ticked_scope_items(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
-    """Complete the items whose box is now ticked.
+def expand_item_ids(text: str) -> list[str]:
+    """The ids of items that a text names, each once and in order; `B2-B5` names four."""
+    found = list[str]()
+    for match in _ID_RANGE.finditer(text):
+        letter, first, other, last = match.groups()
+        same = bool(last) and other in ("", letter)
+        end = min(int(last), int(first) + MAX_ITEMS) if same else int(first)
+        found += [f"{letter}{number}" for number in range(int(first), end + 1)]
+        if last and not same:
+            found.append(f"{other}{int(last)}")
+    return list(dict.fromkeys(found))
 
-    An item from the plan matches the box with its text, an added item the box that begins with its
-    id. An item without a matching box stays open. Each of several boxes with the same text counts
-    for one item.
+
+def named_item_ids(text: str, known: Iterable[str]) -> list[str]:
+    """The known ids that a text names, each once and in order."""
+    ids = set(known)
+    return [id_ for id_ in expand_item_ids(text) if id_ in ids]
+
+
+def is_empty_reason(reason: str, text: str = "") -> bool:
+    """Whether a reason says nothing: no words, a phrase that fits everything, or the item's text.
+
+    Args:
+        reason: The reason, which may repeat the item.
+        text: The item's text.
     """
-    ticked = Counter(one_line(text, STEP_CHARACTERS) for done, text in boxes if done)
-    named = {id_ for done, text in boxes if done and (id_ := scope_id_of_box(text))}
-    for item in items:
-        if item.source == "plan" and ticked[item.text] > 0:
-            ticked[item.text] -= 1
-            if item.status == "open":
-                item.status = "completed"
-        elif item.source == "added" and item.id in named and item.status == "open":
-            item.status = "completed"
+    words = _WORD.findall(reason.replace(text, " ") if text else reason)
+    said = " ".join(words).casefold().replace("_", " ").strip()
+    # Some scripts write without spaces.
+    worded = len([word for word in words if len(word) > 1]) >= 2 or (
+        len(said) >= FEWEST_CHARACTERS and not said.isascii()
+    )
+    return not worded or said in EMPTY_REASONS
 
 
-def scope_id_of_box(text: str) -> str:
-    """The id of an added item, such as `A1`, that begins a box's text; empty without one."""
-    word = text.lstrip("`*_[( ").partition(" ")[0].rstrip("`*_])(:.,;")
-    return word if word[:1] == "A" and word[1:].isdecimal() else ""
+def sync_plan_steps(
+    items: Sequence[ScopeItem], boxes: Sequence[tuple[int, str]]
+) -> list[ScopeItem]:
+    """The ledger with a step for each box of the plan.
+
+    A box is the step with its text, else the open step of its phase that it words anew, else a new
+    one. A step without a box stays as it is: it is still owed until it is covered or dropped.
+
+    Args:
+        items: The ledger.
+        boxes: For each box the position of its phase and its text, in order.
+    """
+    steps = [item.model_copy() for item in items if item.is_step]
+    unmatched = list(steps)
+    new: list[tuple[int, str]] = []
+    for phase, text in ((number, one_line(text, STEP_CHARACTERS)) for number, text in boxes):
+        alike = sorted(
+            (step for step in unmatched if step.text == text), key=lambda step: step.phase != phase
+        )
+        if alike:
+            step = alike[0]
+            step.phase = phase
+            unmatched.remove(step)
+        else:
+            new.append((phase, text))
+    number = max((int(step.id[1:]) for step in steps), default=0)
+    for phase, text in new:
+        if reworded := _reworded_step(unmatched, phase, text):
+            reworded.text = text
+            unmatched.remove(reworded)
+            continue
+        number += 1
+        steps.append(ScopeItem(id=f"P{number}", text=text, source="plan", phase=phase))
+    return [*(item for item in items if not item.is_step), *steps]
 
 
-def is_scope_only_unticked(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> bool:
-    """Whether there are open boxes and each belongs to a completed item."""
-    done = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
-    done -= Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if ticked)
-    unticked = Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if not ticked)
-    return bool(unticked) and unticked <= done
+def _reworded_step(steps: Sequence[ScopeItem], phase: int, text: str) -> ScopeItem | None:
+    """The open step of the phase that the text is a new wording of."""
+    pairs = _letter_pairs(text)
+
+    def likeness(step: ScopeItem) -> float:
+        return SequenceMatcher(None, step.text.casefold(), text.casefold()).ratio()
+
+    def shared(step: ScopeItem) -> float:
+        others = _letter_pairs(step.text)
+        return len(pairs & others) / max(1, len(pairs) + len(others))
+
+    alike = [step for step in steps if step.status == "open" and step.phase == phase]
+    best = max(nlargest(CLOSELY_COMPARED, alike, key=shared), key=likeness, default=None)
+    return best if best and likeness(best) >= REWORDED_LIKENESS else None
+
+
+@lru_cache(maxsize=2 * MAX_STEPS)
+def _letter_pairs(text: str) -> frozenset[str]:
+    """The pairs of neighbouring letters of a text, by which the few steps are found that are worth
+    a close comparison: a plan of many boxes written anew compares each box with each step.
+    """
+    return frozenset(map("".join, pairwise(text.casefold())))
+
+
+def vanished_steps(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> list[ScopeItem]:
+    """The open steps that no box of the plan stands for any more."""
+    shown = Counter(one_line(text, STEP_CHARACTERS) for _, text in boxes)
+    vanished = []
+    for item in sorted(items, key=lambda item: item.status == "open"):
+        if not item.is_step:
+            continue
+        if shown[item.text] > 0:
+            shown[item.text] -= 1
+        elif item.status == "open":
+            vanished.append(item)
+    return vanished
 
 
 def scope_counts(items: Sequence[ScopeItem]) -> dict[str, int]:
-    """Counts of the ledger's items; `completed` counts original items only."""
+    """Counts of the ledger's items; `completed` counts original items only, steps are apart."""
+    scope, steps = _divide_ledger(items)
     return {
-        "original": sum(item.original for item in items),
-        "completed": sum(item.original and item.status == "completed" for item in items),
-        "added": sum(not item.original for item in items),
-        "dropped": sum(item.status == "dropped" for item in items),
-        "open": sum(item.status == "open" for item in items),
+        "original": sum(item.original for item in scope),
+        "completed": sum(item.original and item.status == "completed" for item in scope),
+        "added": sum(not item.original for item in scope),
+        "dropped": sum(item.status == "dropped" for item in scope),
+        "open": sum(item.status == "open" for item in scope),
+        "steps": len(steps),
+        "steps_completed": sum(item.status == "completed" for item in steps),
     }
 
 
 def scope_ledger_line(items: Sequence[ScopeItem]) -> str:
-    """`3 of 5 items completed; of 1 added 0; dropped 1`, for the model and for people."""
+    """`3 of 5 items completed; of 1 added 0; dropped 1`, for the model and for people.
+
+    Without any item it counts the steps of the plan.
+    """
     counts = scope_counts(items)
-    text = f"{counts['completed']} of {counts['original']} items completed"
+    if not counts["original"] and counts["steps"]:
+        text = f"{counts['steps_completed']} of {counts['steps']} steps done"
+    else:
+        text = f"{counts['completed']} of {counts['original']} items completed"
     if counts["added"]:
-        done = sum(not item.original and item.status == "completed" for item in items)
+        done = sum(i.source == "added" and i.status == "completed" for i in items)
         text += f"; of {counts['added']} added {done}"
     if counts["dropped"]:
         text += f"; dropped {counts['dropped']}"
     return text
 
 
-def scope_bytes(items: Sequence[ScopeItem]) -> int:
-    """Bytes of the texts and reasons of a ledger."""
-    return sum(len((item.text + item.reason).encode()) for item in items)
+def _divide_ledger(items: Sequence[ScopeItem]) -> tuple[list[ScopeItem], list[ScopeItem]]:
+    """Return the scope and the steps."""
+    return [i for i in items if not i.is_step], [i for i in items if i.is_step]

@@ -24,6 +24,8 @@ def validation_error_message(item: Mapping[str, Any]) -> str:
     """Pydantic's message, reworded where it names one of our classes, unknown to the model."""
     if item["type"] == "model_type":
         return "Input should be an object"
+    if item["type"] == "string_pattern_mismatch" and item["ctx"]["pattern"] == r"\S":
+        return "must not be blank"
     return str(item["msg"]).removeprefix("Value error, ")
 
 
@@ -49,8 +51,9 @@ def first_validation_errors(error: ValidationError) -> str:
     An error of the value as a whole has no key; its message names the subject.
     """
     return "; ".join(
-        f"{validation_error_key(item['loc'])}: {lowered_validation_error(item['msg'])}"
+        f"{validation_error_key(item['loc'])}: {lowered_validation_error(message)}"
         if item["loc"]
-        else lowered_validation_error(item["msg"])
+        else lowered_validation_error(message)
         for item in error.errors()[:5]
+        for message in [validation_error_message(item)]
     )

@@ -10,6 +10,10 @@ _LINE = re.compile(
     r"^- (?:(\S.*?): )?(C-\d+) · p\.(\d+)(?:, [^·]*)? · ([^·]+?) · ([\d.]+) · (.*\S)\s*$"
 )
 _REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
+_LEAD = re.compile(r" \[after p\.(\d+): (.*)\]$")
+_NUMBER = re.compile(r"^- (\S.*?): number (\S.*?) · p\.(\d+) · (.*\S)\s*$")
+_SAMPLED = re.compile(r"^- (S-\d+) · p\.\d+ · ")
+_SAMPLE_OF = re.compile(r"^To be read, for judge_sample\(path='([^']+)', marks\):$")
 _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("legal", ("gdpr", "gobd", "dsgvo", "statut", "law", "gesetz", "regulation")),
     ("data", ("data", "record", "daten", "field", "document", "aufzeichnung")),
@@ -31,6 +35,8 @@ class CandidateLine:
     text: str
     document: str = ""
     """The document, if the list names one for each candidate."""
+    lead: tuple[int, str] | None = None
+    """Page and words of the sentence before its list."""
 
     @property
     def type(self) -> str:
@@ -45,7 +51,8 @@ class CandidateLine:
     def quotes(self) -> list[tuple[int, str]]:
         """Pages and words to cite; both parts of a sentence that continues on the next page."""
         rest = _REST.search(self.text)
-        parts = [(self.page, _REST.sub("", self.text).strip())]
+        parts = [] if self.lead is None else [self.lead]
+        parts += [(self.page, _REST.sub("", self.text).strip())]
         # Skip a remainder of a word or two: it proves nothing.
         return (
             [*parts, (self.page + 1, rest[1])]
@@ -55,8 +62,9 @@ class CandidateLine:
 
     @property
     def statement(self) -> str:
-        """The complete sentence."""
-        return _REST.sub(r" \1", self.text)
+        """The complete sentence, with the one before its list."""
+        lead = f"{self.lead[1]} " if self.lead else ""
+        return lead + _REST.sub(r" \1", self.text)
 
     @property
     def short_part(self) -> str:
@@ -66,10 +74,41 @@ class CandidateLine:
 
 def parse_candidate_lines(lines: Iterable[str]) -> list[CandidateLine]:
     """Parse the candidates in lines of the list."""
+    found = []
+    for line in lines:
+        if match := _LINE.match(line):
+            text = match[6]
+            lead = _LEAD.search(text)
+            found.append(
+                CandidateLine(
+                    match[2],
+                    int(match[3]),
+                    match[4].strip(),
+                    float(match[5]),
+                    text[: lead.start()] if lead else text,
+                    match[1] or "",
+                    (int(lead[1]), lead[2]) if lead else None,
+                )
+            )
+    return found
+
+
+def parse_number_lines(lines: Iterable[str]) -> list[tuple[str, str, int, list[str]]]:
+    """Return document, number, page and passages of each open entry in lines of the list."""
     return [
-        CandidateLine(
-            match[2], int(match[3]), match[4].strip(), float(match[5]), match[6], match[1] or ""
-        )
+        (match[1], match[2], int(match[3]), match[4].split(" ¶ "))
         for line in lines
-        if (match := _LINE.match(line))
+        if (match := _NUMBER.match(line))
     ]
+
+
+def parse_sample_lines(lines: Iterable[str]) -> dict[str, list[str]]:
+    """Return the ids of the sampled sentences that are to be read, by document."""
+    samples: dict[str, list[str]] = {}
+    path = ""
+    for line in lines:
+        if begins := _SAMPLE_OF.match(line):
+            path = begins[1]
+        elif (match := _SAMPLED.match(line)) and path:
+            samples.setdefault(path, []).append(match[1])
+    return samples

@@ -6,7 +6,12 @@ import re
 from collections.abc import Generator
 
 from protocol.short_text import count_noun
-from rehearsal.candidate_lines import CandidateLine, parse_candidate_lines
+from rehearsal.candidate_lines import (
+    CandidateLine,
+    parse_candidate_lines,
+    parse_number_lines,
+    parse_sample_lines,
+)
 from rehearsal.collection import check_collected_results, collect_rehearsed_results
 from rehearsal.extraction import (
     AGAIN,
@@ -40,6 +45,10 @@ _BATCH_TODO = re.compile(
 )
 _NAMED = re.compile(r"`([^`]+)`")
 DOUBTFUL = 0.6
+REFUSED = "By rule: what it says could not be cited"
+NO_WORD = "by rule: no word or form of obligation"
+MAX_SAMPLES = 12
+"""Most samples judged one after the other."""
 WEAK = "weak wording, which mostly asks for nothing"
 LINES = 60
 """Lines per read: a page of long candidates still fits into one tool result."""
@@ -104,7 +113,9 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
     doubtful = [item for item in candidates if item.confidence < DOUBTFUL]
     verdicts: list[str] = []
     if doubtful:
-        verdicts = yield [("assess_relevance", {"text": item.text}) for item in doubtful]
+        verdicts = yield [
+            ("assess_relevance", {"text": item.statement[:4000]}) for item in doubtful
+        ]
     dropped = [
         item.id for item, answer in zip(doubtful, verdicts, strict=True) if NOT_RELEVANT in answer
     ]
@@ -123,14 +134,50 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
 
 
 def set_aside_uncited_sentences() -> Steps:
-    """Set aside sentences that no requirement cites, with reasons; then check the result."""
+    """Cite numbers that nothing cites, set sentences aside with reasons, and judge the sample."""
     collected = yield from call_tool_with_retry(COLLECT)
     if not collected.startswith("Error") and "Not covered: " in collected:
         listed = yield from read_file_from_tool_answers(UNCOVERED, LINES)
-        yield _formulation_set_aside_calls(
-            parse_candidate_lines(listed), (yield from read_file_from_tool_answers(LEFT_OUT, LINES))
-        )
+        left_out = yield from read_file_from_tool_answers(LEFT_OUT, LINES)
+        numbers = parse_number_lines(listed)
+        calls = [_numbered_requirement_call(*each) for each in numbers]
+        calls += _formulation_set_aside_calls(parse_candidate_lines(listed), left_out)
+        if calls:
+            answers = yield calls
+            refused = [
+                ("set_sentences_aside", {"path": path, "reason": REFUSED, "ids": [number]})
+                for (path, number, _, _), answer in zip(numbers, answers, strict=False)
+                if is_error_result(answer)
+            ]
+            if refused:
+                yield refused
+        collected = yield from call_tool_with_retry(COLLECT)
+    for _ in range(MAX_SAMPLES):
+        samples = parse_sample_lines(collected.splitlines())
+        if not samples:
+            break
+        answers = yield [_sample_call(path, ids) for path, ids in samples.items()]
+        collected = "\n".join(answers)
     return (yield from check_collected_results(COLLECT))
+
+
+def _sample_call(path: str, ids: list[str]) -> Call:
+    """Return the call that finds no requirement: what has no word or form of one is none here."""
+    marks = [{"id": id, "is_requirement": False, "reason": NO_WORD} for id in ids]
+    return ("judge_sample", {"path": path, "marks": marks})
+
+
+def _numbered_requirement_call(document: str, number: str, page: int, passages: list[str]) -> Call:
+    return (
+        "add_requirement",
+        {
+            "text": f"{number}: {' '.join(passages)}"[:4000],
+            "type": "functional",
+            "quotes": [{"path": document, "page": page, "quote": each} for each in passages],
+            "reasoning": f"{document} numbers it as {number}.",
+            "confidence": DOUBTFUL,
+        },
+    )
 
 
 def _formulation_set_aside_calls(uncovered: list[CandidateLine], left_out: list[str]) -> list[Call]:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from protocol.short_text import first_few
-from rehearsal import formulation, generalist, requirement_validation, strategic, team
+from rehearsal import acceptance, formulation, generalist, requirement_validation, strategic, team
 from rehearsal.procedure_replay import Steps, complete_procedure_todo, replay_next_reply
 from rehearsal.request_view import (
     RequestView,
@@ -32,19 +32,11 @@ def rehearse(request: Request) -> Reply:
             content="PASS" if is_judge_request(request) else rehearse_phase_summary(request)
         )
     view = parse_request_view(request)
-    if "send_back" in view.tools:
-        return _review_reply(request["messages"])
+    if acceptance.REVIEWER_TOOL in view.tools:
+        return acceptance.review_statements(request)
     if view.current_todo is None:
         return complete_procedure_todo(view, "Every todo of the list is done.")
     return replay_next_reply(view, _choose_rehearsal_procedure(view, view.current_todo.text))
-
-
-def _review_reply(messages: list[dict[str, Any]]) -> Reply:
-    """Reply as the reviewer: read the deliverables, then accept them."""
-    if messages[-1].get("role") != "tool":
-        return Reply(calls=[("list_files", {"path": "output"})])
-    count = len(request_message_text(messages[-1]).splitlines())
-    return Reply(calls=[("accept", {"findings": f"Saw {count} entries in output/."})])
 
 
 def rehearse_phase_summary(request: Request) -> str:

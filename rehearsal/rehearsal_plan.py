@@ -111,6 +111,14 @@ def _rehearsed_plan_todo_letters(text: str) -> str:
     return "".join(char for char in text.lower() if char.isalnum())
 
 
+def place_rehearsed_items(plan: RehearsalPlan, items: dict[str, str]) -> None:
+    """Name the scope items in the phase that does the work: the longest of those that write."""
+    writing = [phase for phase in plan.phases if any("output/" in step for step in phase.steps)]
+    if items and plan.phases:
+        phase = max(writing or plan.phases, key=lambda phase: len(phase.steps))
+        phase.objective = f"{phase.objective} Covers {', '.join(items)}.".strip()
+
+
 def rehearsed_plan_slug(text: str) -> str:
     """Return a short file name for a text."""
     words = re.findall(r"[a-z0-9]+", text.lower())

@@ -13,13 +13,11 @@ from rehearsal.wire import Request
 _HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")?(?: · | ═|$)')
 _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
-_SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
+_SCOPE = re.compile(r"^- ([SBPA]\d+) \(open\): (.*)$", re.MULTILINE)
 _ENDED = re.compile(r"^# Phase \d+: (.*) \(tactical, completed\)$", re.MULTILINE)
 _SAME = re.compile(r"The same result as that of (.*) above, to the letter")
 SHOWN_CALL = 200
 """Characters of the call shown in a result that refers to another call."""
-_BOX = re.compile(r"^- \[([ xX])\] (.*)$", re.MULTILINE)
-_OF_PLAN = re.compile(r"^Scope: .*; open: .*\bP\d", re.MULTILINE)
 _WORKSPACE = "## workspace.md as this phase began"
 _JUDGED = "# The task (instructions.md)"
 _DEFERRED = "## Tools on demand"
@@ -88,19 +86,8 @@ class RequestView:
 
     @property
     def open_items(self) -> dict[str, str]:
-        """Scope items that were open when the phase began: text by id.
-
-        If items of the plan are not listed, they are the plan's boxes, in order.
-        """
-        plan = self.opening.partition("\n# plan.md\n")[2].partition("\n# archive")[0]
-        boxes = {
-            f"P{number}": text
-            for number, (mark, text) in enumerate(_BOX.findall(plan), 1)
-            if mark == " "
-        }
-        listed = dict(_SCOPE.findall(self.opening))
-        of_plan = _OF_PLAN.search(self.last_message) and not any(i[0] == "P" for i in listed)
-        return {**boxes, **listed} if of_plan else listed
+        """Scope items, and steps that left the plan, open when the phase began: text by id."""
+        return dict(_SCOPE.findall(self.opening))
 
     @property
     def issue(self) -> str:

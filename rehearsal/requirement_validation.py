@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from protocol.short_text import count_noun
@@ -15,13 +16,12 @@ from rehearsal.procedure_replay import (
     CLEARED,
     Call,
     Steps,
-    call_procedure_tool,
     call_tool_with_retry,
     close_procedure_todo,
 )
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView, is_error_result
-from rehearsal.tool_answers import list_paths_from_tool_answer, read_file_from_tool_answers
+from rehearsal.tool_answers import read_file_from_tool_answers
 
 RESULT = "output/decisions.json"
 COLLECT = "collect_decisions"
@@ -29,18 +29,20 @@ COLLECT = "collect_decisions"
 REPORT = "output/decisions.md"
 """Not summary.md: in a pipeline the creator's file of that name is in the same folder."""
 PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
-ROUNDS = 8
+ROUNDS = 5
 """Maximum number of todos of one phase."""
-REQUIREMENTS_PER_ROUND = 8
-"""Maximum number of requirements of one todo."""
+REQUIREMENTS_PER_ROUND = 10
+"""Requirements taken at a time."""
+TAKES = 12
+"""How often one todo takes some at most."""
 _UNDECIDED = "Taken and not decided: "
 _NONE_LEFT = "Drafts left to take: 0."
 _TAKEN = re.compile(r"^(\S+/REQ-\d+) \((\w+), confidence ([\d.]+), from (.*)\)$", re.MULTILINE)
 _TEXT = re.compile(r"^Text: (.*?)^Reasoning: ", re.MULTILINE | re.DOTALL)
 _CITED = re.compile(
-    r"^- CIT-\d+: (\S.*?), page (\d+)(?: \(.*?\))?: (.*?)(?=^- CIT-|^Decide on it)",
-    re.MULTILINE | re.DOTALL,
+    r"^- CIT-\d+: \S.*?, page \d+(?: \(.*?\))?( \[NOT FOUND there\])?: ", re.MULTILINE
 )
+_RELEVANCE = re.compile(r"^Relevance: (.*)$", re.MULTILINE)
 _ALIKE = re.compile(r"^([\d.]+) · duplicate · (\S+) · (\w+) · ", re.MULTILINE)
 _ENTITY = re.compile(r"^(exact|[\d.]+): BusinessObject (\S+)", re.MULTILINE)
 _CERTAIN = 0.8
@@ -59,8 +61,11 @@ class RequirementToValidate:
     confidence: float
     source: str
     text: str
-    cited: tuple[str, int, str] | None
-    """Document, page and quote of its first citation."""
+    is_borne_out: bool
+    """Whether its first citation stands where it says."""
+    relevance: str
+    like: tuple[tuple[str, str, str], ...]
+    """Likeness, name and status of each duplicate."""
 
     @property
     def business_object(self) -> str:
@@ -78,16 +83,23 @@ class Decision:
     """Calls to make before the decision."""
 
 
-def parse_requirement_to_validate(result: str) -> RequirementToValidate | None:
-    """Parse the requirement in a result of `take_requirement`; None if there is none."""
-    head, text = _TAKEN.search(result), _TEXT.search(result)
-    if not head or not text:
-        return None
-    cited = _CITED.search(result)
-    return RequirementToValidate(
-        head[1], head[2], float(head[3].rstrip(".")), head[4], text[1].rstrip("\n"),
-        (cited[1], int(cited[2]), cited[3].rstrip("\n")) if cited else None,
-    )  # fmt: skip
+def parse_requirements_to_validate(result: str) -> list[RequirementToValidate]:
+    """Parse the requirements in a result of `take_requirement`."""
+    starts = [*(match.start() for match in _TAKEN.finditer(result)), len(result)]
+    found = []
+    for start, end in pairwise(starts):
+        part = result[start:end]
+        head, text, cited = _TAKEN.search(part), _TEXT.search(part), _CITED.search(part)
+        relevance = _RELEVANCE.search(part)
+        if head and text:
+            found.append(
+                RequirementToValidate(
+                    head[1], head[2], float(head[3].rstrip(".")), head[4], text[1].rstrip("\n"),
+                    cited is None or not cited[1], relevance[1] if relevance else "",
+                    tuple(_ALIKE.findall(part)),
+                )
+            )  # fmt: skip
+    return found
 
 
 def plan_validation() -> RehearsalPlan:
@@ -116,6 +128,8 @@ def add_validation_rounds(plan: RehearsalPlan) -> Generator[list[Call], list[str
     """Add a phase of rounds if the finished one left drafts in the store."""
     done = [phase for phase in plan.phases if phase.done]
     if not done or not done[-1].name.startswith("Validate"):
+        return False
+    if plan.open_phase and plan.open_phase.name.startswith("Validate"):
         return False
     collected = yield from call_tool_with_retry(COLLECT)
     # The store would return an undecidable requirement again and again.
@@ -149,63 +163,68 @@ def choose_validation_procedure(text: str) -> Steps | None:
 
 
 def validate_draft_requirements() -> Steps:
-    """Take a few drafts and decide on them."""
-    documents = yield from list_paths_from_tool_answer("documents")
+    """Take drafts and decide on them, some at a time."""
+    take: Call = ("take_requirement", {"count": REQUIREMENTS_PER_ROUND})
     count = 0
-    result = yield from call_procedure_tool("take_requirement")
-    while count < REQUIREMENTS_PER_ROUND:
+    [result] = yield [take]
+    for _ in range(TAKES):
         if CLEARED in result:
-            result = yield from call_procedure_tool("take_requirement")
-            continue  # of a requirement that was decided since
-        requirement = parse_requirement_to_validate(result)
-        if requirement is None:
+            [result] = yield [take]
+        requirements = parse_requirements_to_validate(result)
+        if not requirements:
             break
-        decision = yield from _judge_requirement(requirement, documents)
-        arguments = {"id": requirement.ref, "status": decision.status, "reasons": decision.reasons}
-        if decision.duplicate_of:
-            arguments["duplicate_of"] = decision.duplicate_of
-        calls: list[Call] = [*decision.before, ("decide_requirement", arguments)]
-        more: list[Call] = [("take_requirement", {})] if count + 1 < REQUIREMENTS_PER_ROUND else []
-        *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
-        if is_error_result(answer):
-            *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
-        if is_error_result(answer):
-            return f"{requirement.ref} could not be decided: {_shorten_decision_reason(answer)}"
-        count += 1
+        calls, decided_at = yield from _decide_requirements(requirements)
+        answers = yield [*calls, take]
+        if any(is_error_result(answers[place]) for place in decided_at):
+            answers = yield [*calls, take]
+        for place, each in zip(decided_at, requirements, strict=True):
+            if is_error_result(answers[place]):
+                why = _shorten_decision_reason(answers[place])
+                return f"{each.ref} could not be decided: {why}"
+        count += len(requirements)
+        result = answers[-1]
     return f"Decided on {count_noun(count, 'requirement')}."
 
 
-def _judge_requirement(
-    requirement: RequirementToValidate, documents: list[str]
-) -> Generator[list[Call], list[str], Decision]:
-    calls: list[Call] = [
-        ("assess_relevance", {"text": requirement.text}),
-        ("find_similar_requirements", {"text": requirement.text}),
-    ]
-    if requirement.cited and requirement.cited[0] in documents:
-        path, page, quote = requirement.cited
-        calls.append(("cite_document", {"path": path, "page": page, "quote": quote}))
-    relevance, similar, *cited = yield calls
-    if cited and is_error_result(cited[0]):
-        return Decision(
-            "rejected", f"Its source does not bear it out: {_shorten_decision_reason(cited[0])}"
-        )
-    if ", not relevant (" in relevance:
-        return Decision("rejected", _shorten_decision_reason(relevance))
-    for match in _ALIKE.finditer(similar):
-        likeness, other, status = match.groups()
+def _decide_requirements(
+    requirements: list[RequirementToValidate],
+) -> Generator[list[Call], list[str], tuple[list[Call], list[int]]]:
+    """Return the calls that integrate and decide, and the places of the decisions among them."""
+    judged = [(each, _judge_requirement(each)) for each in requirements]
+    accepted = [each for each, decision in judged if decision is None]
+    entities: list[str] = []
+    if accepted:
+        entities = yield [
+            ("resolve_entity", {"text": each.business_object, "kind": "BusinessObject"})
+            for each in accepted
+        ]
+    found = dict(zip([each.ref for each in accepted], entities, strict=True))
+    calls: list[Call] = []
+    decided_at = []
+    for each, rejected in judged:
+        decision = rejected or _rehearse_integration(each, found[each.ref])
+        arguments = {"id": each.ref, "status": decision.status, "reasons": decision.reasons}
+        if decision.duplicate_of:
+            arguments["duplicate_of"] = decision.duplicate_of
+        calls += [*decision.before, ("decide_requirement", arguments)]
+        decided_at.append(len(calls) - 1)
+    return calls, decided_at
+
+
+def _judge_requirement(requirement: RequirementToValidate) -> Decision | None:
+    """Return why it is not accepted; None if it may be."""
+    if not requirement.is_borne_out:
+        return Decision("rejected", "Its source does not bear it out: the quote is not there.")
+    if "not relevant" in requirement.relevance:
+        return Decision("rejected", _shorten_decision_reason(requirement.relevance))
+    for likeness, other, status in requirement.like:
         if status == "accepted" or other < requirement.ref:
             reasons = f"{other} says the same, likeness {likeness}."
             return Decision("duplicate", reasons, other)
-    return (yield from _rehearse_integration(requirement, _shorten_decision_reason(relevance)))
+    return None
 
 
-def _rehearse_integration(
-    requirement: RequirementToValidate, why: str
-) -> Generator[list[Call], list[str], Decision]:
-    entities = yield from call_procedure_tool(
-        "resolve_entity", text=requirement.business_object, kind="BusinessObject"
-    )
+def _rehearse_integration(requirement: RequirementToValidate, entities: str) -> Decision:
     entity = _ENTITY.search(entities)
     is_certain = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
     key = entity[2] if entity and is_certain else rehearsed_plan_slug(requirement.business_object)
@@ -232,7 +251,9 @@ def _rehearse_integration(
         {"id": requirement.ref, "text": requirement.text, "properties": node},
     )
     before = (create_node, ("create_fulfillment_relationship", relation))
-    return Decision("accepted", why, before=before)
+    return Decision(
+        "accepted", _shorten_decision_reason(requirement.relevance) or "It binds.", before=before
+    )
 
 
 def note_rejected_requirements() -> Steps:

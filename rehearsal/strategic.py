@@ -37,7 +37,8 @@ from rehearsal.tool_answers import (
     read_file_from_tool_answers,
 )
 
-_OPEN_ITEM = re.compile(r"(?:open:|;) ([SPA]\d+) ")
+_OPEN_ITEM = re.compile(r"(?:open:|;) ([SBPA]\d+) ")
+_GONE_STEP = re.compile(r"\b(P\d+) ")
 _RESULT_FILE = re.compile(r"([^\s`]+\.(?:json|ya?ml))\b")
 RESULT_SCHEMA = "tools/result_schema.json"
 """Where a job with a typed result finds the schema."""
@@ -146,6 +147,7 @@ def write_strategic_plan(view: RequestView) -> Steps:
         plan = team.plan_team_job(text) or generalist.plan_general_job(
             text, documents, view.open_items
         )
+    rehearsal_plan.place_rehearsed_items(plan, view.open_items)
     note = f"Wrote plan.md with {count_noun(len(plan.phases), 'phase')}."
     return (yield from close_procedure_todo(note, "write_file", path="plan.md", content=plan.text))
 
@@ -161,34 +163,24 @@ def check_strategic_plan() -> Steps:
 
 def mark_strategic_progress(view: RequestView) -> Steps:
     plan = rehearsal_plan.parse_rehearsal_plan((yield from read_file_from_tool_answers("plan.md")))
-    finished = plan.open_phase
-    if finished is None:
-        return "The plan has no open phase."
-    before = finished.boxes
-    # If the phase's todos covered the boxes, the system has ticked them, and the next phase is
-    # open.
-    ticked = view.ended_phase not in ("", finished.name)
-    finished.done = not ticked
+    yield from _let_plan_grow(view, plan)
+    ahead = count_noun(sum(not phase.done for phase in plan.phases), "phase")
+    return f"plan.md says how far the work is; {ahead} ahead."
+
+
+def _let_plan_grow(view: RequestView, plan: rehearsal_plan.RehearsalPlan) -> Steps:
+    """Add the phases to the plan that nobody could know of before the last one was done."""
     grown = False
     if extraction.may_extraction_grow(plan):
         grown = yield from formulation.divide_formulation(plan)
-        for item, text in view.open_items.items():
-            if text == extraction.LATER:
-                reason = "The candidates are counted; the batches take the place of this step."
-                yield from call_procedure_tool("drop_item", id=item, reason=reason)
     if is_validation_job(view):
         grown = yield from requirement_validation.add_validation_rounds(plan)
-    ahead = count_noun(sum(not phase.done for phase in plan.phases), "phase")
-    if ticked and not grown:
-        return f"{view.ended_phase!r} is ticked in plan.md; {ahead} ahead."
-    result = "Error"
-    if not grown:
-        result = yield from call_procedure_tool(
-            "edit_file", path="plan.md", old=before, new=finished.boxes
-        )
-    if is_error_result(result):
-        yield from call_tool_with_retry("write_file", path="plan.md", content=plan.text)
-    return f"Marked progress in plan.md; {ahead} ahead."
+    if grown:
+        result = yield from call_tool_with_retry("write_file", path="plan.md", content=plan.text)
+        if gone := _GONE_STEP.findall(result.partition(" still owed: ")[2]):
+            reason = "Counted by now: the batches in the plan take the place of this step."
+            yield from call_procedure_tool("drop_item", ids=gone, reason=reason)
+    return ""
 
 
 def revise_strategic_plan(view: RequestView) -> Steps:
@@ -216,6 +208,8 @@ def rehearse_handover(view: RequestView) -> Steps:
         plan = rehearsal_plan.parse_rehearsal_plan(
             (yield from read_file_from_tool_answers("plan.md"))
         )
+    # The todo to mark progress is done already if all boxes of the ended phase are ticked.
+    yield from _let_plan_grow(view, plan)
     phase = plan.open_phase
     if phase is None:
         return "The plan has no open phase; there is nothing to hand over."
@@ -305,9 +299,9 @@ def rehearse_job_completion(view: RequestView) -> Steps:
             deliverables = list(dict.fromkeys([*deliverables, file[1]]))
             yield from _write_typed_result(file[1])
             continue
-        for item in _OPEN_ITEM.findall(result):
+        if open_items := _OPEN_ITEM.findall(result):
             yield from call_procedure_tool(
-                "drop_item", id=item, reason="No step of the plan came to it."
+                "drop_item", ids=open_items, reason="No step of the plan came to it."
             )
         # List what the refusal names as unresolved, since this model cannot deliver it.
         named = [path for path in deliverables if path in result]

@@ -16,7 +16,17 @@ import numpy as np
 import xllamacpp
 
 WIDTH, FORWARD, HEADS, WINDOW = 64, 128, 4, 65_536
-TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant: "
+TEMPLATE = """\
+{% if tools %}tools: {% for tool in tools %}{{ tool | tojson }}
+{% endfor %}A call is <tool_call>
+{"name": NAME, "arguments": OBJECT}
+</tool_call>
+{% endif %}{% for m in messages %}{{ m.role }}: {{ m.content or "" }}
+{% for call in m.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>
+{% endfor %}{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"""
+"""With tools, so that the server makes a grammar of their schemas, as it does for real models."""
 
 
 def tiny_model_tokens() -> list[str]:

@@ -21,7 +21,7 @@ from activities.redaction import credentials
 from engine.development import DevelopmentServer, development_server
 from tests.activities.requirements.graph import serving as graph_serving
 from tests.buckets import conditional_server
-from tests.crash.processes import Nursery, nursery
+from tests.crash.processes import WORKER_CONFIG, Nursery, nursery
 
 _FETCHED = Path(__file__).with_name(".fetched")
 _COMMAND = Path(__file__).with_name("sources.txt")
@@ -50,6 +50,8 @@ if (
 # Some 400,000 objects of tests and modules are made during collection and stay: garbage
 # collection does not scan them again, neither now nor later.
 gc.disable()
+
+os.environ["LONGHAUL_CONFIG"] = str(WORKER_CONFIG)
 
 Real = Callable[[str], bytes]
 
@@ -81,6 +83,12 @@ def _place(item: pytest.Item) -> tuple[bool, ...]:
 def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep tests away from a store that the environment may name."""
     monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+@pytest.fixture
+def shipped_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the configuration as it is shipped."""
+    monkeypatch.delenv("LONGHAUL_CONFIG")
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,9 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 from protocol.errors import Interruption
 from protocol.failure_details import (
     BY_FALLBACK,
+    LARGE,
     OUTAGE,
+    read_helps_detail,
     read_mend_detail,
     read_unfinished_detail,
 )
@@ -44,6 +46,10 @@ class StepFailed(Interruption):
         """Whether a fallback refused, and not the model itself."""
         self.mend = ""
         """What a person can mend, if the failure says so."""
+        self.helps = ""
+        """What may help beside that, as the end of a sentence."""
+        self.is_large = False
+        """Whether a large request was refused for a cause that is not known."""
         self._says_outage = False
         self.unfinished = Usage()
         """What replies that broke off have used, without its cost."""
@@ -53,6 +59,8 @@ class StepFailed(Interruption):
                 self.delay = timedelta(seconds=cause.details[0])
             self.by_fallback = BY_FALLBACK in cause.details
             self.mend = read_mend_detail(cause.details)
+            self.helps = read_helps_detail(cause.details)
+            self.is_large = LARGE in cause.details
             self._says_outage = OUTAGE in cause.details
             self.unfinished = read_unfinished_detail(cause.details)
         else:
@@ -60,6 +68,11 @@ class StepFailed(Interruption):
         """The typed failure's word (`activities.runtime.failures`), or another word for "
         "what it was."""
         super().__init__(f"{step}: {self.message}")
+
+    def add_words(self, words: str) -> None:
+        """Add a sentence to what people are told."""
+        self.message = f"{self.message} {words}"
+        self.args = (f"{self.step}: {self.message}",)
 
     @property
     def is_outage(self) -> bool:

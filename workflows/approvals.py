@@ -49,7 +49,10 @@ def open_approval_question(
 def waiting_for_approval_answer(approval: Approval, job_id: str) -> WaitState:
     """Return how the job waits for a person to approve a call."""
     job = shell_quoted(job_id)
-    message = f"The agent wants to call {approval.tool}. {one_line(approval.question, SHOWN)}"
+    asked = f"The agent wants to call {approval.tool}."
+    if approval.is_plan:
+        asked = "The agent has made its plan."
+    message = f"{asked} {one_line(approval.question, SHOWN)}"
     if approval.until is not None:
         until = datetime.fromtimestamp(approval.until, UTC)
         message += f" Without an answer it is denied at {until:%Y-%m-%d %H:%M} UTC."
@@ -72,6 +75,11 @@ def waiting_for_approval_answer(approval: Approval, job_id: str) -> WaitState:
 
 def approval_denial_text(approval: Approval) -> str:
     """Return the message to the model about a call that a person did not approve."""
+    if approval.is_plan:
+        return (
+            f"A person did not approve the plan. Reason: {as_sentence(approval.reason[:1500])} "
+            "Revise plan.md accordingly, then hand over the list with todo_write again."
+        )
     if approval.expired:
         return (
             f"Nobody approved this call of {approval.tool} in time, which counts as a no. "
@@ -96,7 +104,7 @@ def decide_approval(
     approval.reason = received.payload.get("reason", "")
     approval.by = received.payload.get("by", "")
     _record_approval_decision(job, approval, now)
-    named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
+    named = approval.named_arguments
     verdict = "approved" if approval.approved else "denied"
     happened = f"{received.payload.get('by') or 'A person'} {verdict} {approval.tool}: {named}"
     # A denial is a correction, from which a guard may be made.
@@ -129,7 +137,7 @@ def answered_approval_line(approval: Approval) -> str:
 
 def approval_decision_words(approval: Approval) -> tuple[str, str]:
     """Return `approved move_file` and `old=a.md, new=b.md. Reason: fine`."""
-    named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
+    named = approval.named_arguments
     reason = "" if approval.expired else approval.reason
     did = f"{'approved' if approval.approved else 'denied'} {approval.tool}"
     return did, f"{named}. Reason: {reason}" if reason else named

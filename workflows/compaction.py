@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from protocol.job_record import JobRecord
+from workflows.activity_failures import StepFailed
 
 MAX_COMPACTIONS = 4
 """Limit of consecutive compactions after the endpoint rejected a request as too long."""
@@ -22,3 +23,12 @@ def count_compaction(job: JobRecord, *, shortened: bool) -> int:
 def is_compaction_exhausted(job: JobRecord) -> bool:
     """Whether the job has used up its consecutive compactions for an over-long request."""
     return job.hard_compactions >= MAX_COMPACTIONS
+
+
+def may_be_too_long(failed: StepFailed, job: JobRecord) -> bool:
+    """Whether a request is tried again compacted: it is too long, or large and refused for a cause
+    that is not known, which is tried once.
+    """
+    if failed.kind == "ContextTooLong":
+        return not is_compaction_exhausted(job)
+    return failed.is_large and not job.hard_compactions

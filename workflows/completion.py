@@ -1,22 +1,32 @@
-"""The end of a job: `job_complete`, its gate, its guards and an optional review."""
+"""The end of a job: `job_complete`, its gate, its guards and the acceptance review."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from protocol.endings import GuardPoint
-from protocol.job_record import Review
+from protocol.job_record import JobRecord, Review
 from protocol.limits import ReviewLimits
 from protocol.requests import Call
 from protocol.tools import ToolRoute
 from protocol.usage import Usage
 from workflows import activity_failures, course, gates, guard_outcomes, reservations, wait_states
-from workflows.learning_notes import note_failure_reflection, store_learning_traces
+from workflows.contract_approval import ContractApproval
+from workflows.learning_notes import store_learning_traces
 from workflows.tool_calls import ToolCalls
 
-SENT_BACK = "The review sent the job back: {findings}\nMend this, then call job_complete again."
-UNDECIDED = (
-    "the reviewer gave no verdict in {calls} replies, which counts as no. Make it plain in the "
-    "summary and notes of job_complete where each thing that was asked for can be found."
-)
+SENT_BACK = """\
+The review sent the job back. By what the reviewer saw, this is not met:
+{findings}
+Mend this, then call job_complete again. What cannot be met stays undone: leave it out with \
+drop_item(ids, reason), or name it with its id and the reason in `unresolved`."""
+
+
+def is_reviewed(job: JobRecord) -> bool:
+    """Return whether the end of a job is reviewed: there is something to judge, and someone."""
+    limits = job.limits.review
+    owed = any(not item.is_step and item.status != "dropped" for item in job.state.scope)
+    return bool(limits and owed and (limits.projects or not job.project))
 
 
 class Completion:
@@ -26,6 +36,7 @@ class Completion:
         self._job = tool_calls.job
         self._steps = tool_calls.steps
         self._calls = tool_calls
+        self._contract = ContractApproval(tool_calls)
         self._inbox = tool_calls.inbox
 
     async def complete_job(self, call: Call, route: ToolRoute) -> None:
@@ -37,17 +48,21 @@ class Completion:
         refusal = gates.completion_gate(job.state, facts, job.rewinds)
         if refusal:
             await self._refuse_completion(call, route, "completion", refusal.reason)
-        elif facts.store_unavailable:
-            raise activity_failures.store_unavailable_failure(facts.unstored[0])
-        elif await self._calls.refused_by_guards(call, route, self._guard_points):
             return
-        elif job.limits.review:
+        if facts.store_unavailable:
+            raise activity_failures.store_unavailable_failure(facts.unstored[0])
+        if await self._contract.refuses_drops(call, route):
+            return
+        if await self._calls.refused_by_guards(call, route, self._guard_points):
+            return
+        on_the_spot = gates.completes_on_the_spot(job.state, facts)
+        if is_reviewed(job):
             used = {name: why for name, why in before.items() if name not in job.bypasses}
-            job.review = Review(bypasses=used)
-        else:
-            with guard_outcomes.restoring_guard_bypasses(job, before):
-                if await self._has_stored_traces():
-                    await self._close_job()
+            job.review = Review(bypasses=used, on_the_spot=on_the_spot)
+            return
+        with guard_outcomes.restoring_guard_bypasses(job, before):
+            if await self._has_stored_traces():
+                await self._close_job(on_the_spot=on_the_spot)
 
     @property
     def _guard_points(self) -> list[GuardPoint]:
@@ -62,21 +77,27 @@ class Completion:
         if review.verdict is None and limits:
             if not self._calls.park_without_room(reservations.review_call_reservation(job)):
                 await self._ask_reviewer(review, limits)
-        elif review.verdict == "accepted":
-            if (
-                not self._calls.park_without_room(reservations.TOOL_CALL)
-                and await self._has_stored_traces()
-            ):
-                await self._close_job()
-                job.review = None
-        elif route and not self._calls.park_without_room(reservations.TOOL_CALL):
-            why = SENT_BACK.format(findings=review.findings)
-            await self._refuse_completion(call, route, "review", why)
-            job.drop_review()
-            job.review_rejections += 1
-            if limits and job.review_rejections >= limits.attempts:
-                job.waiting = wait_states.review_wait(review.findings)
-            await note_failure_reflection(job, self._steps, self._inbox.notice, review.findings)
+        elif (
+            review.verdict == "sent back"
+            and limits
+            and route
+            and job.review_rejections < limits.attempts
+        ):
+            if not self._calls.park_without_room(reservations.TOOL_CALL):
+                await self._send_back(review, call, route)
+        elif (
+            not self._calls.park_without_room(reservations.TOOL_CALL)
+            and await self._has_stored_traces()
+        ):
+            # What is not accepted after that many attempts is named in the result.
+            await self._close_job(on_the_spot=review.on_the_spot)
+            job.review = None
+
+    async def _send_back(self, review: Review, call: Call, route: ToolRoute) -> None:
+        job, why = self._job, SENT_BACK.format(findings=review.findings)
+        await self._refuse_completion(call, route, "review", why)
+        job.drop_review()
+        job.review_rejections += 1
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
         # After too many refusals the job waits for a person, who must see the reasons.
@@ -88,12 +109,8 @@ class Completion:
         reply = await self._steps.review_job(job, review.calls, last=number >= limits.calls)
         job.advance_to(reply.commit, reply.at)
         job.add_usage(reply.usage)
-        job.review = Review(calls=number, context=reply.context, bypasses=review.bypasses)
-        if reply.verdict:
-            job.review.verdict, job.review.findings = reply.verdict, reply.findings
-        elif number >= limits.calls:
-            job.review.verdict = "sent back"
-            job.review.findings = UNDECIDED.format(calls=number)
+        job.review = review.model_copy(update={"calls": number, "context": reply.context})
+        job.review.verdict, job.review.findings = reply.verdict, reply.findings
 
     async def _has_stored_traces(self) -> bool:
         """Store pending traces and return whether all are stored; if not, the job waits for it."""
@@ -102,9 +119,9 @@ class Completion:
             self._job.waiting = wait_states.STORE
         return stored
 
-    async def _close_job(self) -> None:
+    async def _close_job(self, *, on_the_spot: bool) -> None:
         job = self._job
-        details = {}
+        details: dict[str, Any] = {"on_the_spot": True} if on_the_spot else {}
         if job.publish:
             branch = await self._steps.publish_branch(job, job.next_call)
             details["published"] = branch.published
@@ -113,4 +130,5 @@ class Completion:
         job.add_usage(Usage(tool_calls=1))
         self._inbox.notice_moved_aside(closed.moved_aside)
         job.state.phase.close(closed.completed)
+        job.state.take_items(closed.scope)
         job.result = closed.result

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from protocol.contract import ContractRow
+from protocol.endings import COMPLETION_FILE
+from protocol.short_text import first_few, one_line
 from protocol.usage import Usage
 from protocol.waiting import WaitState
+
+MOST_ROWS = 40
+"""Most rows of a contract that Temporal Web shows."""
 
 
 def markdown_waiting_lines(waiting: WaitState) -> list[str]:
@@ -20,6 +26,29 @@ def markdown_waiting_lines(waiting: WaitState) -> list[str]:
 def markdown_list_lines(heading: str, entries: Sequence[str]) -> list[str]:
     """Return a heading and a list; nothing if there are no entries."""
     return ["", f"### {heading}", "", *(f"- {entry}" for entry in entries)] if entries else []
+
+
+def markdown_contract_lines(rows: Sequence[ContractRow]) -> list[str]:
+    """Return the table of a contract, bounded: what was asked for, and how it stands."""
+    if not rows:
+        return []
+    lines = ["", "### Contract", "", "| Statement | Item | Todo | Files | Checks | Verdict |"]
+    lines.append("|---|---|---|---|---|---|")
+    for row in rows[:MOST_ROWS]:
+        todo = f"{row.phase}.{row.todo}" if row.todo else f"phase {row.phase}" if row.phase else ""
+        finding = row.finding if row.verdict != "met" else row.quote
+        cells = [
+            f"{one_line(row.statement, 100)} ({row.place})" if row.place else row.statement[:100],
+            row.id,
+            todo,
+            first_few(row.files, 3),
+            "; ".join(row.checks[-2:]),
+            f"**{row.word}**: {one_line(row.reason or finding, 120)}".removesuffix(": "),
+        ]
+        lines.append(f"| {' | '.join(map(markdown_table_cell, cells))} |")
+    if (more := len(rows) - MOST_ROWS) > 0:
+        lines += ["", f"and {more} more, in {COMPLETION_FILE}"]
+    return lines
 
 
 def markdown_table_cell(text: str) -> str:

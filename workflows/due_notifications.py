@@ -43,7 +43,7 @@ def due_job_notifications(job: JobRecord, job_id: str, chain: str) -> list[Notif
     if job.result and not book.ended:
         book.ended = True
         result = job.result
-        text = f"{job_id} has ended: {result.status}"
+        text = f"{job_id} has ended: {result.ending_line}"
         if result.unresolved:
             text += f", {len(result.unresolved)} unresolved"
         content = f"{job.title}\n{result.summary}"

@@ -191,6 +191,7 @@ def _accept_feature_run(feature: Feature, run: Proof) -> AcceptedRun:
         skipped=run.skipped,
         seconds=command.seconds,
         report=command.report,
+        by_person=command.by_person,
         feature=feature.id,
     )
 
@@ -321,7 +322,12 @@ def _feature_from_report(project: ProjectRecord, entry: FeatureEntry) -> Feature
     named = {**entry.tests, **start.tests}
     tests = {
         check: named[check].model_copy(
-            update={"command": proof_command_without_cd(named[check].command, start.product)}
+            update={
+                "command": proof_command_without_cd(named[check].command, start.product),
+                # An agent cannot settle options, nor accept an exit code.
+                "by_person": check in start.tests,
+                "exit_code_only": check in start.tests and start.tests[check].exit_code_only,
+            }
         )
         for check in entry.checks
         if check in named

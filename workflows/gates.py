@@ -17,30 +17,27 @@ from protocol.short_text import count_noun, first_few, one_line
 from protocol.todo_list import Todo
 
 MOST_NAMED = 30
+PLANNING: tuple[Purpose, ...] = ("bootstrap", "rewind", "fork")
+"""Purposes of the phases that make a plan, so that everything has to have its place in it."""
 MOST_OPEN = 10
 """Most open scope items that a refusal names."""
-TICK_OR_NAME = (
-    "Do the work, with todo_write if it takes a list of its own, or tick the boxes of what is done "
-    "in plan.md; complete an item by a todo that names it, or leave it out with "
-    "drop_item(id, reason). Then call job_complete again."
+DO_THE_WORK = (
+    "Do the work: hand over a list for it with todo_write, whose todos name what they cover in "
+    "`items`; or leave it out with drop_item(ids, reason). What was only read or answered counts "
+    "by a file with the answer, such as output/answer.md, or by a todo whose `notes` name the "
+    "files looked at. Then call job_complete again."
 )
-NAME_ITEM = (
-    "Do the work. No box stands for {id}: a todo that names it completes it, as "
-    'todo_write(phase, description, todos=[{{"content": "…", "items": ["{id}"]}}]); or leave it '
-    "out with drop_item(id, reason). Then call job_complete again."
-)
-TICK_ADDED = (
-    "Do the work, and tick a box for each that is done, in a phase of plan.md and beginning with "
-    "its id, as `- [x] {id}: …`; or leave it out with drop_item(id, reason). Then call "
-    "job_complete again."
-)
-TICK = (
-    "The work of each of its open boxes is done, as completed items: "
-    'edit_file("plan.md", old="[ ]", new="[x]", replace_all=true) ticks them all.'
-)
+MOST_ON_THE_SPOT = 3
+"""Most open items, and most open steps, that the end of the job completes by work just seen."""
 GIVING_UP = (
     "If it cannot be done, call todo_rewind(issue) to try another approach: only after that may "
     "what is open be listed in `unresolved` with reasons."
+)
+NOTHING_SEEN = (
+    "Nothing was done in this phase: no call changed a file, ran a command or looked at anything, "
+    "so its list cannot be done. Do the todo with the tools that it needs (an answer goes "
+    "into a file), then call todo_complete; if it cannot be done as planned, call "
+    "todo_rewind(issue)."
 )
 BY_A_LIST = (
     " The tools that cite belong to tactical phases: hand over a list with "
@@ -76,6 +73,8 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
         return Refusal(facts.unmet)
     completes = tuple(todo.id for todo in phase.open_todos)
     if phase.kind == "tactical":
+        if facts.idle:
+            return Refusal(NOTHING_SEEN)
         # A person or the model may have added phases to the plan of a single list.
         is_last = limits.single_list and not facts.plan_ahead
         return NextPhase("final" if is_last else "transition", completes)
@@ -143,19 +142,24 @@ def _handover_refusal_or_purpose(
             f"plan.md has phases without a checkbox step: {', '.join(facts.plan_unboxed)}. Give "
             "each its steps, ticked where they are done. The form of a phase:\n" + PLAN_FORM
         )
-    known = {item.id for item in state.scope}
-    if not any(item.original for item in state.scope):
-        if facts.plan_steps > MAX_STEPS:
-            return Refusal(
-                f"plan.md has {facts.plan_steps:,} boxes, at most {MAX_STEPS} can be kept account "
-                "of. Make the steps larger; the todos of a phase divide them."
-            )
-        known |= {f"P{number}" for number in range(1, facts.plan_steps + 1)}
+    if facts.plan_steps > MAX_STEPS:
+        return Refusal(
+            f"plan.md has {facts.plan_steps:,} boxes, at most {MAX_STEPS} can be kept account "
+            "of. Make the steps larger; the todos of a phase divide them."
+        )
+    if facts.unplaced and phase.purpose in PLANNING:
+        return Refusal(
+            "Of what was asked for, no phase of plan.md and no todo stands for: "
+            f"{first_few(facts.unplaced, MOST_OPEN)}. Name each by its id, alone or in a range as "
+            "B2-B5, in the phase that does it (heading, objective or a box), or in the `items` of "
+            "a todo; or leave it out with drop_item(ids, reason)."
+        )
     least = fewest_todos_after_phase(
         phase.purpose, facts.plan_phases, facts.plan_open, limits.min_todos
     )
     if facts.todos_file == "missing" and phase.purpose != "bootstrap":
         return _refuse_handover_without_list(facts, least, limits.max_todos) or "final"
+    known = [item.id for item in state.scope]
     return _check_handover_todos(facts, least, limits.max_todos, known) or "work"
 
 
@@ -181,10 +185,20 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
 def _delivery_problems(facts: GateFacts, kind: PhaseKind) -> list[str]:
     """Return the problems of deliverables, stores and project, a sentence or two each."""
     problems = []
+    if facts.amiss:
+        problems.append(
+            f"What was asked for by name is not there: {'; '.join(facts.amiss[:MOST_OPEN])}. Put "
+            "it right, or leave the item out with drop_item(ids, reason)."
+        )
     if facts.missing_deliverables:
         listed = "; ".join(facts.missing_deliverables)
         problems.append(
             f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
+        )
+    if facts.unnamed_deliverables:
+        listed = "; ".join(facts.unnamed_deliverables)
+        problems.append(
+            f"No deliverable is named: {listed}. Name what the job hands over in `deliverables`."
         )
     if facts.result_problem:
         problems.append(
@@ -222,28 +236,39 @@ def _refuse_unfinished_work(state: JobState, facts: GateFacts, rewinds: int) -> 
     """Refuse if plan, scope or refused writes are open, whatever the call says."""
     if unread := _refuse_unreadable_plan(facts):
         return unread
-    open_items = state.open_items
-    if not (facts.plan_open or open_items or facts.refused_writes):
+    if completes_on_the_spot(state, facts):
+        open_items: list[ScopeItem] = []
+        phases = vanished = 0
+    else:
+        open_items = state.open_scope
+        phases, vanished = facts.plan_open, len(facts.vanished)
+    if not (phases or vanished or open_items or facts.refused_writes):
         return None
-    ticks = facts.only_unticked and not (open_items or facts.refused_writes)
-    if ticks and (not rewinds or facts.unexplained_phases):
-        return Refusal(f"{_open_work_at_gate(facts, [])} {TICK} Then call job_complete again.")
+    open_work = f"{_open_work_at_gate(state, facts, open_items)} {DO_THE_WORK}"
     if not rewinds:
-        return Refusal(
-            f"{_open_work_at_gate(facts, open_items)} {_refusal_advice(facts, open_items)} "
-            f"{GIVING_UP}"
-        )
+        return Refusal(f"{open_work} {GIVING_UP}")
     if facts.unexplained_phases or facts.unexplained_items or facts.unexplained_writes:
         named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
         named += facts.unexplained_items + facts.unexplained_writes
         return Refusal(
-            f"{_open_work_at_gate(facts, open_items)} {_refusal_advice(facts, open_items)} "
-            f"What cannot be "
-            "done needs an entry of its own in `unresolved`, with its id and the reason in some "
-            "words: "
-            f"{'; '.join(named)}."
+            f"{open_work} What cannot be done needs an entry of its own in `unresolved`, with its "
+            f"id and the reason in some words: {'; '.join(named)}."
         )
     return None
+
+
+def completes_on_the_spot(state: JobState, facts: GateFacts) -> bool:
+    """Whether an accepted `job_complete` completes what is open: a small correction needs no list.
+
+    It does if the running strategic phase did some of the work, and little is open.
+    """
+    open_steps = [item for item in state.open_items if item.is_step]
+    return (
+        state.phase.kind == "strategic"
+        and facts.worked
+        and len(state.open_scope) <= MOST_ON_THE_SPOT
+        and max(len(open_steps), facts.plan_open) <= MOST_ON_THE_SPOT
+    )
 
 
 def _refuse_unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
@@ -275,23 +300,24 @@ def _refuse_handover_without_list(facts: GateFacts, least: int, most: int) -> Re
     """Refuse if no list was handed over: the plan goes on, or its boxes are not ticked."""
     if facts.plan_open == 0:
         return None
-    if facts.only_unticked:
-        return Refusal(f"{_open_work_at_gate(facts, [])} {TICK} Then call todo_complete again.")
     return Refusal(
-        f"todos.yaml does not exist, and {_open_work_at_gate(facts, [])} If that work is "
-        "done, tick its boxes "
-        "and call todo_complete again; else hand over the next phase with todo_write "
-        f"({least} to {most} todos)."
+        f"todos.yaml does not exist, and plan.md has {count_noun(facts.plan_open, 'open phase')}"
+        f"{_open_box_examples(facts)}. Its boxes are ticked when a list for it is done: hand "
+        f"over the next phase with todo_write ({least} to {most} todos), or drop what is not "
+        "needed with drop_item(ids, reason)."
     )
 
 
-def _open_work_at_gate(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
+def _open_work_at_gate(state: JobState, facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     """Return the open work in a sentence or two."""
     parts = []
     if facts.plan_open:
         phases = count_noun(facts.plan_open, "open phase")
-        boxes = f" (such as {'; '.join(facts.plan_boxes)})" if facts.plan_boxes else ""
-        parts.append(f"plan.md has {phases}{boxes}")
+        parts.append(f"plan.md has {phases}{_open_box_examples(facts)}")
+    if facts.vanished:
+        gone = [item for item in state.scope if item.id in facts.vanished]
+        named = "; ".join(_gate_item_names(gone)).rstrip(".")
+        parts.append(f"steps that are no longer in plan.md are open: {named}")
     if items:
         named = "; ".join(_gate_item_names(items)).rstrip(".")
         parts.append(f"{len(items)} scope item{'s are' if len(items) > 1 else ' is'} open: {named}")
@@ -301,13 +327,8 @@ def _open_work_at_gate(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     return f"{', and '.join(parts)}."
 
 
-def _refusal_advice(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
-    """Return what closes the open work: boxes for phases, and items that came from the plan."""
-    if facts.plan_open or facts.refused_writes or any(item.source == "plan" for item in items):
-        return TICK_OR_NAME
-    if all(item.source == "added" for item in items):
-        return TICK_ADDED.format(id=items[0].id)
-    return NAME_ITEM.format(id=items[0].id)
+def _open_box_examples(facts: GateFacts) -> str:
+    return f" (such as {'; '.join(facts.plan_boxes)})" if facts.plan_boxes else ""
 
 
 def _gate_item_names(items: Sequence[ScopeItem]) -> list[str]:
@@ -318,7 +339,7 @@ def _gate_item_names(items: Sequence[ScopeItem]) -> list[str]:
 
 
 def _check_handover_todos(
-    facts: GateFacts, least: int, most: int, items: set[str]
+    facts: GateFacts, least: int, most: int, items: Sequence[str]
 ) -> Refusal | None:
     """Return what is wrong with the list in `todos.yaml`."""
     if facts.todos_file == "missing":
@@ -355,15 +376,15 @@ def _check_handover_todos(
             return Refusal(
                 f"todos.yaml: done_when of todo {todo.id} cannot be used: {todo.done_when_error}."
             )
-        if unknown := [item for item in todo.items if item not in items]:
-            return Refusal(
-                f"todos.yaml: todo {todo.id} names items that do not exist: {', '.join(unknown)}. "
-                f"The items are: {_gate_item_ids_text(items)}."
-            )
+    if facts.unknown_items:
+        return Refusal(
+            f"todos.yaml names items that do not exist: {'; '.join(facts.unknown_items)}. The "
+            f"items are: {_gate_item_ids_text(items)}."
+        )
     return None
 
 
-def _gate_item_ids_text(items: set[str]) -> str:
+def _gate_item_ids_text(items: Sequence[str]) -> str:
     """Return the first ids in order."""
     ordered = sorted(items, key=lambda item: (item[:1], len(item), item))
     return first_few(ordered, MOST_NAMED) or "none"

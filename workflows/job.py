@@ -140,7 +140,7 @@ class Job(SignalReceiver):
         try:
             start_input = read_job_start_payload(start)
             request = PrepareRequest(
-                **start_input.model_dump(exclude={"trial"}),
+                **start_input.model_dump(exclude={"trial", "approve_plan"}),
                 chain=workflow.info().first_execution_run_id,
             )
             prepared = await self._start.prepare_until_ready(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from temporalio import workflow
 
 from protocol import scope_ledger
+from protocol.contract import contract_line, not_accepted_line
 from protocol.job_record import JobRecord
 from protocol.proof import PROOF_GUARD
 from protocol.search_attribute_names import AGENT, MODEL, PHASE, STATUS
@@ -106,7 +107,10 @@ def job_details_markdown(job: JobRecord, notices: list[str]) -> str:
     """Return Temporal Web's current details in Markdown. Boxes are characters: `- [x]` would stay
     literal.
     """
-    lines = [f"## {job.title}", "", f"**{job.status}** · agent {job.agent} · model {job.model}", ""]
+    result = job.result
+    stands = contract_line(result.statements, result.met, result.contract) if result else ""
+    status = f"{job.status}: {stands}" if stands else job.status
+    lines = [f"## {job.title}", "", f"**{status}** · agent {job.agent} · model {job.model}", ""]
     if job.waiting:
         lines += [*details_markdown.markdown_waiting_lines(job.waiting), ""]
         lines += [*markdown_code_block(job.waiting.about), ""] if job.waiting.about else []
@@ -120,8 +124,11 @@ def job_details_markdown(job: JobRecord, notices: list[str]) -> str:
     ]
     for remark in _remark_details_lines(job):
         lines += ["", remark]
-    if result := job.result:
-        lines += ["", "### Result", "", result.summary[:2000], ""]
+    if result:
+        lines += ["", "### Result", "", f"**{result.ending_line}**", ""]
+        if named := not_accepted_line(result.contract):
+            lines += [named, ""]
+        lines += [result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in result.deliverables[:50]]
         lines += details_markdown.markdown_list_lines(
             "Unresolved", [text[:300] for text in result.unresolved[:50]]
@@ -129,6 +136,7 @@ def job_details_markdown(job: JobRecord, notices: list[str]) -> str:
         lines += details_markdown.markdown_list_lines(
             "Dropped", [text[:300] for text in result.dropped[:50]]
         )
+        lines += details_markdown.markdown_contract_lines(result.contract)
     lines += details_markdown.markdown_list_lines("Notices", notices)
     return "\n".join(lines)
 
@@ -175,13 +183,17 @@ def job_memo(job: JobRecord) -> dict[str, str]:
     phase = job.state.phase
     done, total = phase.progress
     state = f"phase {phase.number} ({phase.kind}) {phase.name}, {done}/{total} todos"
-    return {
+    memo = {
         "title": job.title,
         "agent": job.agent,
         "status": job.status if not job.waiting else f"waiting: {job.waiting.reason}",
         "phase": f"{phase.number} {phase.kind}",
         "state": state,
     }
+    if (result := job.result) and result.statements:
+        met = contract_line(result.statements, result.met, result.contract)
+        memo |= {"met": met, "state": f"{result.ending_line}; {state}"}
+    return memo
 
 
 def job_search_attributes(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:

@@ -90,9 +90,11 @@ class JobLoop:
             if failed.kind == "ModelRefused" and text_replies.must_reply_with_call(job):
                 # Perhaps the endpoint refuses only the forced call: ask once more without it.
                 job.can_require_call = False
-            elif failed.kind == "ContextTooLong" and not compaction.is_compaction_exhausted(job):
+            elif compaction.may_be_too_long(failed, job):
                 await self._shorten_refused_request(failed)
             else:
+                if failed.kind == "ModelRefused" and job.hard_compactions:
+                    failed.add_words("So did it after the context was compacted.")
                 raise
         else:
             self._take_reply(reply)

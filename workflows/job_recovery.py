@@ -35,7 +35,7 @@ class JobRecovery:
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
             waiting = endpoint_remedies.wait_with_remedy(
-                wait_states.wait_after_failure(failed), job
+                wait_states.wait_after_failure(failed), job, failed.helps
             )
             # Shown before the job waits, so that the details are there.
             await self._steps.write_error(job, waiting, failed)
@@ -110,7 +110,7 @@ class JobRecovery:
     async def _pause_before_retry(self, failed: StepFailed) -> None:
         """Show that an endpoint, a store or a remote is unavailable, and wait before retrying."""
         waiting = endpoint_remedies.wait_with_remedy(
-            wait_states.temporary_failure_wait(failed), self._job
+            wait_states.temporary_failure_wait(failed), self._job, failed.helps
         )
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting, failed)

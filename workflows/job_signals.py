@@ -10,6 +10,8 @@ from temporalio import workflow
 from protocol.course_window import Course
 from protocol.job_state import Remark
 from protocol.payloads import ReceivedSignal
+from protocol.publishing import change_publish, publish_notice, split_publish_settings
+from protocol.short_text import one_line
 from workflows import acts, approvals, budget, guard_outcomes, questions, trace_notes, wait_states
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import CancelRequested
@@ -179,6 +181,10 @@ class JobSignals:
         if waiting.reason in ("budget", "share") and (still := self._calls.next_call_wait()):
             self._refuse(received, f"{still.message} {still.remedy}")
             return ""
+        settings, push = split_publish_settings(settings or {})
+        if push and (why := self._change_publish(push)):
+            self._refuse(received, why)
+            return ""
         if settings and not await self._set_model(received, settings):
             return ""
         reason = waiting.reason
@@ -191,7 +197,7 @@ class JobSignals:
             job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
         elif reason in ("stuck", "review") or (reason == "endpoint" and job.course.narrowed_issue):
             job.course, job.advice = Course(), ""
-            job.review_rejections = job.judge_refusals = 0
+            job.judge_refusals = 0
         job.waiting = None
         return edited
 
@@ -252,6 +258,18 @@ class JobSignals:
         return ""
 
     # Shared by several handlers.
+
+    def _change_publish(self, settings: dict[str, Any]) -> str:
+        """Change where the branch is pushed; return why not, else nothing."""
+        job = self._job
+        if job.publish is None:
+            return "the job pushes no branch"
+        try:
+            job.publish = change_publish(job.publish, settings)
+        except ValueError as error:
+            return one_line(str(error), 300)
+        self._inbox.notice(publish_notice(job.publish))
+        return ""
 
     async def _set_model(self, received: ReceivedSignal, settings: dict[str, Any]) -> bool:
         """Change settings of the job's model; return whether they are valid.

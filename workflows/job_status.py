@@ -48,8 +48,14 @@ def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "scope": scope_ledger.scope_counts(job.state.scope),
         "items": [
             {"id": item.id, "text": item.text[:200], "status": item.status}
-            for item in job.state.scope[:MOST_ITEMS]
-        ],
+            for item in job.state.scope
+            if not item.is_step
+        ][:MOST_ITEMS],
+        "steps": [
+            {"id": item.id, "text": item.text[:200], "status": item.status}
+            for item in job.state.scope
+            if item.is_step
+        ][:MOST_ITEMS],
         "refused_completions": job.course.completion_refusals,
         "reviewing": job.review is not None,
         "clarification": job.clarification.model_dump(),

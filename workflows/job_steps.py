@@ -136,6 +136,8 @@ class JobSteps(ActivityCalls):
             request.approved = True
         if answer is not None:
             request.answer = answer
+        if refusal and job.reopening:
+            request.reopen = job.reopening
         start = job.start_call()
         if (start.run_id, start.commit) != (job.run_id, job.commit):
             # A person's remark or edits moved the checkpoint in between.
@@ -303,6 +305,7 @@ class JobSteps(ActivityCalls):
             **position_request_fields(job),
             points=points,
             approved=approved,
+            publish=job.publish,
             bypass=list(job.bypasses),
             stop_hook_active=job.stop_hook_active,
         )
@@ -345,7 +348,10 @@ class JobSteps(ActivityCalls):
     async def publish_branch(self, job: JobRecord, call: int) -> BranchResult:
         """Push the job's work as a branch, once."""
         request = PublishRequest(
-            **position_request_fields(job), call=call, starts=job_phase_starts(job)
+            **position_request_fields(job),
+            call=call,
+            publish=job.publish,
+            starts=job_phase_starts(job),
         )
         return await self.run_activity(
             table.PUBLISH_BRANCH, request, activity_summary(job, "publish")
@@ -367,7 +373,12 @@ class JobSteps(ActivityCalls):
 
     async def review_job(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:
         """Request one reply of the reviewer."""
-        request = ReviewRequest(**position_request_fields(job), call=job.next_call, number=number)
+        request = ReviewRequest(
+            **position_request_fields(job),
+            call=job.next_call,
+            number=number,
+            since=job.phases[min(job.phases)],
+        )
         if last:
             request.last = True
         return await self.run_activity(

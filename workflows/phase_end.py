@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from protocol.requests import Call
 from protocol.tools import ToolRoute
-from workflows import gates, guard_outcomes
+from workflows import contract, gates, guard_outcomes
+from workflows.contract_approval import ContractApproval
 from workflows.phase_judge import PhaseJudge
 from workflows.phase_transition import PhaseTransition
 from workflows.tool_calls import ToolCalls
@@ -25,6 +26,7 @@ class PhaseEnd:
         self._calls = tool_calls
         self._notice = tool_calls.notice
         self._judge = PhaseJudge(tool_calls)
+        self._contract = ContractApproval(tool_calls)
         self._transition = transition
 
     async def end_phase(self, call: Call, route: ToolRoute) -> None:
@@ -35,14 +37,16 @@ class PhaseEnd:
         if isinstance(outcome, gates.Refusal):
             await self._calls.refuse_call(call, route, "phase end", outcome.reason)
             return
+        if outcome.purpose == "work" and (why := self._contract.plan_refusal(facts)) is not None:
+            if why:
+                await self._calls.refuse_call(call, route, contract.GUARD, why)
+            return
         before = job.bypasses
         if await self._calls.refused_by_guards(call, route, ["todo_complete", "phase_end"]):
             return
         with guard_outcomes.restoring_guard_bypasses(job, before):
             if await self._judge.refuses_end(call, route):
                 return
-            if current := job.state.phase.current:
-                self._calls.note_covered_item(current)
             await self._transition.run_transition(
                 outcome.purpose, call=job.next_call, completes=list(outcome.completes)
             )
@@ -68,6 +72,10 @@ class PhaseEnd:
             job.add_correction(outcome.reason)
         elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
             job.add_correction(BY_CALL)
+        elif (why := self._contract.plan_refusal(facts)) is not None:
+            if not why:
+                return  # until a person decides
+            job.add_correction(why)
         elif not await self._refused_by_guards(before):
             with guard_outcomes.restoring_guard_bypasses(job, before):
                 await self._transition.run_transition(

@@ -8,7 +8,8 @@ from typing import Any
 from protocol.job_state import Remark
 from protocol.payloads import ReceivedSignal
 from protocol.project_record import ProjectRecord
-from protocol.short_text import count_noun
+from protocol.publishing import change_publish, publish_notice, split_publish_settings
+from protocol.short_text import count_noun, one_line
 from workflows import acts, project_budget_shares, wait_states
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
@@ -117,7 +118,12 @@ class ProjectSignals:
             for run in project.unended_runs
             if paused or run.last_report.waiting not in (None, "clarification", "approval")
         ]
-        if payload.get("set") and not stuck:
+        settings, push = split_publish_settings(payload.get("set") or {})
+        if push and (why := self._change_publish(push)):
+            self._inbox.refuse(f"signal resume: {why}")
+            return
+        payload = {**payload, "set": settings} if push else payload
+        if settings and not stuck:
             self._inbox.refuse("signal resume: set is for a job, and none of the project's waits")
             return
         if project.waiting is None and not stuck:
@@ -127,6 +133,18 @@ class ProjectSignals:
             project.planning_attempts = 0
         project.waiting = None
         await self._forward_signal(stuck, "resume", payload)
+
+    def _change_publish(self, settings: dict[str, Any]) -> str:
+        """Change where the branch is pushed; return why not, else nothing."""
+        start = self._project.start
+        if start.publish is None:
+            return "the project pushes no branch"
+        try:
+            start.publish = change_publish(start.publish, settings)
+        except ValueError as error:
+            return one_line(str(error), 300)
+        self._inbox.notice(publish_notice(start.publish))
+        return ""
 
     @property
     def _asks_to_publish(self) -> bool:

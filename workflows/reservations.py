@@ -61,7 +61,8 @@ def review_call_reservation(job: JobRecord) -> Reservation:
     """Reserve for the reviewer's next reply and its look-ups."""
     prompt = max(job.review.context if job.review else 0, REVIEW_TOKENS)
     reservation = model_call_reservation(prompt, job.limits.output_tokens, job.limits.price)
-    return replace(reservation, tool_calls=MAX_LOOK_UPS)
+    looks = job.limits.review is not None and job.limits.review.calls > 1
+    return replace(reservation, tool_calls=MAX_LOOK_UPS if looks else 1)
 
 
 def helpers_needing_budget(job: JobRecord) -> list[Helper]:

@@ -15,6 +15,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError, FailureError
 from temporalio.workflow import ActivityCancellationType
 
+from protocol.failure_details import helps_detail
 from protocol.job_record import JobRecord
 from protocol.requests import RetriedCall, WatchRetriesRequest
 from protocol.usage import Usage
@@ -61,11 +62,11 @@ class RetryWatch:
         before = job.waiting if job.waiting and job.waiting.trying else None
         with suppress(FailureError):
             retried = await _find_retried_call(failing=before is not None)
-            error = ApplicationError(retried.message, type="Endpoint")
+            error = ApplicationError(retried.message, helps_detail(retried.helps), type="Endpoint")
             failed = StepFailed(retried.activity, error)
             self.unfinished = retried.unfinished
             self.waiting = before or endpoint_remedies.wait_with_remedy(
-                wait_states.temporary_failure_wait(failed), job
+                wait_states.temporary_failure_wait(failed), job, failed.helps
             )
 
 

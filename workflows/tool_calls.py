@@ -147,6 +147,7 @@ class ToolCalls:
             pending_calls.note_pending_progress(job, reply.pending, workflow.time())
             return False
         pending_calls.clear_pending_call(job)
+        job.reopening = []
         job.advance_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
         if refusal or reply.guard or (call.tool == "todo_complete" and not reply.ok):
@@ -162,8 +163,8 @@ class ToolCalls:
             job.handed_over = True
         completed = reply.ok and call.tool == "todo_complete"
         if completed and (todo := job.state.phase.current):
-            self.note_covered_item(todo)
-            job.state.complete_todo(todo.id)
+            self._note_covered_item(todo, reply)
+            job.state.phase.complete(todo.id)
             job.advice = ""
         job.state.take_items(reply.scope)
         self.stuck_watch.record_call(
@@ -237,9 +238,9 @@ class ToolCalls:
         self.job.refusals += 1
         self.job.add_usage(Usage(refused_calls=1))
 
-    def note_covered_item(self, todo: Todo) -> None:
+    def _note_covered_item(self, todo: Todo, reply: ToolReply) -> None:
         """Tell people which scope item a todo counts for if it names none itself."""
-        covered = self.job.state.covered_by(todo)
+        covered = [item.id for item in reply.scope if item.status == "completed"]
         if covered and not todo.items:
             message = f"todo {todo.id} names no scope item; it counts for {covered[0]}"
             self.notice(message)

@@ -8,7 +8,11 @@ from workflows.activity_failures import MOST_SAID, StepFailed
 
 OTHER_MODEL = (
     "then resume the job; `starter.py resume JOB --set model.name=…` gives it another model, "
-    "model.base_url another address."
+    "model.base_url its address."
+)
+OTHER_BRANCH = (
+    "`starter.py resume JOB --set publish.branch=…` pushes another branch, publish.remote=… to "
+    "another repository, and --set publish=none ends the work as done, with a patch for a branch."
 )
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (
@@ -18,16 +22,18 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
     "ContextTooLong": (
         "endpoint",
-        "Compacting makes the request no shorter: pause the job, shorten instructions.md or "
-        "workspace.md and rewind; or resume it with a model of a larger window, "
-        "`starter.py resume JOB --set model.name=…`.",
+        "Compacting makes the request no shorter: give the server a larger window, or resume the "
+        "job with a model that has one, `starter.py resume JOB --set model.name=…`.",
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),
     "BranchMoved": (
         "dependency",
-        "Rename or delete that branch at the remote, then resume; or cancel: the work is kept as a "
-        "branch and a patch.",
+        f"Rename or delete that branch at the remote, then resume; {OTHER_BRANCH}",
+    ),
+    "PublishRefused": (
+        "dependency",
+        f"Have the remote take that branch, then resume; {OTHER_BRANCH}",
     ),
     "StoreUnavailableError": ("dependency", "Bring back what it names"),
     "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
@@ -76,16 +82,6 @@ STORE = WaitState(
     message="The store does not answer, and the job's last traces are not in it.",
     remedy="Bring back the store (LONGHAUL_STORE_URL), then resume the job.",
 )
-
-
-def review_wait(findings: str) -> WaitState:
-    """Return how a job waits whose review has sent it back again and again."""
-    return WaitState(
-        reason="review",
-        message=f"The review has not accepted the job. {one_line(findings, MOST_SAID)}",
-        remedy="Resume lets the agent go on, rewind with an issue of your own tells it how, or "
-        "cancel.",
-    )
 
 
 def judge_wait(refusal: str) -> WaitState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from activities.checkpoints import folder_io, sharded_tree
@@ -100,6 +101,10 @@ class Checkin:
     known: CheckinState = field(default_factory=CheckinState)
     limits: CheckinLimits | None = None
     notes: list[str] = field(default_factory=list)
+    clean: Callable[[bytes], bytes] | None = None
+    """Returns what is stored of a new or changed file's content; git's own files are left alone."""
+    cleaned: list[str] = field(default_factory=list)
+    """Paths of the files whose content it changed."""
     _entries: int = 0
     _new: int = 0
 
@@ -165,7 +170,21 @@ class Checkin:
             data = file.read(self.base.limit + 1)
         if len(data) > self.base.limit:
             raise PathRefused(f"it is larger than {self.base.limit:,} bytes.")
+        data = self._clean_data(data, path, was)
         return self._write_blob(EXECUTABLE if file_stat.st_mode & stat.S_IXUSR else FILE, data, was)
+
+    def _clean_data(
+        self, data: bytes, path: NameParts, was: tuple[FileSignature | None, TreeEntry] | None
+    ) -> bytes:
+        """Clean content before it is stored: objects stay, whether or not a tree names them."""
+        if self.clean is None or b".git" in path:
+            return data
+        if was is not None and was[1].id == JournalRecord.create(BLOB, data).id:
+            return data
+        clean = self.clean(data)
+        if clean != data:
+            self.cleaned.append("/".join(name_from_bytes(part) for part in path))
+        return clean
 
     def _write_blob(
         self, mode: int, data: bytes, was: tuple[FileSignature | None, TreeEntry] | None

@@ -16,6 +16,7 @@ from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.checkpoint_errors import CheckpointMissing, path_in_errors
 from activities.checkpoints.disk_access import fsync_path
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
+from activities.checkpoints.forgotten_records import refuse_forgotten_job
 from activities.checkpoints.journal_records import COMMIT, JournalRecord
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.object_store import ObjectStore
@@ -264,7 +265,8 @@ _handles = _HandleCache()
 def open_checkpoints(root: Root, job: str, *, create: bool = False) -> Checkpoints:
     """Return this thread's handle on a job's repository; the 64 used last stay open.
 
-    Without `create`, raises CheckpointMissing if there is no repository.
+    Without `create`, raises CheckpointMissing if there is no repository; with it, if the job was
+    forgotten.
     """
     path = root.repository(job)
     cache = _handles.by_path
@@ -280,5 +282,6 @@ def open_checkpoints(root: Root, job: str, *, create: bool = False) -> Checkpoin
         return cache[key]
     if not create:
         raise CheckpointMissing("", f"There is no checkpoint repository at {path}.")
+    refuse_forgotten_job(root.path, job)
     Checkpoints.create(root, job)
     return open_checkpoints(root, job)

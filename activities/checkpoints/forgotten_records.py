@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from activities.checkpoints import Root, job_folder_name
+from activities.checkpoints.checkpoint_errors import CheckpointMissing
 from activities.checkpoints.disk_access import fsync_path
+from activities.checkpoints.workspaces_root import Root, job_folder_name
 from protocol.data_model import Data
 
 
@@ -20,7 +21,9 @@ class ForgottenJob(Data):
     """When forgetting was requested, epoch seconds."""
     project: str = ""
     done: bool = False
-    """Whether everything is removed; until then, the next caller continues the removal."""
+    """Whether everything here is removed; until then, the next caller continues the removal."""
+    remote: str = ""
+    """The remote that may still have checkpoints of it; the next caller removes them there."""
 
     @property
     def message(self) -> str:
@@ -31,19 +34,25 @@ class ForgottenJob(Data):
 
 def find_forgotten_record(root: Root, job: str) -> ForgottenJob | None:
     """Return a job's record, or None if it has not been forgotten or the record is unreadable."""
-    return _read_forgotten_record(_forgotten_record_path(root, job))
+    return _read_forgotten_record(_forgotten_record_path(root.path, job))
+
+
+def refuse_forgotten_job(root: Path, job: str) -> None:
+    """Raise CheckpointMissing if the job was forgotten: nothing brings it back to this root."""
+    if record := _read_forgotten_record(_forgotten_record_path(root, job)):
+        raise CheckpointMissing("", f"The {record.message}.")
 
 
 def list_forgotten_records(root: Root) -> Iterator[ForgottenJob]:
     """Yield all forgotten jobs of a root, in no particular order."""
-    for path in _forgotten_folder(root).glob("*.json"):
+    for path in _forgotten_folder(root.path).glob("*.json"):
         if record := _read_forgotten_record(path):
             yield record
 
 
 def write_forgotten_record(root: Root, record: ForgottenJob) -> None:
     """Write a record atomically; it is fsynced when this returns."""
-    path = _forgotten_record_path(root, record.job)
+    path = _forgotten_record_path(root.path, record.job)
     path.parent.mkdir(exist_ok=True)
     draft = path.with_name(f".new-{secrets.token_hex(6)}")
     draft.write_text(record.model_dump_json())
@@ -52,11 +61,11 @@ def write_forgotten_record(root: Root, record: ForgottenJob) -> None:
     fsync_path(path.parent)
 
 
-def _forgotten_folder(root: Root) -> Path:
-    return root.path / ".longhaul" / "forgotten"
+def _forgotten_folder(root: Path) -> Path:
+    return root / ".longhaul" / "forgotten"
 
 
-def _forgotten_record_path(root: Root, job: str) -> Path:
+def _forgotten_record_path(root: Path, job: str) -> Path:
     return _forgotten_folder(root) / f"{job_folder_name(job)}.json"
 
 

@@ -6,6 +6,8 @@ So the git program handles remotes, and libgit2 handles everything else.
 """
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import time
@@ -19,9 +21,9 @@ from protocol.short_text import one_line
 WATCH_SECONDS = 0.5
 COMMAND_SECONDS = 600
 """Time limit of one command. A connection without traffic is given up much sooner."""
+_NO_PROGRAMS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
 _OPTIONS = (
-    # A repository on a shared volume may belong to another user id, as in `repository`.
-    *("-c", "safe.directory=*"),
+    *_NO_PROGRAMS,
     *("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30"),
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
     # Keep small fetches as packs too: nothing would ever pack loose objects.
@@ -29,8 +31,26 @@ _OPTIONS = (
 )
 _PROTOCOLS = "file:git:http:https:ssh"
 _NO_SSH = ("file://", "git://", "http://", "https://")
-_LOCAL_COMMANDS = {"index-pack", "merge-base", "pack-objects"}
-"""Commands that reach no remote, and need no look at how ssh is set up."""
+_LOCAL = "file://"
+_FAR_SIDES = {"fetch": "upload-pack", "ls-remote": "upload-pack", "push": "receive-pack"}
+"""Commands that reach a remote, and the program on its side. For others the settings of this
+host's git do not count.
+"""
+_FAR_OPTIONS = (
+    *_NO_PROGRAMS,
+    *("-c", "core.alternateRefsCommand=", "-c", "receive.autogc=false"),
+    # Otherwise a push may write into a work tree, through its filters.
+    *("-c", "receive.denyCurrentBranch=refuse"),
+)
+_PLAIN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+_VARIABLES = re.compile(
+    r"PATH|HOME|USER|LOGNAME|TMPDIR|XDG_(CONFIG_HOME|RUNTIME_DIR)|"
+    r"SSH_(AUTH_SOCK|AGENT_PID)|DBUS_SESSION_BUS_ADDRESS|KRB5CCNAME|"
+    r"(https?|all|no)_proxy|(HTTPS?|ALL|NO)_PROXY|(SSL_CERT|CURL_CA)_\w+|"
+    r"GIT_(ASKPASS|EXEC_PATH|SSH|SSH_COMMAND|SSH_VARIANT|(SSL|HTTP|CONFIG|PROXY)_\w+)"
+)
+"""Variables that git gets: where programs are, how this host's git reaches others."""
+_NAMED = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=10"
 """Never prompt, never try empty passwords, and give up a dead connection as HTTP does."""
 _NOT_READ = "fatal: Could not read from remote repository."
@@ -63,14 +83,20 @@ def run_git(
         RemoteUnavailable: the command failed; the message is its last output.
     """
     about = ["--git-dir", str(repository)] if repository else []
+    command = next((each for each in arguments if each in _FAR_SIDES), "")
+    environment = _git_environment(objects)
+    if command:
+        environment |= _git_ssh_environment(arguments) | _helper_environment(arguments)
+    elif "--global" not in arguments:
+        environment |= _PLAIN
     try:
         process = subprocess.Popen(
-            ["git", *_OPTIONS, *about, *arguments],
+            ["git", *_OPTIONS, *about, *_with_far_side(command, arguments)],
             cwd="/",
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_git_environment(objects) | _git_ssh_environment(arguments) | dict(variables or {}),
+            env=environment | dict(variables or {}),
             # Without a terminal there is no password prompt, and the whole process group can be
             # ended.
             start_new_session=True,
@@ -112,17 +138,18 @@ def _read_git_output(
     return process.communicate(stdin, timeout=seconds)
 
 
+def _with_far_side(command: str, arguments: Sequence[str]) -> list[str]:
+    """Return a command that starts no program which the repository at a local address names."""
+    if not command or not any(each.startswith(_LOCAL) for each in arguments):
+        return list(arguments)
+    side = _FAR_SIDES[command]
+    program = shlex.join(["git", *_FAR_OPTIONS, side])
+    place = arguments.index(command) + 1
+    return [*arguments[:place], f"--{side}={program}", *arguments[place:]]
+
+
 def _git_environment(objects: Path | None) -> dict[str, str]:
-    # Variables that point git at another repository, as inside hooks, do not apply to ours.
-    elsewhere = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE")
-    # A graphical password prompt would wait for somebody.
-    window = ("SSH_ASKPASS", "SSH_ASKPASS_REQUIRE")
-    variables = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in (*elsewhere, *window)
-        and not name.startswith(("GIT_OBJECT_", "GIT_ALTERNATE_"))
-    }
+    variables = {name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)}
     variables |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": _PROTOCOLS, "LC_ALL": "C"}
     if objects:
         path = str(objects).replace("\\", "\\\\").replace('"', '\\"')
@@ -130,11 +157,21 @@ def _git_environment(objects: Path | None) -> dict[str, str]:
     return variables
 
 
+def _helper_environment(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the variables that this host's settings of git name, for its credential helpers."""
+    if not any(each.startswith(("http://", "https://")) for each in arguments):
+        return {}
+    listed = _ask_git_config("--list", "-z")
+    return {name: os.environ[name] for name in _NAMED.findall(listed) if name in os.environ}
+
+
 def _git_ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
     """Return the environment that makes git call ssh as configured, but without prompts."""
-    if arguments[0] in _LOCAL_COMMANDS or any(each.startswith(_NO_SSH) for each in arguments):
+    if any(each.startswith(_NO_SSH) for each in arguments):
         return {}
-    command = os.environ.get("GIT_SSH_COMMAND", "").strip() or _git_setting("core.sshCommand")
+    command = os.environ.get("GIT_SSH_COMMAND", "").strip() or (
+        _ask_git_config("--get", "core.sshCommand").strip()
+    )
     if not command and os.environ.get("GIT_SSH"):
         return {}
     command = command or "ssh"
@@ -144,12 +181,12 @@ def _git_ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
     return {"GIT_SSH_COMMAND": f"{command} {_SSH_OPTIONS}"}
 
 
-def _git_setting(name: str) -> str:
+def _ask_git_config(*arguments: str) -> str:
     process = subprocess.run(
-        ["git", "config", "--get", name],
+        ["git", "config", *arguments],
         cwd="/", env=_git_environment(None), capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return process.stdout.strip()
+    return process.stdout
 
 
 def _git_error_summary(text: str) -> str:

@@ -11,8 +11,23 @@ from activities.checkpoints.checkpoint_errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
 
 OWNER_SECONDS = 20
+MAX_DELETED = 500
+"""Refs that one command deletes: a command line has no room for all of a long job."""
 REFS = "refs/longhaul/"
 """Prefix of our refs, both in the remote and in drafts of fetched repositories."""
+
+
+_FORGOTTEN = "owner/forgotten-"
+
+
+def forgotten_mark(at: int) -> str:
+    """Return the ref that stands for a forgotten job."""
+    return f"{_FORGOTTEN}{at}"
+
+
+def is_forgotten_mark(ref: str) -> bool:
+    """Whether a ref of an area says that its job was forgotten."""
+    return ref.startswith(_FORGOTTEN)
 
 
 class GitRemote:
@@ -63,14 +78,29 @@ class GitRemote:
         refs = [line.partition("\t")[2] for line in output.splitlines()]
         return [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
 
+    def forget_area(self, area: str, at: int) -> list[str]:
+        """See `Remote`."""
+        prefix = f"{REFS}{area}/"
+        output = run_git(None, "ls-remote", self._url, f"{prefix}*")
+        names = [line.partition("\t")[2] for line in output.splitlines()]
+        mine = [name for name in names if name.startswith(prefix)]
+        living = [name for name in mine if not is_forgotten_mark(name.removeprefix(prefix))]
+        if not living:
+            return []
+        with TemporaryDirectory(prefix="longhaul-forget-") as folder:
+            commit = _write_empty_commit(folder, "A forgotten job")
+            spec = f"+{commit}:{prefix}{forgotten_mark(at)}"
+            run_git(Path(folder), "push", "--no-verify", self._url, spec)
+            for start in range(0, len(living), MAX_DELETED):
+                deleted = [f":{name}" for name in living[start : start + MAX_DELETED]]
+                run_git(Path(folder), "push", "--no-verify", self._url, *deleted)
+        return [name.removeprefix(prefix) for name in living]
+
     def check_access(self) -> None:
         """See `Remote`."""
         run_git(None, "ls-remote", self._url, "HEAD", seconds=OWNER_SECONDS)
         with TemporaryDirectory(prefix="longhaul-probe-") as folder:
-            repo = pygit2.init_repository(folder, bare=True)
-            who = pygit2.Signature("longhaul", "longhaul@localhost", 0, 0)
-            tree = repo.TreeBuilder().write()
-            commit = repo.create_commit(None, who, who, "A probe", tree, [])
+            commit = _write_empty_commit(folder, "A probe")
             # The server says whether it takes pushes, and nothing is written.
             spec = f"{commit}:{REFS}probe"
             run_git(Path(folder), "push", "--dry-run", self._url, spec, seconds=OWNER_SECONDS)
@@ -90,3 +120,9 @@ class GitRemote:
         }
         repo.free()
         return refs, sorted((draft / "objects" / "pack").glob("pack-*.pack"))
+
+
+def _write_empty_commit(folder: str, message: str) -> str:
+    repo = pygit2.init_repository(folder, bare=True)
+    who = pygit2.Signature("longhaul", "longhaul@localhost", 0, 0)
+    return str(repo.create_commit(None, who, who, message, repo.TreeBuilder().write(), []))

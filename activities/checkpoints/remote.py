@@ -6,6 +6,7 @@ A job's refs there, below `jobs/<job>/`:
     tags/<tag>                phase starts and the end, as in the job's own repository
     left/<run id>/<commit>    checkpoint that a worker had to leave to the next one of its root
     owner/<run id>            first run of the workflow, to detect another one with the same id
+    owner/forgotten-<time>    instead of all these: the job was forgotten
 
 Each root moves only its own refs, and each run has new ones. So nobody overwrites another's push,
 and commits that a reset of the workflow leaves behind stay reachable.
@@ -56,6 +57,16 @@ class Remote(Protocol):
 
     def check_promises(self) -> None:
         """Raise RemoteUnfit for a remote in which hosts would overwrite each other's refs."""
+
+    def forget_area(self, area: str, at: int) -> list[str]:
+        """Remove all refs of an area and leave a mark that it was forgotten, if there are any.
+
+        Args:
+            at: When it was forgotten, epoch seconds.
+
+        Returns:
+            The refs that were there.
+        """
 
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
         """Download the objects that a draft repository lacks.

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import pygit2
 
+from activities.checkpoints.checkpoint_errors import CheckpointMissing
 from activities.checkpoints.checkpoint_repository import Checkpoints
 from activities.checkpoints.disk_access import fsync_path
-from activities.checkpoints.git_remote import REFS
+from activities.checkpoints.forgotten_records import refuse_forgotten_job
+from activities.checkpoints.git_remote import REFS, is_forgotten_mark
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.remote import Remote, open_remote, remote_checkpoint_area
 from activities.checkpoints.repository_owner import OwnerMark, record_owner
+from protocol.git_address import git_address_without_user
 
 LOCK_SECONDS = 60
 MAX_PACKS = 60
@@ -32,16 +36,26 @@ def fetch_remote_checkpoints(
         refetch: Also fetch objects that should be here already, for a damaged repository.
 
     Raises:
+        CheckpointMissing: The job was forgotten.
         GitNotInstalled: This host has no git program.
         RemoteUnavailable: The remote cannot be reached or refuses.
         OSError: The objects cannot be stored.
     """
     path = checkpoints.path
+    refuse_forgotten_job(path.parents[2], job)
     refs = fetch_remote_packs(open_remote(url), remote_checkpoint_area(job), path, refetch=refetch)
-    _adopt_fetched_refs(refs, checkpoints, job)
+    refuse_forgotten_refs(refs, job, url)
+    _adopt_fetched_refs(refs, checkpoints, job, url)
     if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MAX_PACKS:
         with suppress(TimeoutError):
             checkpoints.pack(wait=0)
+
+
+def refuse_forgotten_refs(refs: Iterable[str], job: str, url: str) -> None:
+    """Raise CheckpointMissing if the refs say that the job was forgotten."""
+    if any(map(is_forgotten_mark, refs)):
+        where = git_address_without_user(url)
+        raise CheckpointMissing("", f"The job {job} was forgotten in the remote {where}.")
 
 
 def fetch_remote_packs(
@@ -81,11 +95,11 @@ def _install_packs_under_lock(packs: list[Path], path: Path) -> None:
         fsync_path(place)
 
 
-def _adopt_fetched_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
+def _adopt_fetched_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str, url: str) -> None:
     for name, commit in refs.items():
         kind, _, rest = name.partition("/")
         if kind == "owner":
-            record_owner(checkpoints.path, OwnerMark(chain=rest, job=job))
+            record_owner(checkpoints.path, OwnerMark(chain=rest, job=job, remote=url))
         elif kind in ("tags", "runs"):
             # Keep the refs of runs too: they show git what it has, so that it fetches only newer
             # commits.

@@ -23,6 +23,8 @@ class OwnerMark(Data):
     project: str = ""
     """The project that the job works for."""
     keep_days: float | None = None
+    remote: str = ""
+    """Where its checkpoints are pushed."""
 
     def may_be_in(self, namespace: str) -> bool:
         return self.namespace in ("", namespace)

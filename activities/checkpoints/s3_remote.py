@@ -29,6 +29,7 @@ from pydantic import Field, ValidationError
 from activities.checkpoints.bucket import Bucket
 from activities.checkpoints.checkpoint_errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
+from activities.checkpoints.git_remote import forgotten_mark, is_forgotten_mark
 from config.s3_address import S3Address
 from protocol.data_model import Data
 
@@ -124,6 +125,20 @@ class S3Remote:
             if packs is not None:
                 return listing.refs, packs
         raise RemoteUnavailable(f"{area} in the bucket lacks a pack that its list names")
+
+    def forget_area(self, area: str, at: int) -> list[str]:
+        """See `Remote`."""
+        for _ in range(MAX_ATTEMPTS):
+            before = self._read_listing(area)
+            living = [name for name in before.listing.refs if not is_forgotten_mark(name)]
+            if not living:
+                return []
+            mark = S3PackListing(refs={forgotten_mark(at): "0" * 40}, packs=[])
+            if self._write_listing(area, mark, before) is not None:
+                stored = self._bucket.stale_keys(f"{area}/packs", -SWEEP_SECONDS)
+                self._bucket.delete_objects(stored)
+                return living
+        raise RemoteUnavailable(f"others changed the refs {MAX_ATTEMPTS} times meanwhile")
 
     def check_access(self) -> None:
         """See `Remote`."""

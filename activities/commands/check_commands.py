@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from activities.checkpoints import Files, Root
+from activities.checkpoints import Files, FilesError, Root
 from activities.commands import sandbox
 from activities.commands.pipelines import with_pipefail
 from activities.commands.private_folder import private_folder
+from activities.commands.sealed_files import sealed_folders, shows_output
 from activities.commands.setup_layer import layer_folders
 from config.schema.agent import AgentConfig
 
@@ -44,11 +45,16 @@ class CheckRunner:
         try:
             with private_folder(files, self.root, self.job) as private:
                 shell = self.config.shell
-                layer = layer_folders(files, self.root, self.job, shell)
+                folders = {
+                    **layer_folders(files, self.root, self.job, shell),
+                    **sealed_folders(self.config.sealed),
+                }
                 line = with_pipefail(command)
-                ended = sandbox.run_sandboxed_command(line, private.path, shell, seconds, layer)
+                ended = sandbox.run_sandboxed_command(line, private.path, shell, seconds, folders)
         except sandbox.SandboxUnavailable as problem:
             return Finding(f"It could not be run. {problem}", decided=False)
+        except FilesError as problem:
+            return Finding(f"It could not be run. {problem}")
         if ended.exit_code == 0:
             return None
         how = ended.trouble or f"exit code {ended.exit_code}"
@@ -56,6 +62,8 @@ class CheckRunner:
         if cannot_run:
             how += ", which says that a program could not be run"
         text = ended.output.strip()
+        if not shows_output(self.config.sealed) and not cannot_run:
+            text = ""
         shown = f"…{text[-SHOWN_CHARACTERS:]}" if len(text) > SHOWN_CHARACTERS else text
         printed = f" and printed:\n{shown}" if shown else " without output."
         return Finding(f"It failed ({how}){printed}", decided=not (ended.trouble or cannot_run))

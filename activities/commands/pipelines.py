@@ -28,15 +28,32 @@ def with_pipefail(command: str) -> str:
     return f"exec bash --noprofile --norc -o pipefail -c {shlex.quote(command)}"
 
 
-def _pipe_ends(command: str) -> list[str]:
-    """Return the last program of each pipe, without its folder."""
+def simple_commands(command: str) -> list[list[str]]:
+    """Return the words of each simple command, in order; none if the shell cannot read the line."""
+    commands, words = list[list[str]](), list[str]()
+    for word in [*_shell_words(command), ";"]:
+        if set(word) <= set(_OPERATORS):
+            commands += [words] if words else []
+            words = []
+        else:
+            words.append(word)
+    return commands
+
+
+def _shell_words(command: str) -> list[str]:
+    """Return the words of a command line, operators among them."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=_OPERATORS)
     lexer.commenters, lexer.whitespace, lexer.whitespace_split = "", " \t\r", True
     try:
-        words = list(lexer)
+        return list(lexer)
     except ValueError:
         # The shell says what is wrong.
         return []
+
+
+def _pipe_ends(command: str) -> list[str]:
+    """Return the last program of each pipe, without its folder."""
+    words = _shell_words(command)
     ends, end, is_piped, is_first = list[str](), "", False, True
     for word in [*words, ";"]:
         if set(word) <= set(_OPERATORS):

@@ -8,7 +8,9 @@ that outlived its attempt may still be writing there.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import secrets
 import shutil
 import stat
@@ -17,17 +19,35 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, job_folder_name
+from activities.checkpoints import (
+    CheckpointMissing,
+    Files,
+    FilesError,
+    Root,
+    folder_io,
+    job_folder_name,
+)
 from activities.checkpoints.checkin import Checkin, CheckinLimits, CheckinState, read_checkin_state
 from activities.checkpoints.checkout import EXCLUDED_NAMES, Checkout
+from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.removal import make_removable
+from activities.redaction.credentials import hide_in_bytes
 
 MAX_FOLDERS = 64
 """Number of attempts of one job that may have a folder at the same time."""
 STALE_NANOSECONDS = 2_000_000_000
 """Time stamps of files changed more recently do not prove that a file is unchanged."""
+
+
+MACHINE_ERRORS = frozenset(
+    (
+        *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE),
+        *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+    )
+)
+"""Errors that no file of a command can cause."""
 
 
 @dataclass
@@ -41,18 +61,25 @@ class PrivateFolder:
     _tree: str | None = None
     """The tree that the folder holds, if known."""
     notes: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
 
-    def read_back(self) -> Files:
+    def read_back(self, *, hide_credentials: bool = False) -> Files:
         """Return the folder's files; links stay links, and nested repositories and empty folders
         are kept.
 
         Call it when nothing writes to the folder any more.
 
+        Args:
+            hide_credentials: Redact credentials in new and changed files, and list these files in
+                `hidden`. Git's own folders are left alone: their files are compressed or have
+                checksums.
+
         Raises:
             FilesError: A checkpoint cannot take that much; the message says how much it is.
             OSError: The folder cannot be read.
         """
-        checkin = Checkin(self._base, self._known, self._limits)
+        clean = hide_in_bytes if hide_credentials else None
+        checkin = Checkin(self._base, self._known, self._limits, clean=clean)
         _restore_private_folder_rights(self.path)
         with folder_io.open_folder(None, self.path) as fd:
             tree = checkin.import_folder(fd)
@@ -60,10 +87,10 @@ class PrivateFolder:
         left_out = [
             f"Left out {name.decode()}/: the system keeps that folder." for name in reserved
         ]
-        self.notes = [*checkin.notes, *left_out]
+        self.notes, self.hidden = [*checkin.notes, *left_out], checkin.cleaned
         files = Files(self._base.store, tree.hex(), limit=self._base.limit)
-        # If something was left out, the next attempt must not find it in the folder.
-        self._tree = None if self.notes else files.id
+        # If something was left out or redacted, the next attempt must not find it in the folder.
+        self._tree = None if self.notes or self.hidden else files.id
         return files
 
 
@@ -76,9 +103,13 @@ def private_folder(
     Raises:
         OSError: It cannot be created (disk full, permissions).
         CheckpointMissing: The tree is not in the store.
+        FilesError: What was done in the context cannot be done with a path in the folder, such as
+            reading a file where commands made a folder.
     """
     pool = private_path(root, job)
-    pool.mkdir(parents=True, exist_ok=True)
+    # Commands may set any mode, such as one that gives whoever runs a file the rights of its owner.
+    pool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    pool.mkdir(exist_ok=True)
     with ExitStack() as stack:
         place = _lock_free_private_folder(pool, stack)
         record = place / "holds.json"
@@ -98,11 +129,27 @@ def private_folder(
         with folder_io.open_folder(None, folder) as fd:
             known = read_checkin_state(files, fd, fresh)
         private = PrivateFolder(folder, files, known, limits or CheckinLimits())
-        yield private
+        try:
+            yield private
+        except OSError as error:
+            if problem := _path_problem(error, folder):
+                raise FilesError(problem) from error
+            raise
         if private._tree is not None:
             draft = place / "holds.new"
             draft.write_text(json.dumps({"tree": private._tree}))
             draft.rename(record)
+
+
+def _path_problem(error: OSError, folder: Path) -> str:
+    """Return which path of the folder is not what it was taken for; empty for another failure."""
+    named = (
+        error.filename if isinstance(error.filename, str) else os.fsdecode(error.filename or b"")
+    )
+    if error.errno in MACHINE_ERRORS or not named.startswith(f"{folder}/"):
+        return ""
+    path = quote_path_in_error(named.removeprefix(f"{folder}/"))
+    return f"{path} cannot be used: {error.strerror}. Remove it, or name another path."
 
 
 def private_path(root: Root, job: str) -> Path:

@@ -16,16 +16,28 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import TypedDict
 
-from activities.commands.folder_size import count_folder_bytes
+from activities.commands.folder_size import UNCOUNTABLE, count_folder_bytes
 from activities.commands.host_proxy import PASS_LISTENER, HostProxy, proxy_variables
+from activities.commands.memory_use import MemoryUse, descendant_pids
 from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
+from activities.commands.system_calls import filter_program
+from activities.commands.user_namespace import (
+    NOBODY,
+    SANDBOX_USER,
+    give_to_nobody,
+    is_machine_root,
+    is_readable,
+    nobody_namespace,
+)
 from activities.commands.variables import (
     command_variable_arguments,
     missing_variable,
@@ -33,6 +45,7 @@ from activities.commands.variables import (
 )
 from activities.redaction.credentials import hide_credentials
 from activities.runtime.child_process import ChildOutputReader
+from activities.text.screen_text import show_on_screen
 from config.schema.shell import CACHE, LAYER, ShellConfig
 from protocol.errors import Unavailable
 from protocol.fork_command import fork_command
@@ -40,6 +53,9 @@ from protocol.fork_command import fork_command
 SANDBOX_WORKSPACE = "/workspace"
 TICK_SECONDS = 0.05
 DISK_SECONDS = 1.0
+"""Least time between two counts of the files that a command wrote."""
+DISK_SHARE = 20
+"""How many times as long as a count takes the next one is put off."""
 KEPT_BYTES = 500_000
 """Bytes kept of the output's beginning, and the same number of its end."""
 MAX_LINKS = 40
@@ -51,6 +67,15 @@ ETC = (
     *("ssl", "java-17-openjdk", "python3", "python3.11", "python3.12", "python3.13"),
 )
 NETWORK_ETC = ("hosts", "host.conf", "resolv.conf", "gai.conf")
+OWN_ETC = {
+    "hosts": "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 sandbox\n",
+    # Whatever the sandbox shows is for the command, whoever owns it on the machine.
+    "gitconfig": "[safe]\n\tdirectory = *\n",
+}
+"""Files below /etc that the sandbox has instead of the machine's."""
+IN_MEMORY = ("/tmp", "/dev/shm")
+"""The sandbox's file systems in memory; `/cache` may be one as well."""
+SHM_BYTES = 67_108_864
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -61,13 +86,21 @@ class CommandResult:
     exit_code: int | None
     """Exit code; 128 plus the number for a signal; None if it was ended because of `trouble`."""
     output: str
-    """Standard output and error in order, without the middle if it is long."""
+    """Standard output and error in order, as a screen shows them, without the middle if long."""
     size: int
     """Bytes of the whole output."""
     trouble: str = ""
     """Why it was ended, such as `it did not end within 10 s`; empty if it ended by itself."""
     refused: tuple[str, ...] = ()
     """Hosts and ports to which `shell.network` refused access."""
+
+
+class _Owner(TypedDict, total=False):
+    """Arguments of `subprocess` for the user of a process; none for the worker's."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
 
 
 class SandboxUnavailable(Unavailable):
@@ -95,13 +128,19 @@ def sandbox_problem(program: str | None) -> str | None:
     if program is None:
         return f"the program bwrap (bubblewrap) is not installed: {advice}"
     try:
-        probe = subprocess.run(
-            [*_bwrap_command(program, Path("/usr"), ShellConfig()), "/bin/sh", "-c", ":"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
+        with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="sandbox-") as folder:
+            prefix, passed = _bwrap_command(stack, program, Path(folder), ShellConfig())
+            probe = subprocess.run(
+                [*prefix, "/bin/sh", "-c", ":"],
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=False,
+                pass_fds=passed,
+                **_sandbox_owner(),
+            )
+    except PermissionError as error:
+        return f"the worker is root, and {program} cannot be run as nobody ({error}): {advice}"
     except (OSError, subprocess.SubprocessError) as error:
         return f"{program} does not run ({error}): {advice}"
     if probe.returncode:
@@ -126,6 +165,12 @@ def check_sandbox(config: ShellConfig) -> None:
             "Put it there, or take it out of the agent's file; a job under way needs a fork for "
             "that: "
             f"{fork_command('shell.readable=[…]')}."
+        )
+    if unreadable := next((path for path in config.readable if not is_readable(Path(path))), None):
+        raise SandboxUnavailable(
+            f"Commands cannot read {unreadable}, which shell.readable names: the worker is root, "
+            "so they run as the user nobody, and only the folder's owner may read it. Allow it "
+            f"with chmod -R o+rX {shlex.quote(unreadable)}, or run the worker as that owner."
         )
     layers = [LAYER] if config.setup else []
     visible = [Path(each) for each in (*SYSTEM, *config.readable, *layers)]
@@ -168,19 +213,6 @@ def _hidden_python(folder: Path, visible: Sequence[Path]) -> Path | None:
     return path
 
 
-def _sandbox_system_mounts(config: ShellConfig) -> list[str]:
-    """The arguments that mount the system's folders and its files below /etc read-only."""
-    arguments = []
-    for path in SYSTEM:
-        if Path(path).is_symlink():
-            arguments += ["--symlink", str(Path(path).readlink()), path]
-        elif Path(path).is_dir():
-            arguments += ["--ro-bind", path, path]
-    for name in [*ETC, *(NETWORK_ETC if config.network is True else ())]:
-        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    return arguments
-
-
 def run_sandboxed_command(
     command: str,
     folder: Path,
@@ -213,11 +245,11 @@ def run_sandboxed_command(
     shell = ["/bin/sh", "-c", script, "sh", command]
     with ExitStack() as stack:
         proxy = stack.enter_context(HostProxy(config.hosts)) if confined and config.hosts else None
-        arguments = stack.enter_context(command_variable_arguments(config))
-        prefix, passed = [], []
+        prefix, passed = list[str](), list[int]()
         if confined and program:
-            prefix = _bwrap_command(program, folder, config, extra_folders, arguments, layer, cache)
-            passed = [arguments] if arguments is not None else []
+            prefix, passed = _bwrap_command(
+                stack, program, folder, config, extra_folders, layer=layer, cache=cache
+            )
         if proxy:
             descriptor = proxy.child_end.fileno()
             passed.append(descriptor)
@@ -231,18 +263,22 @@ def run_sandboxed_command(
             env={} if confined else _unconfined_environment(folder, config, mark),
             start_new_session=True,
             pass_fds=passed,
+            **(_sandbox_owner() if confined else {}),
         )
         if proxy:
             proxy.start_serving()
+        in_memory = [*IN_MEMORY, *([CACHE] if config.caches and not cache else [])]
+        memory = MemoryUse(process.pid, folder, SANDBOX_WORKSPACE, in_memory)
         folders = [watched or folder, *([cache] if cache else [])]
         ended = _await_sandboxed_command(
-            process, folders, config, seconds, None if confined else mark
+            process, memory, folders, config, seconds, None if confined else mark
         )
     return replace(ended, refused=tuple(proxy.refused) if proxy else ())
 
 
 def _await_sandboxed_command(
     process: subprocess.Popen[bytes],
+    memory: MemoryUse,
     folders: list[Path],
     config: ShellConfig,
     seconds: float,
@@ -259,11 +295,11 @@ def _await_sandboxed_command(
     trouble = ""
     try:
         watched = _watch_sandbox_limits(
-            process, folders, config, time.monotonic() + seconds, seconds
+            process, memory, folders, config, time.monotonic() + seconds, seconds
         )
         trouble = next(watched, "")
     finally:
-        members = list(_sandbox_descendant_pids(process.pid, 10_000)) if mark else []
+        members = list(descendant_pids(process.pid, 10_000)) if mark else []
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         if mark:
@@ -272,7 +308,7 @@ def _await_sandboxed_command(
         process.wait()
         output.join()
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    text = hide_credentials(output.text)
+    text = hide_credentials(show_on_screen(output.text))
     return CommandResult(None if trouble else code, text, output.size, trouble)
 
 
@@ -280,8 +316,7 @@ def _sandbox_shell_preamble(config: ShellConfig) -> str:
     """The shell commands that set resource limits and create cache folders before a command."""
     most = config.processes
     lines = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
-    # Shells name the limit on processes `-u` or `-p`. The kernel does not apply it to root, whose
-    # processes only the watch over the limits counts.
+    # Shells name the limit on processes `-u` or `-p`.
     lines += f"; ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null"
     if config.caches:
         places = " ".join(shlex.quote(f"{CACHE}/{name}") for name in config.caches.values())
@@ -318,23 +353,41 @@ def _sandbox_path_variable(config: ShellConfig) -> str:
 
 
 def _bwrap_command(
+    stack: ExitStack,
     program: str,
     folder: Path,
     config: ShellConfig,
     extra_folders: Mapping[str, Path] | None = None,
-    argument_fd: int | None = None,
+    *,
     layer: Path | None = None,
     cache: Path | None = None,
-) -> list[str]:
-    """Return bubblewrap's command line up to the command; `argument_fd` has further arguments."""
-    arguments = [
-        program,
-        "--unshare-all",
-        "--unshare-user",
-        "--disable-userns",
-        "--die-with-parent",
-    ]
-    arguments += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
+) -> tuple[list[str], list[int]]:
+    """Return bubblewrap's command line up to the command, and the descriptors that it names.
+
+    Args:
+        stack: Closes the descriptors.
+
+    Raises:
+        OSError: The worker is root, and cannot run commands as another user; or there is no
+            filter of system calls for this machine.
+    """
+    passed = [_pass_data(stack, filter_program())]
+    arguments = [program, "--seccomp", str(passed[0]), "--die-with-parent", "--cap-drop", "ALL"]
+    user = ["--uid", str(SANDBOX_USER), "--gid", str(SANDBOX_USER)]
+    if is_machine_root():
+        give_to_nobody(folder)
+        for each in filter(None, (layer, cache)):
+            # Commands wrote what is in it, and others may be at work there.
+            os.chown(each, NOBODY, NOBODY, follow_symlinks=False)
+        passed.append(stack.enter_context(nobody_namespace()))
+        shared = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
+        network = [] if config.network is True else ["--unshare-net"]
+        arguments += [*shared, *network, "--userns", str(passed[-1]), *user]
+        # bubblewrap closes only the descriptor on which it waits; this one keeps nobody waiting.
+        arguments += ["--block-fd", str(passed[-1])]
+    else:
+        network = ["--share-net"] if config.network is True else []
+        arguments += ["--unshare-all", *network, "--unshare-user", "--disable-userns", *user]
     arguments += ["--hostname", "sandbox", "--clearenv"]
     variables = {"HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
     variables["PATH"] = _sandbox_path_variable(config)
@@ -343,20 +396,69 @@ def _bwrap_command(
         variables |= proxy_variables(config.hosts)
     for name, value in variables.items():
         arguments += ["--setenv", name, value]
-    if argument_fd is not None:
-        arguments += ["--args", str(argument_fd)]
-    arguments += _sandbox_system_mounts(config)
-    if config.network is True:
-        arguments.append("--share-net")
-    arguments += ["--proc", "/proc", "--dev", "/dev"]
-    arguments += ["--size", str(config.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]
-    arguments += ["--size", "67108864", "--perms", "1777", "--tmpfs", "/dev/shm"]
+    passed.append(_pass_data(stack, command_variable_arguments(config)))
+    arguments += ["--args", str(passed[-1])]
+    arguments += _sandbox_system_mounts(stack, passed, config)
+    arguments += _sandbox_folder_mounts(folder, config, extra_folders or {}, layer, cache)
+    return [*arguments, "--remount-ro", "/", "--chdir", SANDBOX_WORKSPACE, "--"], passed
+
+
+def _sandbox_owner() -> _Owner:
+    """Return as whom bubblewrap runs. Its processes can only end each other as the same user."""
+    if not is_machine_root():
+        return {}
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+
+
+def _pass_data(stack: ExitStack, data: bytes) -> int:
+    """Return a descriptor from which a program reads the data."""
+    descriptor = os.memfd_create("data")
+    stack.callback(os.close, descriptor)
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _sandbox_system_mounts(stack: ExitStack, passed: list[int], config: ShellConfig) -> list[str]:
+    """The arguments for the system's folders, /etc, /proc, /dev and the places in memory."""
+    arguments = []
+    for path in SYSTEM:
+        if Path(path).is_symlink():
+            arguments += ["--symlink", str(Path(path).readlink()), path]
+        elif Path(path).is_dir():
+            arguments += ["--ro-bind", path, path]
+    machine_etc = [*ETC, *(NETWORK_ETC if config.network is True else ())]
+    arguments += ["--perms", "0755", "--dir", "/etc"]
+    for name, content in OWN_ETC.items():
+        if name in machine_etc and Path("/etc", name).exists():
+            continue
+        passed.append(_pass_data(stack, content.encode()))
+        arguments += ["--perms", "0644", "--ro-bind-data", str(passed[-1]), f"/etc/{name}"]
+    for name in machine_etc:
+        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    # bubblewrap covers settings only where the folder itself is writable.
+    arguments += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    sizes = dict(zip(IN_MEMORY, (config.tmp_bytes, SHM_BYTES), strict=True))
+    for path, size in sizes.items():
+        arguments += ["--size", str(size), "--perms", "1777", "--tmpfs", path]
+    return [*arguments, "--remount-ro", "/dev"]
+
+
+def _sandbox_folder_mounts(
+    folder: Path,
+    config: ShellConfig,
+    extra_folders: Mapping[str, Path],
+    layer: Path | None,
+    cache: Path | None,
+) -> list[str]:
+    """The arguments for the folders that the configuration and the command's work bring."""
+    arguments = []
     # Mount it after /tmp, which would otherwise hide a Python below the host's /tmp.
     if config.hosts and not Path(_sandbox_python()).is_relative_to("/usr"):
         arguments += ["--ro-bind", sys.base_prefix, sys.base_prefix]
     for path in config.readable:
         arguments += ["--ro-bind", path, path]
-    for inside, host_path in (extra_folders or {}).items():
+    for inside, host_path in extra_folders.items():
         arguments += ["--ro-bind", str(host_path), inside]
     if layer:
         arguments += ["--bind", str(layer), LAYER]
@@ -364,21 +466,12 @@ def _bwrap_command(
         arguments += ["--bind", str(cache), CACHE]
     elif config.caches:
         arguments += ["--size", str(config.tmp_bytes), "--perms", "0755", "--tmpfs", CACHE]
-    arguments += [
-        "--bind",
-        str(folder),
-        SANDBOX_WORKSPACE,
-        "--remount-ro",
-        "/",
-        "--chdir",
-        SANDBOX_WORKSPACE,
-        "--",
-    ]
-    return arguments
+    return [*arguments, "--bind", str(folder), SANDBOX_WORKSPACE]
 
 
 def _watch_sandbox_limits(
     process: subprocess.Popen[bytes],
+    memory: MemoryUse,
     folders: list[Path],
     config: ShellConfig,
     end: float,
@@ -389,54 +482,27 @@ def _watch_sandbox_limits(
     Args:
         folders: The command's folder, and its cache's folder if it has one.
     """
-    look_again, free = time.monotonic() + DISK_SECONDS, _sandbox_free_bytes(folders[0])
+    look_again = time.monotonic() + DISK_SECONDS
     # The cache may be full already, so allow it to grow by as much as the workspace.
     limits = [config.disk_bytes, config.disk_bytes + config.cache_bytes]
     while process.poll() is None:
         now = time.monotonic()
         if now >= end:
             yield f"it did not end within {seconds:g} s"
-        count, memory = _sandbox_resource_use(process.pid, config.processes)
+        count, used = memory.count(config.processes, config.memory_bytes)
         if count > config.processes:
             yield f"it ran more than {config.processes} processes at a time"
-        if memory > config.memory_bytes:
+        if used > config.memory_bytes:
             yield f"it used more than {config.memory_bytes:,} bytes of memory"
         if now >= look_again:
-            # Count files only if the disk's free space has shrunk by that much.
-            if free - _sandbox_free_bytes(folders[0]) > config.disk_bytes and any(
-                count_folder_bytes(folder) > most
-                for folder, most in zip(folders, limits, strict=False)
-            ):
-                yield f"it wrote more than {config.disk_bytes:,} bytes"
-            look_again = time.monotonic() + DISK_SECONDS
+            sizes = map(count_folder_bytes, folders)
+            if too_large := [
+                size for size, most in zip(sizes, limits, strict=False) if size > most
+            ]:
+                deep = ", in folders nested too deeply to count" if UNCOUNTABLE in too_large else ""
+                yield f"it wrote more than {config.disk_bytes:,} bytes{deep}"
+            # Counting many files takes long, and a command that writes slowly can wait.
+            took = time.monotonic() - now
+            look_again = time.monotonic() + max(DISK_SECONDS, DISK_SHARE * took)
         with suppress(subprocess.TimeoutExpired):
             process.wait(TICK_SECONDS)
-
-
-def _sandbox_free_bytes(folder: Path) -> int:
-    status = os.statvfs(folder)
-    return status.f_bfree * status.f_frsize
-
-
-def _sandbox_resource_use(pid: int, most: int) -> tuple[int, int]:
-    """Return the number of descendant processes and their private memory in bytes."""
-    page, count, memory = os.sysconf("SC_PAGE_SIZE"), 0, 0
-    for each in _sandbox_descendant_pids(pid, most + 2):
-        count += 1
-        with suppress(OSError, ValueError, IndexError):
-            pages = Path(f"/proc/{each}/statm").read_text().split()
-            memory += (int(pages[1]) - int(pages[2])) * page
-    return count, memory
-
-
-def _sandbox_descendant_pids(pid: int, most: int) -> Iterator[int]:
-    pending = [pid]
-    while pending and most > 0:
-        with suppress(OSError):
-            for task in os.listdir(f"/proc/{pending[-1]}/task"):  # noqa: PTH208
-                children = Path(f"/proc/{pending[-1]}/task/{task}/children").read_text().split()
-                for child in map(int, children):
-                    most -= 1
-                    pending.insert(0, child)
-                    yield child
-        pending.pop()

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from activities.checkpoints import Files, diff_files
-from activities.redaction.credentials import credential_value, hide_in_bytes
+from activities.redaction.credentials import credential_value
 from config.schema.shell import ShellConfig
 from protocol.fork_command import fork_command
 
@@ -35,42 +32,12 @@ def read_variables(config: ShellConfig) -> dict[str, str]:
     return {name: credential_value(source) or "" for name, source in config.environment.items()}
 
 
-@contextmanager
-def command_variable_arguments(config: ShellConfig) -> Iterator[int | None]:
-    """Yield a descriptor from which bubblewrap reads `--setenv` arguments; None without any.
+def command_variable_arguments(config: ShellConfig) -> bytes:
+    """Return `--setenv` arguments as bubblewrap reads them from a descriptor.
 
     Other users of the machine can see command lines and environments of processes.
     """
-    variables = read_variables(config)
-    if not variables:
-        yield None
-        return
-    descriptor = os.memfd_create("arguments")
-    try:
-        for name, value in variables.items():
-            os.write(descriptor, b"--setenv\0" + name.encode() + b"\0" + os.fsencode(value) + b"\0")
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def hide_command_variables(
-    config: ShellConfig, before: Files, after: Files
-) -> tuple[Files, list[str]]:
-    """Redact credentials in files that a command changed; return the paths of these files.
-
-    Git's own folders are left alone: their files are compressed or have checksums.
-    """
-    paths: list[str] = []
-    if not config.environment:
-        return after, paths
-    for change in list(diff_files(before, after)):
-        if not change.new or change.new.kind != "file" or ".git" in change.path.split("/"):
-            continue
-        data = after.read_entry(change.new)
-        hidden = hide_in_bytes(data)
-        if hidden != data:
-            after = after.write(change.path, hidden, executable=change.new.executable)
-            paths.append(change.path)
-    return after, paths
+    return b"".join(
+        b"--setenv\0" + name.encode() + b"\0" + os.fsencode(value) + b"\0"
+        for name, value in read_variables(config).items()
+    )

@@ -48,6 +48,15 @@ _UNSUPPORTED_FORMATS = {
 }
 _PICTURE_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 _MARKDOWN = {".md", ".markdown"}
+_MARKDOWN_CODE = re.compile(r"(^```.*?^```[^\n]*$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_MARKDOWN_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_MARKDOWN_STRUCK = re.compile(
+    r"~~(?=\S)[^~\n]+~~|<(del|s|strike)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE
+)
+_MAIL = re.compile(
+    rb"(?:[A-Za-z][\w-]{1,40}:[^\n]*\r?\n(?:[ \t][^\n]*\r?\n)*){2,60}?(?:mime-version|message-id):",
+    re.IGNORECASE,
+)
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
 
 
@@ -129,6 +138,11 @@ def detect_document_kind(name: str, data: bytes) -> DocumentKind:
     for magic, advice in _UNSUPPORTED_FORMATS.items():
         if data.startswith(magic):
             raise DocumentError(f"{name}: this is {advice}")
+    if _MAIL.match(data[:8192]):
+        raise DocumentError(
+            f"{name}: this is an e-mail or a web page saved as one (MHTML): save what it shows as "
+            "HTML or PDF, and its attachments apart"
+        )
     if _HTML_START.match(data[:4096]):
         return "html"
     by_name = _KNOWN_BY_NAME.get(PurePath(name).suffix.lower(), "text")
@@ -163,12 +177,30 @@ def _run_html_reader(name: str, data: bytes) -> ReadingResult:
 
 def _read_text_document(name: str, data: bytes) -> ReadingResult:
     text, guess = decode_text(data)
+    omitted: dict[str, int] = {}
+    if PurePath(name).suffix.lower() in _MARKDOWN:
+        text, omitted = _drop_unshown_markdown(text)
     pages = []
     for number, part in enumerate(text.split("\f"), 1):
         titles = [page_mark_text(title) for title in _MARKDOWN_HEADING.findall(part)]
         sections = titles if PurePath(name).suffix.lower() in _MARKDOWN else []
         pages.append(Page(number, part, sections=sections))
-    return ReadingResult(pages, guess)
+    return ReadingResult(pages, guess, omitted_passages=omitted)
+
+
+def _drop_unshown_markdown(text: str) -> tuple[str, dict[str, int]]:
+    """Return the text without comments and struck passages, and their numbers; code stays."""
+    omitted: dict[str, int] = {}
+    parts = []
+    for part in _MARKDOWN_CODE.split(text):
+        shown = part
+        if not _MARKDOWN_CODE.fullmatch(part):
+            for why, pattern in (("hidden", _MARKDOWN_COMMENT), ("struck", _MARKDOWN_STRUCK)):
+                shown, count = pattern.subn("", shown)
+                if count:
+                    omitted[why] = omitted.get(why, 0) + count
+        parts.append(shown)
+    return "".join(parts), omitted
 
 
 _READERS: dict[DocumentKind, Callable[[str, bytes], ReadingResult]] = {

@@ -10,7 +10,13 @@ from urllib.parse import urljoin
 
 from lxml import etree, html
 
-from activities.documents.css_classes import HIDDEN, STRUCK, omitted_css_classes
+from activities.documents.css_classes import (
+    HIDDEN,
+    STRUCK,
+    has_coloured_grounds,
+    is_ground_coloured,
+    omitted_css_classes,
+)
 from activities.documents.encoding import decode_by_html_declaration
 from activities.documents.formulas import linearize_mathml
 from activities.documents.numbering import (
@@ -57,7 +63,7 @@ def read_html(name: str, data: bytes) -> ReadingResult:
         return ReadingResult([Page(1, "")])
     text, guess = decode_by_html_declaration(data)
     root = _parse_html_root(name, text)
-    walk = _HtmlWalker(*omitted_css_classes(root))
+    walk = _HtmlWalker(*omitted_css_classes(root), has_grounds=has_coloured_grounds(root))
     walk.walk_tree(root)
     pages = [
         Page(number, part, _collect_html_links(root) if number == 1 else [], sections=titles)
@@ -78,11 +84,14 @@ def _parse_html_root(name: str, text: str) -> html.HtmlElement:
 class _HtmlWalker:
     """One pass over the elements."""
 
-    def __init__(self, struck_classes: set[str], hidden_classes: set[str]) -> None:
+    def __init__(
+        self, struck_classes: set[str], hidden_classes: set[str], *, has_grounds: bool
+    ) -> None:
         self.omitted: Counter[str] = Counter()
         """Passages that are left out, by reason."""
         self._struck_classes = struck_classes
         self._hidden_classes = hidden_classes
+        self._has_grounds = has_grounds
         self._parts: list[tuple[list[str], list[str]]] = [([], [])]
         self._heading_start: int | None = None
         self._is_headings_only = True
@@ -122,8 +131,14 @@ class _HtmlWalker:
         if tag in _DROPPED:
             return True
         style, classes = node.get("style", ""), node.get("class", "").split()
+        classes += [f"#{node.get('id')}"] if node.get("id") else []
+        if tag == "font" and node.get("color"):
+            style = f"{style};color:{node.get('color')}"
         struck = tag in _VOID or bool(style and STRUCK.search(style))
-        hidden = node.get("hidden") is not None or bool(style and HIDDEN.search(style))
+        hidden = node.get("hidden") is not None or bool(
+            style
+            and (HIDDEN.search(style) or is_ground_coloured(style, has_grounds=self._has_grounds))
+        )
         if classes:
             struck = struck or not self._struck_classes.isdisjoint(classes)
             hidden = hidden or not self._hidden_classes.isdisjoint(classes)

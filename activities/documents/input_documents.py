@@ -23,10 +23,9 @@ from activities.documents.pages import PicturesAlone
 from activities.job.result_cache import ResultCache
 from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder
 from config.schema.agent import ConfigError
+from protocol.repository_start import STAGED
 from protocol.short_text import one_line
 
-STAGED = "staged:"
-"""Prefix of documents that `starter.py` staged below the workspaces root."""
 FETCH_SECONDS = 60
 MAX_DOUBTS = 50
 """Most documents that a result lists as badly read."""
@@ -81,7 +80,7 @@ def read_input_documents(
         root: Where staged documents are.
         sources: Paths that the worker can read, `staged:` names, http(s) addresses.
         limit: Largest document, in bytes.
-            used_names: Names in `documents/` that are in use.
+        used_names: Names in `documents/` that are in use.
         cache: Where a project keeps the texts of documents, by content: each is extracted once.
         remote: Where a staged document is fetched from that is not here.
         can_view: Whether the job's model can look at pictures, which otherwise are refused.

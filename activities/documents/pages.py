@@ -185,9 +185,10 @@ def find_page_section_starts(page: Page) -> list[tuple[int, str]]:
             # It is not known which of the unnamed sections begins where.
             return [*starts, (end, "")]
         words = r"\s+".join(re.escape(word) for word in title.removesuffix("…").split())
-        heading = re.compile(rf"^[#*\s]*({words})", re.MULTILINE).search(page.text, end)
+        heading = re.compile(rf"^[#* \t]*({words})", re.MULTILINE).search(page.text, end)
         if heading:
-            starts.append((heading.start(1), title))
+            # With its mark, so that the heading itself is in the section that it begins.
+            starts.append((heading.start(), title))
             end = heading.end()
         elif not starts:
             # Usually true of the first one: its section began on an earlier page.

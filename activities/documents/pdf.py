@@ -93,6 +93,14 @@ class _PageContent:
     unread: str = ""
     blank: bool = False
     struck: int = 0
+    hidden: int = 0
+
+
+_WHITE = 0xFA
+"""Least red, green and blue of what counts as white."""
+_INVISIBLE = (pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP)
+_LEAST_HEIGHT = 1.5
+"""Height of letters in points below which nobody reads them."""
 
 
 def read_pdf(name: str, data: bytes) -> ReadingResult:
@@ -107,6 +115,11 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
     if count > MAX_PAGES:
         raise DocumentError(
             f"{name}: it has {count:,} pages, and at most {MAX_PAGES:,} are read; split the file"
+        )
+    if pdfium.FPDF_GetFormType(document) == pdfium.FORMTYPE_XFA_FULL:
+        raise DocumentError(
+            f"{name}: this is a form whose text is not in its pages (XFA); open it in a program "
+            "that shows it and print it to a PDF"
         )
     contents = [_read_pdf_page(document, number) for number in range(count)]
     _check_blank_pdf_pages(data, contents)
@@ -137,8 +150,13 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
         current = new_sections[-1] if new_sections else current
         label = _pdf_page_label(document, number)
         pages.append(Page(number, text, label=label, sections=touched))
-    struck = sum(page.struck for page in contents)
-    return ReadingResult(pages, omitted_passages={"struck": struck} if struck else {})
+    omitted = {
+        "struck": sum(page.struck for page in contents),
+        "hidden": sum(page.hidden for page in contents),
+    }
+    return ReadingResult(
+        pages, omitted_passages={why: count for why, count in omitted.items() if count}
+    )
 
 
 def _open_pdf(name: str, data: bytes) -> Any:
@@ -240,6 +258,7 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
     text_page = page.get_textpage()
     try:
         text, boxes = _read_pdf_characters(text_page)
+        colours = _read_pdf_colours(text_page.raw, len(boxes))
     finally:
         text_page.close()
     if not text.strip():
@@ -247,6 +266,9 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
     deleted = struck_letters(text, boxes, struck) if struck else set()
     deleted |= letters_crossed_by_lines(text, boxes, find_thin_lines(page))
     content.struck = join_struck_passages(text, deleted)
+    unseen = _unseen_letters(page, text, boxes, colours)
+    content.hidden = join_struck_passages(text, unseen)
+    deleted |= unseen
     # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
         places = [place for place in range(*line.span()) if text[place] not in "\r\n"]
@@ -266,6 +288,81 @@ def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:
         box_of(handle, place, reference)
         boxes.append(Box(rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
     return text, boxes
+
+
+def _read_pdf_colours(handle: Any, count: int) -> list[int]:
+    """Return for each character the places of those that are white or transparent."""
+    parts = [ctypes.c_uint() for _ in range(4)]
+    references = [ctypes.byref(part) for part in parts]
+
+    def is_pale(place: int) -> bool:
+        return pdfium.FPDFText_GetFillColor(handle, place, *references) and (
+            parts[3].value == 0 or all(part.value >= _WHITE for part in parts[:3])
+        )
+
+    return [place for place in range(count) if is_pale(place)]
+
+
+def _unseen_letters(page: Any, text: str, boxes: list[Box], pale: list[int]) -> set[int]:
+    """Return the characters that no reader of the page sees: off it, tiny, white on white."""
+    left, bottom, right, top = page.get_cropbox()
+    unseen = {
+        place
+        for place, box in enumerate(boxes)
+        if box.right > box.left
+        and (
+            box.right < left
+            or box.left > right
+            or box.top < bottom
+            or box.bottom > top
+            # Hyphens are no higher.
+            or (text[place].isalnum() and box.top - box.bottom < _LEAST_HEIGHT)
+        )
+    }
+    things = list(page.get_objects(max_depth=3))
+    if not any(thing.type == pdfium.FPDF_PAGEOBJ_IMAGE for thing in things):
+        # Recognised words lie invisibly on their picture; without one, nobody sees them.
+        invisible = [
+            thing.get_bounds()
+            for thing in things
+            if thing.type == pdfium.FPDF_PAGEOBJ_TEXT
+            and pdfium.FPDFTextObj_GetTextRenderMode(thing) in _INVISIBLE
+        ]
+        unseen |= {place for place, box in enumerate(boxes) if _lies_in(box, invisible)}
+    if pale:
+        grounds = _coloured_grounds(things)
+        unseen |= {place for place in pale if not _lies_in(boxes[place], grounds)}
+    return unseen
+
+
+Bounds = tuple[float, float, float, float]
+"""Left, bottom, right, top."""
+
+
+def _lies_in(box: Box, areas: list[Bounds]) -> bool:
+    """Whether the middle of a letter lies in one of the areas."""
+    across, up = (box.left + box.right) / 2, (box.bottom + box.top) / 2
+    return any(
+        left <= across <= right and bottom <= up <= top for left, bottom, right, top in areas
+    )
+
+
+def _coloured_grounds(things: list[Any]) -> list[Bounds]:
+    """Return the bounds of pictures and of areas that are not white, on which white shows."""
+    parts = [ctypes.c_uint() for _ in range(4)]
+    references = [ctypes.byref(part) for part in parts]
+    grounds = []
+    for thing in things:
+        if thing.type == pdfium.FPDF_PAGEOBJ_TEXT:
+            continue
+        is_white = (
+            thing.type == pdfium.FPDF_PAGEOBJ_PATH
+            and pdfium.FPDFPageObj_GetFillColor(thing, *references)
+            and (parts[3].value == 0 or all(part.value >= _WHITE for part in parts[:3]))
+        )
+        if not is_white:
+            grounds.append(thing.get_bounds())
+    return grounds
 
 
 def _detect_scanned_page(page: Any, content: _PageContent) -> None:

@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"\s*\d{1,3}(?:\s+|$)")
 _DOTTED = re.compile(r"[\w+~-]+(?:\.[\w+~-]+)+")
 _LAST_DOTTED = re.compile(r"([\w+~-]+(?:\.[\w+~-]+)*\.)$")
 _FIRST_DOTTED = re.compile(r"([\w+~-]+(?:\.[\w+~-]+)*)(\S*)\s*")
-_LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad\ufffe\x02]$")
+_LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u2011\u00ad\ufffe\x02]$")
 _FIRST_WORD = re.compile(r"([^\W\d_]+)(\S*)\s*")
 # Before these words, a hyphen stands for a part of a later word: "Ein-\nund Ausgang".
 _HANGING = {"und", "oder", "bzw", "sowie", "bis", "and", "or"}

@@ -69,6 +69,12 @@ class FoldedPage:
         length = len(sought.letters)
         return [Span(start, start + length) for start in self._folded.find_starts(sought)]
 
+    def find_places(self, quote: str) -> list[tuple[int, int]]:
+        """Return begin and end of every place of the quote in the page's text as it is."""
+        return [
+            self._folded.original_place(span.start, span.end) for span in self.find_spans(quote)
+        ]
+
     def find_passage(self, quote: str) -> str | None:
         """Return the page's words for the quote, on one line; None if it is not there.
 
@@ -233,11 +239,16 @@ class _FoldedText:
 
     def original_text(self, start: int, end: int) -> str:
         """Return the original text of these letters."""
+        first, last = self.original_place(start, end)
+        return self._text[first:last]
+
+    def original_place(self, start: int, end: int) -> tuple[int, int]:
+        """Return begin and end of these letters in the original text."""
         last = self._places[end - 1] + 1
         # Combining marks on the last letter, which are letters of their own here.
         while last < len(self._text) and unicodedata.combining(self._text[last]):
             last += 1
-        return self._text[self._places[start] : last]
+        return self._places[start], last
 
     def _hyphens_agree(self, quote: "_FoldedText", start: int) -> bool:
         inside = range(start + 1, start + len(quote.letters))

@@ -36,6 +36,10 @@ def style_attribute_value(properties: _Element | None, name: str) -> str | None:
     return None if element is None else element.get(word_xml_name("w:val"))
 
 
+_NEAR_WHITE = re.compile(r"F[A-F]F[A-F]F[A-F]")
+_LEAST_HALF_POINTS = 4
+
+
 class Styles:
     """The styles of a document, including inherited properties."""
 
@@ -90,7 +94,7 @@ class Styles:
         for why, names in (("hidden", ("w:vanish",)), ("struck", ("w:strike", "w:dstrike"))):
             if any(self._is_switched(run, name, paragraph_style) for name in names):
                 return why
-        return ""
+        return "hidden" if _is_unreadable_run(run) else ""
 
     def _is_switched(self, run: _Element | None, name: str, paragraph_style: str | None) -> bool:
         is_switched = style_switch_value(run, name)
@@ -100,6 +104,36 @@ class Styles:
                     key, lambda style: style_switch_value(style.find(word_xml_name("w:rPr")), name)
                 )
         return bool(is_switched)
+
+
+def _is_unreadable_run(run: _Element | None) -> bool:
+    """Whether a run itself is white on no ground of its own, or smaller than two points."""
+    if run is None:
+        return False
+    size = style_attribute_value(run, "w:sz")
+    if size is not None and size.isdigit() and int(size) < _LEAST_HALF_POINTS:
+        return True
+    colour = (style_attribute_value(run, "w:color") or "").upper()
+    element = run.find(word_xml_name("w:color"))
+    theme = element.get(word_xml_name("w:themeColor")) if element is not None else None
+    if not (_NEAR_WHITE.fullmatch(colour) or theme in ("background1", "light1")):
+        return False
+    # On a dark paragraph, cell or page it can be read.
+    return not any(
+        next(above.iter(word_xml_name("w:shd"), word_xml_name("w:highlight")), None) is not None
+        for above in (run, *_grounds_of(run))
+    )
+
+
+def _grounds_of(run: _Element) -> list[_Element]:
+    """Return the properties of what a run is in that may colour its ground."""
+    names = {word_xml_name(name) for name in ("w:pPr", "w:tcPr", "w:tblPr")}
+    return [
+        child
+        for above in run.iterancestors()
+        for child in above
+        if child.tag in names or child.tag == word_xml_name("w:background")
+    ]
 
 
 def _outline_level(style: _Element) -> str | None:

@@ -5,6 +5,7 @@ Whether a job is closed is Temporal's word, not the repository's.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from temporalio.client import Client, WorkflowExecutionDescription
@@ -15,6 +16,7 @@ from activities.checkpoints.forgotten_records import ForgottenJob, list_forgotte
 from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from activities.forgetting.job_files import has_job_files
 from activities.projects.project_repository import project_repository_path
+from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 
 WORKFLOW_TYPES = ("Job", "Project")
@@ -51,6 +53,7 @@ class ForgettingEligibility:
                 "it; forget it when the project is over"
             )
         children = [mark.job for mark in self._marks.values() if mark.project == job]
+        children += await self._list_children(job)
         children += [record.job for record in self._records.values() if record.project == job]
         for related in [job, *children]:
             if await self._is_over(related) is False:
@@ -89,7 +92,7 @@ class ForgettingEligibility:
 
     @property
     def _unfinished_jobs(self) -> list[str]:
-        return [record.job for record in self._records.values() if not record.done]
+        return [rec.job for rec in self._records.values() if rec.remote or not rec.done]
 
     async def _is_over(self, job: str) -> bool | None:
         """Whether the job is closed; None if Temporal does not know it (any more).
@@ -105,6 +108,27 @@ class ForgettingEligibility:
             )
         description = await self._describe_workflow(job)
         return None if description is None else description.close_time is not None
+
+    async def _list_children(self, project: str) -> list[str]:
+        """Return the jobs of a project as Temporal lists them: some may have run on other hosts."""
+        if not self._remote(project):
+            return []
+        try:
+            quoted = project.replace("\\", "").replace("'", "")
+            listed = self._client.list_workflows(f"ParentWorkflowId = '{quoted}'")
+            return [each.id async for each in listed if each.workflow_type == "Job"]
+        except RPCError:
+            return []  # a server without listings
+
+    def _remote(self, job: str) -> str:
+        """Return the remote with a job's checkpoints. Another host may have done the work, and
+        this one may have nothing of it.
+        """
+        if mark := self._marks.get(job):
+            return mark.remote
+        with suppress(ConfigError):
+            return load_agent("generalist").workspace.remote or ""
+        return ""
 
     async def _seconds_since_close(self, mark: OwnerMark) -> float:
         """Return the seconds since a job was closed; negative while it runs."""
@@ -139,7 +163,12 @@ class ForgettingEligibility:
         if job in self._records:
             return self._records[job]
         mark = self._marks.get(job)
-        return ForgottenJob(job=job, timestamp=self._now, project=mark.project if mark else "")
+        return ForgottenJob(
+            job=job,
+            timestamp=self._now,
+            project=mark.project if mark else "",
+            remote=self._remote(job),
+        )
 
 
 def last_job_write_time(root: Root, job: str) -> float:

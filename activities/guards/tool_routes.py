@@ -53,7 +53,8 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         route.seconds += config.shell.seconds + 60
     if entry.name in ("todo_complete", "job_complete") and config.verifiers:
         route.guarded = True
-        route.seconds += sum(verifier.seconds + 30 for verifier in config.verifiers)
+        # A test runner is tried again with tests that fail, and on the files of the start.
+        route.seconds += sum(3 * (verifier.seconds + 30) for verifier in config.verifiers)
     if entry.name in WORKFLOW_POINTS:
         points = ("before_tool", *WORKFLOW_POINTS[entry.name])
         ending: list[Hook] = []

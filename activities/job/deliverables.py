@@ -1,52 +1,183 @@
-"""Deliverables that a job names when it completes: whether they are there, and a hash of them."""
+"""Deliverables that a job names when it completes: whether they say something of its own."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from activities.checkpoints import Files, FilesError, PathRefused
+from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, diff_files
 from activities.checkpoints import parse_path as parts_of
+from activities.job.brief_statements import Statement, brief_statements
+from activities.job.empty_content import empty_content_reason
 from activities.job.snapshot import Snapshot
-from activities.text import fingerprints
+from activities.job.unresolved import is_named_unresolved
+from protocol.endings import COMPLETION_FILE
 
-
-def fingerprint_deliverables(snapshot: Snapshot, paths: list[str]) -> str:
-    """Hash the content of the deliverables and, for a project's job, of its product folder."""
-    contents = []
-    handed_over = [snapshot.link.folder] if snapshot.link else []
-    for path in sorted({*paths, *handed_over}):
-        with suppress(FilesError, PathRefused):
-            raw = snapshot.files.tree_entry(parts_of(path))
-            contents.append(f"{path} {raw.id.hex()}" if raw else "")
-    return fingerprints.result_fingerprint("\n".join(contents))
+MAX_NAMED = 20
+MAX_LOOKED_AT = 500
+"""Most files of a folder that are looked at; one with more says something."""
+MAX_INPUTS = 20_000
+"""Most files of a repository that a deliverable is compared with."""
+DOCUMENTS = "documents"
+OUTPUT = "output"
+_COPIES = re.compile(
+    r"\b(?:cop(?:y|ies)|move[sd]?|unchanged|as (?:it|they) (?:is|are)|kopier\w*)\b", re.I
+)
 
 
 def list_missing_deliverables(snapshot: Snapshot, paths: list[str]) -> list[str]:
-    """Return up to 20 deliverables that are missing or empty, each with the problem."""
+    """Return up to 20 deliverables that are missing, empty or not the job's own work, with why."""
+    if not paths:
+        return []
+    inputs = _Inputs(snapshot)
     return [
         f"{path[:200] or '(empty)'}: {why}"
         for path in paths
-        if (why := _deliverable_problem(snapshot, path))
-    ][:20]
+        if (why := _deliverable_problem(snapshot, inputs, path))
+    ][:MAX_NAMED]
 
 
-def _deliverable_problem(snapshot: Snapshot, path: str) -> str | None:
+def list_unnamed_deliverables(
+    snapshot: Snapshot, paths: Sequence[str], unresolved: Sequence[str]
+) -> list[str]:
+    """Return up to 20 files that a job which names no deliverable made or was asked for.
+
+    What a project or a repository takes over, and a typed result, are handed over by themselves;
+    beside a typed result only what was asked for is missed.
+    """
+    if paths or snapshot.link:
+        return []
+    typed = snapshot.config.result_schema is not None
+    own = {COMPLETION_FILE, *([snapshot.config.result_path] if typed else [])}
+    found = {
+        entry.path: "the job made it"
+        for entry in ([] if typed else _walk(snapshot.changes, OUTPUT))
+        if snapshot.files.entry(entry.path) is not None
+    }
+    if not snapshot.repository:
+        for each in _asked_for(snapshot):
+            there = "is asked for" if snapshot.files.entry(each[0]) else "is asked for and missing"
+            found.setdefault(each[0], f"{there}, line {each[1].line} of {each[1].path}")
+    return [
+        f"{path[:200]} ({why})"
+        for path, why in found.items()
+        if path not in own and not is_named_unresolved(path, path, unresolved)
+    ][:MAX_NAMED]
+
+
+def _asked_for(snapshot: Snapshot) -> Iterable[tuple[str, Statement]]:
+    """Yield the files that statements of the brief name as results."""
+    path = "instructions.md"
+    for statement in brief_statements(snapshot.read_text(path), path):
+        for named in statement.paths:
+            with suppress(PathRefused):
+                yield "/".join(parts_of(named)), statement
+
+
+def _deliverable_problem(snapshot: Snapshot, inputs: _Inputs, path: str) -> str | None:
+    files = snapshot.files
     try:
-        entry = snapshot.files.entry(path)
+        entry = files.entry(path)
         if entry is None:
             return "does not exist"
         if not entry.path:
             return "is the whole workspace; name files or folders in it"
         if entry.kind == "folder":
-            return _deliverable_folder_problem(snapshot.files, path)
-        return None if snapshot.files.read(path) else "is empty"
+            return _deliverable_folder_problem(files, inputs, entry)
+        content = files.read(path)
+        named = files.entry(files.resolve_links(path)) or entry
+        return empty_content_reason(path, content) or inputs.copied(named)
     except (FilesError, PathRefused) as problem:
         return str(problem)
 
 
-def _deliverable_folder_problem(files: Files, path: str) -> str | None:
-    if not files.children(path):
+def _deliverable_folder_problem(files: Files, inputs: _Inputs, folder: FileEntry) -> str | None:
+    if not files.children(folder.path):
         return "is an empty folder"
-    # Links have a size of their own; they are not followed, since they may lead anywhere.
-    filled = any(entry.size for entry in files.walk(path))
-    return None if filled else "holds nothing but empty files"
+    copied = ""
+    # Links are not followed, since they may lead anywhere.
+    entries = [each for each in inputs.own_files(folder) if each.kind == "file"]
+    if not entries and inputs.holds(folder):
+        return "is unchanged since the job began; name what the job made"
+    for number, entry in enumerate(entries):
+        if number >= MAX_LOOKED_AT:
+            return None
+        if not empty_content_reason(entry.path, files.read_entry(entry)):
+            why = inputs.copied(entry)
+            if why is None:
+                return None
+            copied = copied or f"{entry.path} {why}"
+    if copied:
+        return f"holds nothing of the job's own: {copied}"
+    return "holds nothing but empty files"
+
+
+class _Inputs:
+    """What was there before the job: its documents and the files of its repository."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._link = snapshot.repository
+        self._names: dict[str, str] | None = None
+
+    def holds(self, folder: FileEntry) -> bool:
+        """Return whether the folder was there before the job."""
+        return self._before(folder.path) is not None
+
+    def own_files(self, folder: FileEntry) -> Iterable[FileEntry]:
+        """Yield the files of a folder; of one in the repository, those that the job changed."""
+        files = self._snapshot.files
+        before = self._before(folder.path)
+        if before is None:
+            return files.walk(folder.path)
+        changes = diff_files(before, files.subfolder(folder.path))
+        changed = (f"{folder.path}/{each.path}" for each in changes if each.new)
+        return (entry for path in changed if (entry := files.entry(path)))
+
+    def copied(self, entry: FileEntry) -> str | None:
+        """Return of which input a file is a copy, as the end of a sentence; None if of none."""
+        if self._names is None:
+            self._names = self._read_names()
+        name = self._names.get(entry.id)
+        if name is None or self._is_asked_for_as_copy(entry.path):
+            return None
+        if name == entry.path:
+            return "was there before the job and is unchanged; name what the job made"
+        return f"is an unchanged copy of {name}; name what the job made of it"
+
+    def _before(self, path: str) -> Files | None:
+        """Return the folder of the repository as it was when the job began, if it is in it."""
+        link = self._link
+        if link is None or not f"{path}/".startswith(f"{link.folder}/"):
+            return None
+        start = Files(self._snapshot.files.store, link.tree)
+        with suppress(FilesError, PathRefused):
+            return start.subfolder(path[len(link.folder) + 1 :]) if path != link.folder else start
+        return None
+
+    def _read_names(self) -> dict[str, str]:
+        """Return the paths of inputs by their content's id; what the job changed is none."""
+        names: dict[str, str] = {}
+        if self._link:
+            start = Files(self._snapshot.files.store, self._link.tree)
+            for _, entry in zip(range(MAX_INPUTS), start.walk(), strict=False):
+                names[entry.id] = f"{self._link.folder}/{entry.path}"
+        changed = {entry.path for entry in _walk(self._snapshot.changes, DOCUMENTS)}
+        for entry in _walk(self._snapshot.files, DOCUMENTS):
+            if entry.kind == "file" and entry.path not in changed:
+                names[entry.id] = entry.path
+        return names
+
+    def _is_asked_for_as_copy(self, path: str) -> bool:
+        """Return whether a statement asks for the file as a copy."""
+        return any(
+            named == path and _COPIES.search(each.text) is not None
+            for named, each in _asked_for(self._snapshot)
+        )
+
+
+def _walk(files: Files, folder: str) -> Iterable[FileEntry]:
+    """Return the entries below a folder; none if there is no such folder."""
+    entry = files.entry(folder)
+    return files.walk(folder) if entry is not None and entry.kind == "folder" else []

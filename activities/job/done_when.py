@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, parse_path
 from activities.text.json_schema import list_json_schema_violations, schema_problem
+from activities.text.json_values import MAX_DEPTH, read_json_value
 from activities.text.safe_text import replace_surrogates
 from config.regexes import compile_cached_pattern, pattern_error
-from config.yaml_files import YAML
+from config.yaml_files import YAML, UniqueKeyLoader
 from protocol.todo_list import DoneWhen, ValidFile
 from protocol.validation_errors import all_validation_errors
 
@@ -95,7 +96,7 @@ def unmet_condition_reason(
 def _done_when_problem(files: Files, condition: DoneWhen) -> str | None:
     try:
         if condition.valid:
-            return done_when_validity_problem(files, condition.valid)
+            return read_valid_file(files, condition.valid)[2]
         if condition.matches is None:
             return _missing_done_when_file(files, condition.file_exists or "")
         path = condition.matches.path
@@ -113,8 +114,8 @@ def _done_when_problem(files: Files, condition: DoneWhen) -> str | None:
     )
 
 
-def done_when_validity_problem(files: Files, condition: ValidFile) -> str | None:
-    """Return why the file does not fit its schema, with the first violations; None if it does.
+def read_valid_file(files: Files, condition: ValidFile) -> tuple[int, Any, str | None]:
+    """Read a file once; return its bytes, its value, and why it does not fit its schema.
 
     Raises:
         FilesError, PathRefused: the file cannot be read.
@@ -122,42 +123,49 @@ def done_when_validity_problem(files: Files, condition: ValidFile) -> str | None
     path = condition.path
     entry = files.entry(path)
     if entry is None or entry.kind == "folder":
-        return f"There is no file {path}."
+        return 0, None, f"There is no file {path}."
     if (entry.size or 0) > MAX_FILE_BYTES:
-        return f"{path} has {entry.size:,} bytes; at most {MAX_FILE_BYTES:,} are checked."
+        return 0, None, f"{path} has {entry.size:,} bytes; at most {MAX_FILE_BYTES:,} are checked."
+    content = files.read(path)
     try:
-        value = read_done_when_file(path, files.read(path))
+        value = read_done_when_file(path, content)
         wrong = list_json_schema_violations(condition.schema_, value)
     except ValueError as problem:
-        return f"{path}: {problem}."
-    return f"{path} does not fit: {'; '.join(wrong)}." if wrong else None
+        return len(content), None, f"{path}: {problem}."
+    fault = f"{path} does not fit: {'; '.join(wrong)}." if wrong else None
+    return len(content), value, fault
 
 
 def read_done_when_file(path: str, content: bytes) -> Any:
     """Return a JSON or YAML file's content as JSON values. Raises ValueError."""
     try:
         text = content.decode()
-        if path.lower().endswith((".yaml", ".yml")):
-            if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=YAML)):
-                # A few lines of aliases can expand to more than any memory holds.
-                raise ValueError("aliases (*name) are not read; write each value out")
-            # A date is a string in JSON.
-            return json.loads(json.dumps(yaml.load(text, YAML), default=str))
-        return json.loads(text, parse_constant=_refuse_non_json_constant)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"not valid JSON in line {error.lineno}, column {error.colno}: {error.msg}"
-        ) from None
+    if not path.lower().endswith((".yaml", ".yml")):
+        return read_json_value(text)
+    try:
+        _check_yaml_events(text)
+        # A date is a string in JSON.
+        written = json.dumps(yaml.load(text, UniqueKeyLoader), default=str)
     except (yaml.YAMLError, TypeError) as error:
         raise ValueError(f"not valid YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    return read_json_value(written)
 
 
-def _refuse_non_json_constant(name: str) -> None:
-    raise ValueError(f"{name} is no value in JSON")
+def _check_yaml_events(text: str) -> None:
+    """Raise ValueError for aliases and deep nesting, before the content is put together."""
+    depth = 0
+    for event in yaml.parse(text, Loader=YAML):
+        if isinstance(event, yaml.AliasEvent):
+            # A few lines of aliases can expand to more than any memory holds.
+            raise ValueError("aliases (*name) are not read; write each value out")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nested too deeply: more than {MAX_DEPTH} levels")
 
 
 def _missing_done_when_file(files: Files, pattern: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.done_when import read_done_when
 from activities.text.safe_text import replace_surrogates
 from protocol.endings import TodoEntry
-from protocol.scope_ledger import STEP_CHARACTERS, Box, ScopeItem, scope_id_of_box
+from protocol.scope_ledger import STEP_CHARACTERS, Box, ScopeItem, expand_item_ids
 from protocol.short_text import one_line
 from protocol.todo_list import DoneWhen
 
@@ -27,8 +26,9 @@ _MEANS_PHASE = re.compile(r"\bphases?\b", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```+[^`]*$")
 # Lines have no trailing white space, over which these patterns would backtrack.
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([xX]|[^\w\]])?\]\s+(.*\S)")
-_EMPTY_BOX = re.compile(r"\[[^\w\]]?\]")
-_TICKS = frozenset("xX✓✔")
+_MARK = re.compile(r"\[([xX]|[^\w\]])?\]")
+_TICKS = frozenset("xX✓✔✗")
+"""Marks of a box that is no longer open; the system marks a dropped step with `✗`."""
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)")
 BOM = "\ufeff"
 """Byte order mark that some editors put before a text, and so before its first heading."""
@@ -111,34 +111,42 @@ def plan_boxes(phases: Iterable[PlanPhase]) -> list[Box]:
     return [box for phase in phases for box in phase.boxes]
 
 
-def tick_plan_boxes(text: str, items: Iterable[ScopeItem]) -> str:
-    """Return the plan with the open boxes of completed items ticked.
+def plan_step_texts(phases: Iterable[PlanPhase]) -> list[tuple[int, str]]:
+    """Return the position of its phase, from 1, and the text of each box, in order."""
+    return [(place, text) for place, phase in enumerate(phases, 1) for _, text in phase.boxes]
 
-    Of boxes with the same text, one is ticked for each completed item with that text.
+
+def settle_plan_boxes(text: str, items: Iterable[ScopeItem]) -> tuple[str, list[str]]:
+    """Return the plan with its boxes as the ledger has them, and the texts of those unticked.
+
+    A box of a completed step is ticked, one of a dropped step marked with `✗`, and any other open,
+    whoever ticked it. Of boxes with the same text, one is ticked for each completed step.
     """
-    items = list(items)
-    added = {i.id for i in items if i.source == "added" and i.status == "completed"}
-    due = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
-    phases = parse_plan(text)
-    due -= Counter(one_line(box, STEP_CHARACTERS) for ticked, box in plan_boxes(phases) if ticked)
-    lines = text.splitlines(keepends=True)
-    for phase in phases:
+    marks: dict[str, list[str]] = {}
+    for item in items:
+        if item.is_step and item.status != "open":
+            mark = "x" if item.status == "completed" else "✗"
+            marks.setdefault(item.text, []).append(mark)
+    lines, unticked = text.splitlines(keepends=True), []
+    for phase in parse_plan(text):
         for (ticked, box), number in zip(phase.boxes, phase.lines, strict=True):
-            if not ticked and scope_id_of_box(box) in added:
-                lines[number] = _EMPTY_BOX.sub("[x]", lines[number], count=1)
-            elif not ticked and due[one_line(box, STEP_CHARACTERS)] > 0:
-                due[one_line(box, STEP_CHARACTERS)] -= 1
-                lines[number] = _EMPTY_BOX.sub("[x]", lines[number], count=1)
-    return "".join(lines)
+            due = marks.get(one_line(box, STEP_CHARACTERS))
+            mark = due.pop(0) if due else " "
+            if ticked and mark == " ":
+                unticked.append(box)
+            if ticked != (mark != " "):
+                lines[number] = _MARK.sub(f"[{mark}]", lines[number], count=1)
+    return "".join(lines), unticked
 
 
-def with_ticked_plan(files: Files, scope: Iterable[ScopeItem]) -> Files:
-    """Return the workspace with the boxes of completed items ticked in `plan.md`."""
+def with_settled_plan(files: Files, scope: Iterable[ScopeItem]) -> tuple[Files, list[str]]:
+    """Return the workspace with the boxes of `plan.md` as the ledger has them; see above."""
     with suppress(FilesError, PathRefused):
         text = files.read("plan.md").decode(errors="replace")
-        if (ticked := tick_plan_boxes(text, scope)) != text:
-            return files.write("plan.md", ticked.encode())
-    return files
+        settled, unticked = settle_plan_boxes(text, scope)
+        if settled != text:
+            return files.write("plan.md", settled.encode()), unticked
+    return files, []
 
 
 def plan_section(text: str, place: int) -> str:
@@ -224,8 +232,14 @@ def _read_todo_file_entry(entry: Any) -> TodoEntry:
         done_when_error=problem,
         id=number if type(number) is int and abs(number) < 1_000_000 else None,
         content=_todo_file_text(entry.get("content"), MAX_CONTENT),
-        items=[_todo_file_line(str(item), 100) for item in items[:50]],
+        items=[name for item in items[:50] for name in _todo_item_names(item)],
     )
+
+
+def _todo_item_names(item: Any) -> list[str]:
+    """Return the ids that an entry of `items` names, else the entry, which the gate refuses."""
+    text = _todo_file_line(str(item), 100)
+    return expand_item_ids(text) or [text]
 
 
 def _read_todo_file_condition(value: Any) -> tuple[DoneWhen | None, str | None]:

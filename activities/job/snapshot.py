@@ -99,7 +99,7 @@ def _load_snapshot_config(store: ObjectStore, blob: bytes) -> AgentConfig:
         if len(_configs) > 256:
             _configs.clear()
         _configs[blob] = _parse_snapshot_part(AgentConfig, "config.json", store.read(blob))
-        register_credential_variables(_configs[blob].credential_variables)
+        register_credential_variables(_configs[blob].named_variables)
     return _configs[blob]
 
 
@@ -115,7 +115,7 @@ def _load_snapshot_repository_link(
     if raw is None:
         return None
     link = _parse_snapshot_part(RepositoryLink, "repository.json", store.read(raw.id))
-    register_credential_variables(link.token_variables)
+    register_credential_variables(link.named_variables)
     return link
 
 
@@ -225,7 +225,7 @@ class Snapshot:
         """Write the tree and its commit; the id depends only on content, parent and date."""
         parents = [self.commit] if self.commit else []
         tree = self._write_tree(
-            self.files, self.reads, self.changes, self.conversation.files, self.review
+            self.state, self.files, self.reads, self.changes, self.conversation.files, self.review
         )
         self.commit = self.checkpoints.commit(tree.hex(), parents, message, timestamp)
         if self.on_save:
@@ -240,13 +240,14 @@ class Snapshot:
 
     @property
     def comparable_tree(self) -> str:
-        """Return the hex id of the tree without provider data and volatile paths.
+        """Return the hex id of the tree without provider data, volatile paths and ids of commits.
 
         It is equal for two runs of the same steps. Without any of either it is the checkpoint's
         tree.
         """
         patterns = self.config.shell.volatile
         return self._write_tree(
+            self.state.without_commits(),
             without_volatile(self.files, patterns),
             without_volatile(self.reads, patterns),
             without_volatile(self.changes, patterns),
@@ -255,11 +256,17 @@ class Snapshot:
         ).hex()
 
     def _write_tree(
-        self, workspace: Files, reads: Files, changes: Files, conversation: Files, review: Files
+        self,
+        job_state: JobState,
+        workspace: Files,
+        reads: Files,
+        changes: Files,
+        conversation: Files,
+        review: Files,
     ) -> bytes:
         """Write the whole tree, with these entries replacing the job's own."""
         store = self.checkpoints.store
-        state = store.write_blob(self.state.model_dump_json(exclude_defaults=True).encode())
+        state = store.write_blob(job_state.model_dump_json(exclude_defaults=True).encode())
         folders = {
             b"conversation": conversation,
             b"files": workspace,
@@ -298,7 +305,7 @@ class Snapshot:
 
     def pin_config(self, config: AgentConfig) -> None:
         """Pin the configuration from here on."""
-        register_credential_variables(config.credential_variables)
+        register_credential_variables(config.named_variables)
         self.config = config
         self.config_id = self.checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
 

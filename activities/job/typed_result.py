@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 
+from pydantic_core import to_json
+
 from activities.checkpoints import FilesError, PathRefused, parse_path
 from activities.job.done_when import (
     check_done_when_schema,
-    done_when_validity_problem,
-    read_done_when_file,
+    read_valid_file,
 )
 from activities.job.snapshot import Snapshot
+from activities.text.safe_text import replace_surrogates
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.endings import TypedResult
 from protocol.todo_list import ValidFile
@@ -61,30 +63,26 @@ def typed_result_schema_page(config: AgentConfig) -> bytes:
 
 def result_problem(snapshot: Snapshot) -> str:
     """Return why the result does not fit, with the first violations; empty if it does."""
+    return read_typed_result(snapshot)[1]
+
+
+def read_typed_result(snapshot: Snapshot) -> tuple[TypedResult | None, str]:
+    """Return the result, read and checked at once, or why it does not fit.
+
+    Neither for a job without a typed result. The value that was checked is the one handed over.
+    """
     config = snapshot.config
     if config.result_schema is None:
-        return ""
+        return None, ""
     condition = ValidFile.model_validate(
         {"path": config.result_path, "schema": config.result_schema}
     )
     try:
-        problem = done_when_validity_problem(snapshot.files, condition)
+        size, value, problem = read_valid_file(snapshot.files, condition)
     except (FilesError, PathRefused) as error:
-        problem = str(error)
-    if problem is None:
-        return ""
-    return f"{problem[:MAX_PROBLEM_CHARACTERS]} Its schema is in {SCHEMA_FILE}."
-
-
-def read_typed_result(snapshot: Snapshot) -> TypedResult | None:
-    """Return the result for the job's own result; None for a job without one."""
-    path = snapshot.config.result_path
-    if snapshot.config.result_schema is None:
-        return None
-    try:
-        content = snapshot.files.read(path)
-        value = read_done_when_file(path, content)
-    except (FilesError, PathRefused, ValueError):  # removed after the gate looked
-        return None
-    small = len(json.dumps(value).encode()) <= MAX_CONTENT_BYTES
-    return TypedResult(path=path, bytes=len(content), content=value if small else None)
+        size, value, problem = 0, None, str(error)
+    if problem:
+        why = replace_surrogates(problem)[:MAX_PROBLEM_CHARACTERS]
+        return None, f"{why} Its schema is in {SCHEMA_FILE}."
+    small = len(to_json(value)) <= MAX_CONTENT_BYTES
+    return TypedResult(path=config.result_path, bytes=size, content=value if small else None), ""

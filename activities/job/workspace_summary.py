@@ -83,7 +83,7 @@ def workspace_summary(
     if state.scope:
         lines += ["", "## Scope", ""]
         lines += [f"{scope_ledger.scope_ledger_line(state.scope)}."]
-        lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
+        lines += [f"- open: {item.id} {item.text}" for item in state.open_scope[:50]]
     return replace_surrogates("\n".join(lines) + "\n")
 
 

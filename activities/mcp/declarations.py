@@ -11,7 +11,7 @@ from jsonschema.exceptions import SchemaError
 from mcp.types import Tool, ToolAnnotations
 
 from activities.mcp.server_errors import ServerUnavailable
-from activities.mcp.servers import worker_mcp_servers
+from activities.mcp.servers import ListedTools, worker_mcp_servers
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from activities.toolkit.arguments import SchemaArguments
 from activities.toolkit.registry import REGISTRY
@@ -34,14 +34,15 @@ def declare_tools(config: AgentConfig) -> list[str]:
     config.unavailable_servers, notes = {}, []
     for name, server in config.mcp.items():
         try:
-            listed = _fetch_tool_declarations(name, server)
+            listed, left_out = _fetch_tool_declarations(name, server)
         except ServerUnavailable as error:
             if server.away == "park":
                 raise
             config.unavailable_servers[name] = str(error)
             notes.append(f"the job goes on without the tools of {name}. {error}")
             continue
-        _check_declared_mcp_tools(config.name, name, server, listed)
+        notes += [f"the tool {tool} of {name} is left out: {why}" for tool, why in left_out.items()]
+        _check_declared_mcp_tools(config.name, name, server, {t.name for t in listed} | {*left_out})
         # By name: a server that ignores paging lists the same tools again.
         for _, tool in sorted({tool.name: tool for tool in listed}.items()):
             if server.tools is not None and tool.name not in server.tools:
@@ -56,15 +57,14 @@ def declare_tools(config: AgentConfig) -> list[str]:
     return notes
 
 
-def _fetch_tool_declarations(name: str, server: Server) -> list[Tool]:
+def _fetch_tool_declarations(name: str, server: Server) -> ListedTools:
     if server.cwd is None:
         return worker_mcp_servers().list_tools(name, server)
     with TemporaryDirectory() as empty:
         return worker_mcp_servers().list_tools(name, server, Path(empty))
 
 
-def _check_declared_mcp_tools(agent: str, name: str, server: Server, listed: list[Tool]) -> None:
-    names = {tool.name for tool in listed}
+def _check_declared_mcp_tools(agent: str, name: str, server: Server, names: set[str]) -> None:
     for key, named_tools in (("tools", server.tools or []), ("effects", list(server.effects))):
         if lacking := [tool for tool in named_tools if tool not in names]:
             raise ConfigError(

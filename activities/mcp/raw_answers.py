@@ -1,12 +1,13 @@
-"""Raw answers to calls, as received before the client validates them.
+"""Raw answers, as received before the client validates them.
 
-An answer that does not fit is kept: the call was made, and the answer is evidence of it.
+An answer to a call that does not fit is kept: the call was made, and the answer is evidence of it.
+A page of tools is mended tool by tool.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Self
 
@@ -15,12 +16,14 @@ from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextContent
 from pydantic import ValidationError
 
+from activities.mcp.tool_pages import LIST
 from activities.mcp.transport import CALL_PROGRESS, CallProgress, ForwardingTransportStream
 from activities.redaction.secrets import redact
 from protocol.short_text import one_line
 from protocol.validation_errors import first_validation_errors
 
 CALL = "tools/call"
+MendPage = Callable[[dict[str, Any]], dict[str, Any]]
 COMPLETE = (None, "complete")
 """Types of results that need no further request."""
 OURS = ("resultType", "_meta")
@@ -34,20 +37,33 @@ ODD_RESULT = (
 
 @asynccontextmanager
 async def record_raw_answers(
-    transport: AbstractAsyncContextManager[TransportStreams],
+    transport: AbstractAsyncContextManager[TransportStreams], mend_page: MendPage
 ) -> AsyncIterator[TransportStreams]:
-    """Wrap the transport to record the answer to each call in its `CallProgress`."""
+    """Wrap the transport to record the answer to each call in its `CallProgress`.
+
+    Args:
+        transport: The connection to the server.
+        mend_page: Returns a page of tools as the client can read it.
+    """
     waiting: dict[str | int, CallProgress] = {}
+    listing: set[str | int] = set()
     async with transport as (read, write):
-        yield _RawAnswerReader(read, waiting), _RawCallWriter(write, waiting)
+        yield (
+            _RawAnswerReader(read, waiting, listing, mend_page),
+            _RawCallWriter(write, waiting, listing),
+        )
 
 
 class _RawCallWriter(ForwardingTransportStream[WriteStream[SessionMessage]]):
     def __init__(
-        self, inner: WriteStream[SessionMessage], waiting: dict[str | int, CallProgress]
+        self,
+        inner: WriteStream[SessionMessage],
+        waiting: dict[str | int, CallProgress],
+        listing: set[str | int],
     ) -> None:
         super().__init__(inner)
         self._waiting = waiting
+        self._listing = listing
 
     async def send(self, item: SessionMessage, /) -> None:
         message, sending = item.message, CALL_PROGRESS.get()
@@ -56,15 +72,23 @@ class _RawCallWriter(ForwardingTransportStream[WriteStream[SessionMessage]]):
                 # Calls that were never answered.
                 self._waiting.clear()
             self._waiting[message.id] = sending
+        if isinstance(message, JSONRPCRequest) and message.method == LIST:
+            self._listing.add(message.id)
         await self._inner.send(item)
 
 
 class _RawAnswerReader(ForwardingTransportStream[ReadStream[SessionMessage | Exception]]):
     def __init__(
-        self, inner: ReadStream[SessionMessage | Exception], waiting: dict[str | int, CallProgress]
+        self,
+        inner: ReadStream[SessionMessage | Exception],
+        waiting: dict[str | int, CallProgress],
+        listing: set[str | int],
+        mend_page: MendPage,
     ) -> None:
         super().__init__(inner)
         self._waiting = waiting
+        self._listing = listing
+        self._mend_page = mend_page
 
     @property
     def last_context(self) -> Any:
@@ -84,6 +108,9 @@ class _RawAnswerReader(ForwardingTransportStream[ReadStream[SessionMessage | Exc
             sending = self._waiting.pop(item.message.id, None)
             if sending:
                 sending.result = item.message.result
+            if item.message.id in self._listing:
+                self._listing.discard(item.message.id)
+                item.message.result = self._mend_page(item.message.result)
         return item
 
 

@@ -24,11 +24,14 @@ from mcp.types import (
     Result,
     Tool,
 )
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from activities.mcp.elicitation import Elicited
 from activities.mcp.raw_answers import record_raw_answers
 from activities.mcp.server_errors import ServerUnavailable
 from activities.mcp.tasks import TaskParams, TaskRequest, Tasks, TaskState
+from activities.mcp.tool_pages import mend_tool_page
 from activities.mcp.transport import (
     CALL_PROGRESS,
     UNEXPLAINED,
@@ -41,6 +44,7 @@ from activities.redaction.credentials import without_credentials
 from activities.redaction.secrets import redact
 from config.schema.mcp_servers import Server
 from protocol.short_text import one_line
+from protocol.validation_errors import first_validation_errors
 
 KEY = "longhaul/idempotencyKey"
 """Name in a call's `_meta` of the key that its retries share."""
@@ -77,6 +81,8 @@ class Connection:
         self._closing = asyncio.Event()
         self._client: Client | None = None
         self._failure = ""
+        self.left_out: dict[str, str] = {}
+        """The declared tools that do not fit the protocol, with the reason."""
         self._under_way: list[CallProgress] = []
         self._task = asyncio.create_task(self._run_session())
 
@@ -172,12 +178,13 @@ class Connection:
             answering.cancel()
 
     async def list_tools(self) -> list[Tool]:
-        """Return all tools that the server declares.
+        """Return all tools that the server declares, but for those in `left_out`.
 
         Raises:
             ServerUnavailable: it does not answer.
         """
         listed: list[Tool] = []
+        self.left_out.clear()
         cursor: str | None = None
         try:
             assert self._client
@@ -192,7 +199,8 @@ class Connection:
             raise ServerUnavailable(
                 f"The MCP server {self.name} did not list its tools: "
                 f"{describe_mcp_connection_error(error)}"
-                f"{self.last_words}. Check it."
+                f"{self.last_words}. Check it, or have the job go on without it, "
+                f"mcp.{self.name}.away."
             ) from error
         return listed
 
@@ -244,19 +252,26 @@ class Connection:
 
     def _open_transport(self) -> AbstractAsyncContextManager[TransportStreams]:
         if self.server.url:
-            return record_raw_answers(open_http_transport(self.server))
-        return record_raw_answers(
-            open_process_transport(self.server, self._folder, self._stderr_tail)
-        )
+            transport = open_http_transport(self.server)
+        else:
+            transport = open_process_transport(self.server, self._folder, self._stderr_tail)
+        return record_raw_answers(transport, self._mend_tool_page)
+
+    def _mend_tool_page(self, page: dict[str, Any]) -> dict[str, Any]:
+        version = self._client.protocol_version if self._client else ""
+        # A version that the client does not know has no form to check against.
+        is_known = version in KNOWN_PROTOCOL_VERSIONS
+        return mend_tool_page(page, version, self.left_out) if is_known else page
 
 
 def describe_mcp_connection_error(error: BaseException) -> str:
     """Return an error on one line; for a group, its first member."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = (
-        str(error)
-        if isinstance(error, (MCPError, ServerUnavailable))
-        else f"{type(error).__name__}: {error}"
-    )
+    if isinstance(error, ValidationError):
+        text = f"the answer does not fit the protocol: {first_validation_errors(error)}"
+    elif isinstance(error, (MCPError, ServerUnavailable)):
+        text = str(error)
+    else:
+        text = f"{type(error).__name__}: {error}"
     return one_line(redact(text), 300).rstrip(".")

@@ -36,7 +36,8 @@ def call_mcp_tool(declared: DeclaredTool, context: ToolContext, arguments: dict[
     with private_folder(context.files, context.root, context.job) as private:
         text, images = _send_call(declared, context, arguments, private.path)
         # The server has ended, so nothing writes there any more.
-        context.files = put_result_images(private.read_back(), images)
+        after = private.read_back(hide_credentials=True)
+        context.files = put_result_images(after, images)
     return "\n".join([text, *private.notes])
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import TimeoutError as NotYet
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mcp import MCPError
 from mcp.types import (
@@ -47,6 +47,14 @@ BEGUN = Turn()
 R = TypeVar("R")
 
 
+class ListedTools(NamedTuple):
+    """What a server declares."""
+
+    tools: list[Tool]
+    left_out: dict[str, str]
+    """Tools that do not fit the protocol, with the reason."""
+
+
 class Servers:
     """Connections by their settings."""
 
@@ -58,7 +66,7 @@ class Servers:
         self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
         self._thread.start()
 
-    def list_tools(self, name: str, server: Server, folder: Path | None = None) -> list[Tool]:
+    def list_tools(self, name: str, server: Server, folder: Path | None = None) -> ListedTools:
         """Return a server's declared tools.
 
         Raises:
@@ -133,10 +141,10 @@ class Servers:
             future.cancel()
             raise
 
-    async def _list_tools(self, name: str, server: Server, folder: Path | None) -> list[Tool]:
+    async def _list_tools(self, name: str, server: Server, folder: Path | None) -> ListedTools:
         connection = await self._open_connection(name, server, folder)
         try:
-            return await connection.list_tools()
+            return ListedTools(await connection.list_tools(), dict(connection.left_out))
         except ServerUnavailable:
             await self._drop_connection(connection)
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from activities.model.call_pieces import CallPieces, Piece
 
@@ -27,6 +28,18 @@ def joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool
         return False
     counts = Counter(piece.id for piece in pieces)
     return any(counts[identity] > 1 for identity in joined)
+
+
+def joins_numbered_calls(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+    """Whether a call has pieces with several indexes, though these number calls and not pieces.
+
+    Numbers of pieces only rise.
+    """
+    joined = {index for call in calls if len(call.indexes) > 1 for index in call.indexes}
+    indexes = [piece.index for piece in pieces if piece.index is not None]
+    is_rising = all(before <= after for before, after in pairwise(indexes))
+    counts = Counter(indexes)
+    return bool(joined) and (not is_rising or any(counts[index] > 1 for index in joined))
 
 
 def are_labels_unique(pieces: Sequence[Piece]) -> bool:

@@ -23,6 +23,7 @@ from activities.job.snapshot import Snapshot
 from activities.model.dialect import Dialect, dialect_of, remember_dialect
 from activities.model.endpoint import Connect
 from activities.model.endpoint_errors import endpoint_failure, endpoint_refusal_text
+from activities.model.endpoint_wordings import REFUSED_FINISHES
 from activities.model.prompt import simple_prompt_body
 from activities.model.providers import provider_name
 from activities.model.reply_stream import (
@@ -46,8 +47,6 @@ ATTEMPTS_PER_MODEL = 3
 """Failed attempts on the way to a model before the next fallback is asked."""
 FALLBACK_ERRORS = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
-REFUSED_FINISHES = ("content_filter", "refusal")
-"""Finish reasons of a reply that was refused after the request had been accepted."""
 QUOTED_CHARACTERS = 200
 SUMMARY_SECONDS = 60
 MAX_REMEMBERED_JOBS = 10_000
@@ -149,9 +148,10 @@ class _ModelExchange:
         )
         if self._dialect:
             return
+        error = _with_tried_forms(error, request, dialect_of(request.model, self.repository))
         if request.is_fallback and error.type == "ContextTooLong":
             error = ApplicationError(
-                error.message, BY_FALLBACK, type=error.type, non_retryable=True
+                error.message, *error.details, BY_FALLBACK, type=error.type, non_retryable=True
             )
         too_little = self._squeezed and request.is_fallback and error.type == "ContextTooLong"
         if not too_little:
@@ -164,6 +164,24 @@ class _ModelExchange:
         """Remember the dialect that the model accepted after a refusal."""
         if self._dialect:
             remember_dialect(model, self.repository, self._dialect)
+
+
+def _with_tried_forms(
+    error: ApplicationError, request: _Request, known: Dialect
+) -> ApplicationError:
+    """Return a refusal that says in which other forms the request was refused as well."""
+    tried = request.dialect.describe_changes(known)
+    if error.type != "ModelRefused" or not tried:
+        return error
+    told = ApplicationError(
+        f"{error.message} Tried as well: {', '.join(tried)}.",
+        *error.details,
+        type=error.type,
+        non_retryable=error.non_retryable,
+        next_retry_delay=error.next_retry_delay,
+    )
+    told.__cause__ = error.__cause__
+    return told
 
 
 class ModelClient:
@@ -339,8 +357,8 @@ async def call_endpoint(
             unfinished.add(used)
         if isinstance(error, asyncio.CancelledError):
             raise
-        raise endpoint_failure(error, model) from error
-    if streamed.finish in REFUSED_FINISHES and not streamed.calls:
+        raise endpoint_failure(error, model, len(body)) from error
+    if streamed.finish.lower() in REFUSED_FINISHES and not streamed.calls:
         if unfinished is not None:
             unfinished.add(streamed.usage.model_copy(update={"model_calls": 0}))
         received = one_line(streamed.text, QUOTED_CHARACTERS)
@@ -383,5 +401,9 @@ def apply_endpoint_patience(
     if waited + delay.total_seconds() < model.patience_seconds:
         return error
     return ApplicationError(
-        error.message, delay.total_seconds(), type=error.type, non_retryable=True
+        error.message,
+        delay.total_seconds(),
+        *error.details,
+        type=error.type,
+        non_retryable=True,
     )

@@ -16,6 +16,33 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from activities.model.endpoint_wordings import (
+    AFFORDS,
+    COUNTS,
+    EFFORT,
+    FIGURE,
+    IDS,
+    INCLUDE,
+    ITEM_FIELD,
+    KEY,
+    LIMIT,
+    MARKS,
+    NAMED_PARTS,
+    NEEDS_CHAT,
+    NEEDS_REASONING,
+    NEEDS_RESPONSES,
+    NULL,
+    OWN_ITEM,
+    PARALLEL,
+    REASONING,
+    REPLY_LIMIT,
+    STALE,
+    STREAM,
+    STRICT,
+    TEMPERATURE,
+    TURNS,
+    refused_keywords,
+)
 from activities.model.providers import (
     Api,
     provider_address,
@@ -27,71 +54,16 @@ from activities.redaction.credentials import encode_without_credentials
 from activities.toolkit.tool_schemas import without_keywords
 from config.schema.agent_sections import ModelConfig
 
-COUNTS = "stream_options"
-LIMIT = "max_completion_tokens"
-TEMPERATURE = "temperature"
-EFFORT = "reasoning_effort"
-NULL = "null"
-STREAM = "stream"
-TURNS = "turns"
-IDS = "ids"
-KEY = "prompt_cache_key"
-MARKS = "cache marks"
-STALE = "stale reasoning"
-REASONING = "reasoning"
-INCLUDE = "include"
-STRICT = "strict"
-NAMED = {
-    # First, because it quotes other parts: such reasoning was encrypted for another key, for
-    # example.
-    STALE: re.compile(
-        r"invalid_encrypted_content|encrypted content .{0,300}could not be|provided without its"
-        r" required|Items are not persisted|Invalid .?signature.? in .?thinking",
-        re.IGNORECASE,
-    ),
-    COUNTS: re.compile(r"stream_options"),
-    LIMIT: re.compile(r"max_completion_tokens"),
-    TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
-    EFFORT: re.compile(
-        r"(supplied: |parameter:? ['\"`]?)reasoning[_.]?effort|, ['\"]reasoning_effort['\"]\)?\]?"
-        r"|reasoning[_.]effort\S* (is|are) not supported|does not support thinking",
-        re.IGNORECASE,
-    ),
-    REASONING: re.compile(r"reasoning_content|reasoning_details|thinking_blocks"),
-    MARKS: re.compile(r"prompt_cache_breakpoint|cache_control"),
-    KEY: re.compile(KEY),
-    INCLUDE: re.compile(r"encrypted content is not supported|['\"`]include\b", re.IGNORECASE),
-    STRICT: re.compile(r"invalid schema for function|['\"`.]strict\b", re.IGNORECASE),
-    TURNS: re.compile(r"unexpected role|roles? must alternate", re.IGNORECASE),
-    IDS: re.compile(r"tool call id", re.IGNORECASE),
-    NULL: re.compile(r"\bcontent\b.{0,120}\b(null|none|nonetype|string)\b", re.IGNORECASE),
-    # Last, because the word also occurs in errors about other parts.
-    STREAM: re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
-}
-"""Names of parts in refusals, the likelier ones first: a refusal may quote the whole request."""
-NEEDS_RESPONSES = re.compile(
-    r"v1/responses|responses api|not (supported in|accessible via) the \S*chat/completions",
-    re.IGNORECASE,
-)
-NEEDS_CHAT = re.compile(
-    r"v1/chat/completions|not (supported|available) (in|with|by|via) (the )?(v1/)?responses",
-    re.IGNORECASE,
-)
-"""How a refusal of one API names the other."""
-NEEDS_REASONING = re.compile(
-    r"reasoning_content.{0,80}(passed back|is missing|is required|must be)"
-    r"|missing .?reasoning_content",
-    re.IGNORECASE,
-)
-TOO_MANY = re.compile(r"max_(completion_|output_|new_)?tokens|(completion|output) tokens")
-FIGURE = re.compile(r"(?<![\w.-])\d+(?![\w-])")
 MIN_LIMIT = 1000
 """A smaller number is no limit of replies but a status, or another number of the sentence."""
 
-KEYWORD = re.compile(r"""Unknown name \\*["'](\S{1,40}?)\\*["'] at \\*["']tools|\.(format): only""")
-"""How one family of servers names an unknown keyword of a tool's schema."""
 MAX_KEYWORDS = 30
 
+NEEDED_FIELDS = frozenset(
+    {*("type", "role", "content", "call_id", "name", "arguments", "output", "text", "tool_calls"),
+     *("tool_call_id", "function", "encrypted_content", "refusal", "image_url")}
+)  # fmt: skip
+"""Fields without which an item says nothing, so that leaving them out helps nobody."""
 ID_CHARACTERS = 9
 """Length of the ids that one family of servers accepts, all letters or digits."""
 ASSISTANT_FILLER = {"role": "assistant", "content": "I go on."}
@@ -114,10 +86,27 @@ class Dialect:
     """Largest limit on reply tokens that it accepts."""
     keywords: frozenset[str] = field(default_factory=frozenset)
     """Schema keywords that it does not know."""
+    item_fields: frozenset[str] = field(default_factory=frozenset)
+    """Fields of what it sent itself that it does not take back."""
+    is_for_now: bool = False
+    """Whether the limit on reply tokens is of the account's balance, and not remembered."""
     api: Api | None = None
     """The API that it named; None until it names one."""
     needs_reasoning: bool = False
     """Whether it wants the reasoning of every reply back."""
+
+    def describe_changes(self, other: Dialect) -> list[str]:
+        """Return how its requests differ from those of another dialect, for people."""
+        parts = self.unsupported | self.keywords | self.item_fields
+        left_out = parts - other.unsupported - other.keywords - other.item_fields
+        changes = [f"without, or otherwise: {', '.join(sorted(left_out))}"] if left_out else []
+        if self.max_reply_tokens != other.max_reply_tokens:
+            changes.append(f"with at most {self.max_reply_tokens} tokens a reply")
+        if self.api and self.api != other.api:
+            changes.append("by the Responses API" if self.api == "responses" else "by chat")
+        if self.needs_reasoning and not other.needs_reasoning:
+            changes.append("with the reasoning of every reply")
+        return changes
 
     def adapt_settings(self, model: ModelConfig) -> ModelConfig:
         """Return the model's settings as the endpoint accepts them, with no `auto` left."""
@@ -138,6 +127,8 @@ class Dialect:
             update["reasoning_effort"] = None
         if STREAM in self.unsupported:
             update["stream"] = False
+        if PARALLEL in self.unsupported:
+            update["parallel_calls"] = None
         if self.max_reply_tokens is not None:
             update["max_output_tokens"] = min(self.max_reply_tokens, model.max_output_tokens)
         return model.model_copy(update=update) if update else model
@@ -159,8 +150,11 @@ class Dialect:
             body = body.replace(b',"strict":true', b',"strict":false')
         if KEY in self.unsupported:
             body = body[:-_TAIL] + _CACHE_KEY.sub(b"", body[-_TAIL:])
-        if self.keywords or self.unsupported & {TURNS, IDS}:
+        if self.keywords or self.item_fields or self.unsupported & {TURNS, IDS}:
             request = from_json(body)
+            for name in ("input", "messages"):
+                if self.item_fields and name in request:
+                    request[name] = _without_fields(request[name], self.item_fields)
             for tool in request.get("tools", []):
                 function = tool.get("function", tool)
                 function["parameters"] = without_keywords(function["parameters"], self.keywords)
@@ -191,10 +185,16 @@ class Dialect:
                 if self.needs_reasoning
                 else replace(self, needs_reasoning=True, unsupported=known)
             )
-        keywords = {name for groups in KEYWORD.findall(refusal) for name in groups if name}
-        if keywords - self.keywords and len(self.keywords) < MAX_KEYWORDS:
+        if learned := self._without_named_field(refusal, settled):
+            return learned
+        # A strict schema takes fewer keywords than another, and goes first.
+        is_strict = settled.api == "responses" and STRICT not in self.unsupported
+        if is_strict and NAMED_PARTS[STRICT].search(refusal):
+            return replace(self, unsupported=self.unsupported | {STRICT})
+        keywords = refused_keywords(refusal) - self.keywords
+        if keywords and len(self.keywords) < MAX_KEYWORDS:
             return replace(self, keywords=self.keywords | keywords)
-        for part, named in NAMED.items():
+        for part, named in NAMED_PARTS.items():
             if (
                 part not in self.unsupported
                 and named.search(refusal)
@@ -203,12 +203,36 @@ class Dialect:
                 if part == LIMIT and self._token_limit(refusal, model):
                     break
                 return replace(self, unsupported=self.unsupported | {part})
+        if affords := AFFORDS.search(refusal):
+            return self._within_means(int(affords[1].replace(",", "")), model)
         most = self._token_limit(refusal, model)
         return replace(self, max_reply_tokens=most) if most else None
 
+    def _without_named_field(self, refusal: str, settled: ModelConfig) -> Dialect | None:
+        """Return what to try if a refusal names a field of what was sent back."""
+        if any(part.search(refusal) for part in NAMED_PARTS.values()):
+            return None
+        if named := ITEM_FIELD.search(refusal):
+            path = [part for part in re.split(r"[.\[\]]+", named[3]) if part and not part.isdigit()]
+            if path and path[-1] not in NEEDED_FIELDS | self.item_fields:
+                return replace(self, item_fields=self.item_fields | {path[-1]})
+        is_own = settled.api == "responses" and settled.send_reasoning is not False
+        if is_own and OWN_ITEM.search(refusal):
+            return replace(self, unsupported=self.unsupported | {REASONING})
+        return None
+
+    def _within_means(self, tokens: int, model: ModelConfig) -> Dialect | None:
+        """Return what to try where an account pays for replies up to this size."""
+        if (
+            self.is_for_now
+            or not MIN_LIMIT <= tokens < self.adapt_settings(model).max_output_tokens
+        ):
+            return None
+        return replace(self, max_reply_tokens=tokens, is_for_now=True)
+
     def _token_limit(self, refusal: str, model: ModelConfig) -> int | None:
         """Return the limit that a refusal names beside a limit that is too high."""
-        if self.max_reply_tokens is not None or not TOO_MANY.search(refusal):
+        if self.max_reply_tokens is not None or not REPLY_LIMIT.search(refusal):
             return None
         requested = self.adapt_settings(model).max_output_tokens
         figures = [int(figure) for figure in FIGURE.findall(refusal)]
@@ -220,6 +244,8 @@ def _sends_dialect_part(model: ModelConfig, part: str) -> bool:
         return model.temperature is not None
     if part == EFFORT:
         return model.reasoning_effort is not None
+    if part == PARALLEL:
+        return model.parallel_calls is not None
     if part == MARKS:
         return model.cache_marks != "none"
     if part == KEY:
@@ -229,6 +255,19 @@ def _sends_dialect_part(model: ModelConfig, part: str) -> bool:
     if part in (REASONING, STALE):
         return model.send_reasoning is not False
     return model.stream or part not in (STREAM, COUNTS)
+
+
+def _without_fields(value: Any, names: frozenset[str]) -> Any:
+    """Return what is sent back without these fields at any depth, but for the texts within."""
+    if isinstance(value, list):
+        return [_without_fields(inner, names) for inner in value]
+    if isinstance(value, dict):
+        return {
+            key: inner if key == "arguments" else _without_fields(inner, names)
+            for key, inner in value.items()
+            if key not in names
+        }
+    return value
 
 
 def _alternate_message_roles(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -277,7 +316,8 @@ def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
 def remember_dialect(model: ModelConfig, repository: Path, dialect: Dialect) -> None:
     """Remember a dialect that a model accepted; a refusal alone may name the wrong part."""
     where = provider_address(model), model.name
-    _learned[where] = replace(dialect, unsupported=dialect.unsupported - {STALE})
+    if not dialect.is_for_now:
+        _learned[where] = replace(dialect, unsupported=dialect.unsupported - {STALE})
     if STALE in dialect.unsupported:
         if len(_stale) >= MAX_REMEMBERED:
             _stale.clear()

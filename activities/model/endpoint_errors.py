@@ -1,184 +1,293 @@
-"""Errors of the model endpoint as failures of an activity: what helps, and whether to try again."""
+"""Errors of the model endpoint as failures of an activity: what helps, and whether to try again.
+
+A cause is told by all that came together: status, codes, words and form. The words are those of
+`endpoint_wordings`. What no rule knows is told as unknown, with the endpoint's own words.
+"""
 
 from __future__ import annotations
 
-import re
-import time
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 
+import httpx2
 import openai
+from pydantic_core import from_json
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.model.reply_stream import (
-    ReplyCutShort,
-)
+from activities.model import endpoint_wordings as wordings
+from activities.model.endpoint_waits import named_wait_seconds
+from activities.model.reply_stream import ReplyCutShort, StreamStalled
 from activities.redaction.credentials import without_credentials
 from activities.runtime.failures import typed_failure
 from config.schema.agent_sections import ModelConfig
+from protocol.failure_details import LARGE
 from protocol.short_text import one_line
 
-TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
-TOO_LONG = re.compile(
-    r"maximum (context|prompt) length|context (length|window|size|limit)|prompt is too long"
-    r"|too many tokens|input is too long|request too large|token count[^.]{0,60} exceeds"
-    r"|model token limit|max_new_tokens. must be",
-    re.IGNORECASE,
-)
-"""Wording of servers that give no code for a request that is too long."""
-TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
-"""Wording for a single request above what is served per minute, which no waiting helps."""
-NOT_UNKNOWN = re.compile(r"tool_choice|v1/responses|v1/chat/completions")
-"""A 404 with this accepts the model, but not this request."""
-NO_KEY = re.compile(r"\bapi[ _]key not valid|\binvalid[ _]api[ _]key", re.IGNORECASE)
-NO_MODEL = re.compile(r"not a valid model id|\binvalid model\b|model_not_found", re.IGNORECASE)
-"""Wordings of a status 400 for an unknown key or model."""
-REFUSAL_CODES = re.compile(r"invalid_prompt|\w+_policy(_violation)?|data_residency_mismatch")
-"""Codes of a reply that began and was then refused for its request."""
 SET_KEY = "Set a valid key in the worker's environment and restart the worker"
 MAX_EXAMINED = 2_000
 """Most characters of an error that are searched: some errors quote the request."""
+MAX_CODES, MAX_DEPTH = 20, 6
+LARGE_REQUEST = 60_000
+"""Bytes from which a request that is refused for an unknown cause may be too long, about 15,000
+tokens."""
+CONTENT_TRIES = 2
+"""How often a request is sent that is refused for its content: moderation is not always the same.
+"""
 
 
-def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
-    """Return the typed failure for a client error."""
-    if isinstance(error, openai.APIStatusError):
-        return _endpoint_status_failure(error, model)
-    if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
-        return _endpoint_stream_failure(error, model)
-    if isinstance(error, (openai.APITimeoutError, TimeoutError)):
-        return typed_failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
-    if isinstance(error, openai.APIConnectionError):
-        # The client only reports an error; its cause says which.
-        cause = error.__cause__
-        description = (
-            _endpoint_error_text(cause)
-            if isinstance(cause, Exception) and str(cause)
-            else _endpoint_error_text(error)
+@dataclass(frozen=True)
+class _Refusal:
+    """What an endpoint answered in place of a reply."""
+
+    status: int | None
+    """Of the answer, or in the error of a stream; None if neither gives one."""
+    codes: frozenset[str]
+    """Codes and types, however deep in the body."""
+    words: str
+    """All words that are searched."""
+    shown: str
+    """The words for people."""
+    body: object
+    headers: Mapping[str, str]
+    url: str
+    is_page: bool
+    in_stream: bool
+
+    @classmethod
+    def of(cls, error: openai.APIError) -> _Refusal:
+        status = error.status_code if isinstance(error, openai.APIStatusError) else None
+        response = error.response if isinstance(error, openai.APIStatusError) else None
+        codes = {str(code) for code in (error.code, error.type) if code}
+        codes |= set(list(_codes_in(error.body))[:MAX_CODES])
+        named = (int(code) for code in sorted(codes) if code.isascii() and code.isdigit())
+        page = wordings.PAGE.match(text := _response_text(response))
+        title = wordings.TITLE.search(text) if page else None
+        return cls(
+            status or next((each for each in named if 400 <= each < 600), None),
+            frozenset(codes),
+            ("\n".join(_words_in(error.body)) or str(error))[:MAX_EXAMINED],
+            one_line(title[1], 100) if title else _endpoint_error_text(error),
+            error.body,
+            response.headers if response is not None else {},
+            without_credentials(str(error.request.url)),
+            bool(page),
+            status is None,
         )
-        if isinstance(error, ReplyCutShort):
-            return typed_failure(
-                "Endpoint", f"The model endpoint's reply from {_request_url(error)} broke "
-                f"off: {description}",
-                retry=True,
-            )  # fmt: skip
+
+    @property
+    def place(self) -> object:
+        return "in the stream" if self.in_stream else self.status
+
+    @property
+    def wait(self) -> float | None:
+        return named_wait_seconds(self.headers, self.body, self.words)
+
+    @property
+    def lacks_credit(self) -> bool:
+        if self.status == 402 or self.codes & wordings.CREDIT_CODES:
+            return True
+        if wordings.CREDIT.search(self.words):
+            return self.status is None or 400 <= self.status < 500
+        return bool(wordings.CREDIT_OR_RATE.search(self.words)) and self.wait is None
+
+    @property
+    def is_too_long(self) -> bool:
+        # Routers put the error of the server behind them into the body alone.
+        if self.status == 429:
+            return bool(wordings.TOO_LARGE.search(self.words))
+        if self.status not in (None, 400, 413, 422, 500):
+            return False
+        return (
+            self.status == 413
+            or bool(self.codes & wordings.TOO_LONG_CODES)
+            or wordings.says_too_long(self.words)
+        )
+
+    @property
+    def is_for_content(self) -> bool:
+        if self.status not in (None, 400, 403, 422, 451):
+            return False
+        return any(map(wordings.CONTENT_CODES.fullmatch, self.codes)) or bool(
+            wordings.CONTENT.search(self.words)
+        )
+
+    @property
+    def is_for_key(self) -> bool:
+        return self.status in (401, 403) or (
+            self.status == 400 and bool(wordings.NO_KEY.search(self.words))
+        )
+
+    @property
+    def lacks_model(self) -> bool:
+        # One router answers this if none of its servers can be made to call a tool; OpenAI, if the
+        # model is served by the other API.
+        if self.status == 404:
+            return not wordings.NOT_UNKNOWN.search(self.words)
+        return self.status in (None, 400) and bool(wordings.NO_MODEL.search(self.words))
+
+    @property
+    def may_pass(self) -> bool:
+        return self.in_stream or self.status in (408, 409, 425, 429) or (self.status or 0) >= 500
+
+
+def endpoint_failure(error: Exception, model: ModelConfig, size: int = 0) -> ApplicationError:
+    """Return the typed failure for a client error; `size` is that of the request in bytes."""
+    if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
+        return _refusal_failure(_Refusal.of(error), model, size)
+    if isinstance(error, (openai.APITimeoutError, TimeoutError)):
         return typed_failure(
-            "Endpoint", f"The model endpoint cannot be reached at {_request_url(error)}: "
-            f"{description}",
-            retry=True,
+            "Endpoint", "The model endpoint did not answer in time.", retry=True,
+            helps=wordings.LONGER_REPLY,
         )  # fmt: skip
+    if isinstance(error, openai.APIConnectionError):
+        return _connection_failure(error)
     return typed_failure(
         "Endpoint",
         f"The model endpoint's answer is no reply: {_endpoint_error_text(error)}",
         retry=True,
+        helps=wordings.OTHER_ADDRESS,
     )
 
 
-def _endpoint_stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
-    """Return the failure for an error event of a stream with status 200."""
-    if _is_endpoint_length_error(error):
-        return _endpoint_length_failure(error, model)
-    if "insufficient_quota" in (error.code, error.type):
-        return _endpoint_credit_failure(error, model, "in the stream")
-    if REFUSAL_CODES.fullmatch(str(error.code)):
+def _connection_failure(error: openai.APIConnectionError) -> ApplicationError:
+    # The client only reports an error; its cause says which.
+    cause, where = error.__cause__, without_credentials(str(error.request.url))
+    is_told = isinstance(cause, Exception) and str(cause)
+    description = _endpoint_error_text(cause if is_told else error)  # type: ignore[arg-type]
+    if isinstance(error, ReplyCutShort):
+        is_silent = isinstance(error, StreamStalled)
         return typed_failure(
-            "ModelRefused", f"The model endpoint took the reply back: {_endpoint_error_text(error)}"
-        )
-    return typed_failure(
-        "Endpoint", f"The model endpoint broke off: {_endpoint_error_text(error)}", retry=True
-    )
-
-
-def _is_endpoint_length_error(error: openai.APIError) -> bool:
-    # Routers put the error of the server behind them into the body alone.
-    text = f"{error} {error.body}"[:MAX_EXAMINED]
-    status = error.status_code if isinstance(error, openai.APIStatusError) else None
-    if status == 429:
-        return bool(TOO_LARGE.search(text))
-    return status == 413 or error.code in TOO_LONG_CODES or bool(TOO_LONG.search(text))
-
-
-def _endpoint_length_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
-    return typed_failure(
-        "ContextTooLong",
-        f"The request is too long for {model.name}: {_endpoint_error_text(error)}",
-    )
-
-
-def _endpoint_credit_failure(
-    error: openai.APIError, model: ModelConfig, status: object
-) -> ApplicationError:
-    return typed_failure(
-        "Credentials",
-        f"The account of the key in {model.api_key_variable} has nothing left to spend "
-        f"({status}: {_endpoint_error_text(error)}).",
-        mend="Add credit",
-    )
-
-
-def _endpoint_status_failure(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
-    status, text = error.status_code, _endpoint_error_text(error)
-    if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return _endpoint_credit_failure(error, model, status)
-    if status in (400, 413, 422, 429) and _is_endpoint_length_error(error):
-        return _endpoint_length_failure(error, model)
-    if status in (401, 403) or (status == 400 and NO_KEY.search(text)):
-        return typed_failure(
-            "Credentials",
-            f"The model endpoint refused the key in {model.api_key_variable} ({status}: {text}).",
-            mend=SET_KEY,
-        )
-    # One router answers this if none of its servers can be made to call a tool; OpenAI, if the
-    # model is served by the other API.
-    is_unknown = status == 404 and not NOT_UNKNOWN.search(text)
-    if is_unknown or (status == 400 and NO_MODEL.search(text)):
-        return typed_failure(
-            "Credentials",
-            f"The model endpoint does not offer {model.name} at {_request_url(error)} "
-            f"({status}: {text}).",
-            mend="Check the model's name and the address",
-        )
-    if status in (408, 409, 429) or status >= 500:
-        return typed_failure(
-            "Endpoint", f"The model endpoint answered {status}: {text}", retry=True,
-            delay=_endpoint_retry_seconds(error),
+            "Endpoint", f"The model endpoint's reply from {where} broke off: {description}",
+            retry=True, helps=wordings.LONGER_SILENCE if is_silent else wordings.UNSTREAMED,
         )  # fmt: skip
     return typed_failure(
-        "ModelRefused", f"The model endpoint refused the request ({status}): {text}"
+        "Endpoint", f"The model endpoint cannot be reached at {where}: {description}",
+        retry=True, helps=wordings.OTHER_ADDRESS,
+    )  # fmt: skip
+
+
+def _refusal_failure(refusal: _Refusal, model: ModelConfig, size: int) -> ApplicationError:
+    """Return the failure for an answer: the first cause that fits all that came."""
+    what = f"({refusal.place}: {refusal.shown})"
+    if refusal.is_page and refusal.status not in (404, 405, 413):
+        return _page_failure(refusal)
+    if refusal.lacks_credit:
+        return typed_failure(
+            "Credentials",
+            f"The account of the key in {model.api_key_variable} has nothing left to spend {what}.",
+            mend=_credit_remedy(refusal),
+        )
+    if refusal.is_too_long:
+        return typed_failure(
+            "ContextTooLong", f"The request is too long for {model.name}: {refusal.shown}"
+        )
+    if refusal.is_for_content:
+        return _content_failure(refusal)
+    if refusal.is_for_key:
+        return typed_failure(
+            "Credentials",
+            f"The model endpoint refused the key in {model.api_key_variable} {what}.",
+            mend=SET_KEY,
+        )
+    if refusal.lacks_model:
+        return typed_failure(
+            "Credentials",
+            f"The model endpoint does not offer {model.name} at {refusal.url} {what}.",
+            mend="Check the model's name and the address",
+        )
+    helps = wordings.endpoint_remedy(refusal.words)
+    if refusal.may_pass:
+        said = "broke off" if refusal.in_stream else f"answered {refusal.status}"
+        return typed_failure(
+            "Endpoint", f"The model endpoint {said}: {refusal.shown}", retry=True,
+            delay=refusal.wait, helps=helps,
+        )  # fmt: skip
+    failure = typed_failure(
+        "ModelRefused",
+        f"The model endpoint refused the request ({refusal.status}): {refusal.shown}",
+        helps=helps,
+    )
+    if refusal.status in (400, 422) and size >= _large_request(model):
+        failure = ApplicationError(
+            failure.message, *failure.details, LARGE, type=failure.type, non_retryable=True
+        )
+    return failure
+
+
+def _large_request(model: ModelConfig) -> float:
+    """Return the bytes from which a request may be what the endpoint refuses."""
+    return min(LARGE_REQUEST, 2 * model.window) if model.window else LARGE_REQUEST
+
+
+def _page_failure(refusal: _Refusal) -> ApplicationError:
+    return typed_failure(
+        "Endpoint",
+        f"A web page came from {refusal.url} instead of an answer ({refusal.status}: "
+        f"{refusal.shown}): something stands before the endpoint, such as a proxy.",
+        retry=True,
+        delay=refusal.wait,
+        helps=f"let the worker through there; {wordings.OTHER_ADDRESS}",
     )
 
 
-def _request_url(error: openai.APIError) -> str:
-    return without_credentials(str(error.request.url))
+def _content_failure(refusal: _Refusal) -> ApplicationError:
+    attempt = activity.info().attempt if activity.in_activity() else CONTENT_TRIES
+    if refusal.in_stream:
+        said = "took the reply back"
+    else:
+        said = f"refused the request for its content ({refusal.status})"
+    return typed_failure(
+        "ModelRefused",
+        f"The model endpoint {said}: {refusal.shown}",
+        retry=attempt < CONTENT_TRIES and not refusal.in_stream,
+        helps=f"another wording, by `starter.py tell JOB TEXT`; {wordings.ANOTHER}",
+    )
 
 
-def _endpoint_clock_time(error: openai.APIStatusError) -> float:
-    """Return when the endpoint answered, by its own clock if it says: ours may be an hour off."""
+def _credit_remedy(refusal: _Refusal) -> str:
+    if affords := wordings.AFFORDS.search(refusal.words):
+        number = affords[1].replace(",", "")
+        setting = f"--set model.max_output_tokens={number}"
+        return f"Add credit, or ask for replies that it pays for, `{setting}`"
+    return "Add credit"
+
+
+def _codes_in(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield what an error's body gives as codes."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and depth < MAX_DEPTH:
+        with suppress(ValueError):
+            yield from _codes_in(from_json(value), depth + 1)
+    elif isinstance(value, dict) and depth < MAX_DEPTH:
+        for key, inner in value.items():
+            if key in ("code", "type", "status", "reason") and isinstance(inner, (str, int)):
+                yield str(inner)
+            else:
+                yield from _codes_in(inner, depth + 1)
+    elif isinstance(value, list) and depth < MAX_DEPTH:
+        for inner in value[:20]:
+            yield from _codes_in(inner, depth + 1)
+
+
+def _words_in(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield the texts of an error's body without its keys; routers quote an error within theirs."""
+    if isinstance(value, str):
+        if value.lstrip()[:1] in ("{", "[") and depth < MAX_DEPTH:
+            with suppress(ValueError):
+                yield from _words_in(from_json(value), depth + 1)
+                return
+        yield value
+    elif isinstance(value, (dict, list)) and depth < MAX_DEPTH:
+        for inner in value.values() if isinstance(value, dict) else value[:20]:
+            yield from _words_in(inner, depth + 1)
+
+
+def _response_text(response: httpx2.Response | None) -> str:
     try:
-        return _endpoint_epoch_seconds(
-            parsedate_to_datetime(error.response.headers.get("date", ""))
-        )
-    except ValueError:
-        return time.time()
-
-
-def _endpoint_epoch_seconds(date: datetime) -> float:
-    return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
-
-
-def _endpoint_retry_seconds(error: openai.APIStatusError) -> float | None:
-    """Seconds until the endpoint wants to be asked again: it names them, or a date."""
-    header = error.response.headers.get("retry-after", "")
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            date = parsedate_to_datetime(header)
-        except ValueError:
-            return None
-        seconds = _endpoint_epoch_seconds(date) - _endpoint_clock_time(error)
-    # At least a second, whatever it says (0, -1, nan): no hot loop.
-    return max(1.0, min(seconds, 3600.0))
+        return response.text[:MAX_EXAMINED] if response is not None else ""
+    except httpx2.ResponseNotRead:
+        return ""
 
 
 def _endpoint_error_text(error: Exception) -> str:
@@ -195,7 +304,9 @@ def _endpoint_error_text(error: Exception) -> str:
 def endpoint_refusal_text(error: ApplicationError) -> str:
     """Return the endpoint's words if it refuses this form of the request; else empty."""
     cause = error.__cause__
-    if error.type == "ModelRefused" and isinstance(cause, openai.APIStatusError):
-        # Routers put the error of the server behind them into the body alone.
-        return f"{cause} {cause.body}"[:MAX_EXAMINED]
-    return ""
+    if not isinstance(cause, openai.APIStatusError):
+        return ""
+    # Routers put the error of the server behind them into the body alone.
+    words = f"{cause} {cause.body}"[:MAX_EXAMINED]
+    affords = error.type == "Credentials" and wordings.AFFORDS.search(words)
+    return words if error.type == "ModelRefused" or affords else ""

@@ -86,7 +86,8 @@ def _thinks_unless_forced(snapshot: Snapshot, model: ModelConfig) -> bool:
 
 
 def count_prompt_tokens(snapshot: Snapshot) -> int:
-    """Count the tokens of the next request from a checkpoint, by our own count.
+    """Count the tokens of the next request from a checkpoint, by our own count, corrected by what
+    the endpoint counted for the last reply.
 
     Use a checkpoint as opened or saved: a step caches counts for the next one.
     """
@@ -98,11 +99,12 @@ def _count_prompt_tokens(snapshot: Snapshot) -> int:
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = token_encoding_name(model.name)
     todos = MESSAGE_TOKENS + _prompt_todo_tokens(render_prompt_todos(snapshot, None), encoding)
-    return (
+    counted = (
         fixed_prompt_tokens(snapshot)
         + snapshot.view.count_tokens(encoding, message_form_weights(model))
         + todos
     )
+    return round(counted * snapshot.state.token_ratio)
 
 
 @lru_cache(maxsize=256)
@@ -125,7 +127,7 @@ def conversation_prompt_body(
     messages = b",".join(conversation.wire_bytes(0, None, form, marked))
     schemas = [entry.schema for entry in tools]
     text = encode_without_credentials(
-        {**_prompt_settings(model), "tools": _declare_prompt_tools(schemas, model)}
+        {**_prompt_settings(model), **_tool_settings(schemas, model)}
     )[:-1]
     key = _prompt_cache_field(model, cache_key)
     return b'%b,"%b":[%b]%b}' % (text, _prompt_messages_key(model), messages, key)
@@ -178,6 +180,9 @@ def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
     # The gate accepts nothing else for the last todo of a job.
     if phase.purpose == "final" and phase.open_count == 1:
         return f"Do todo {todo.id}, which `job_complete` completes."
+    if phase.kind == "strategic" and phase.open_count == 1 and not todo.updates:
+        ending = "`todo_write`" + (" or `job_complete`" if phase.purpose != "bootstrap" else "")
+        return f"Do todo {todo.id}, which {ending} completes."
     updated = changed_todo_files(snapshot)
     finished = list(takewhile(lambda each: each.updates in updated, phase.open_todos))
     if not finished:
@@ -193,7 +198,7 @@ def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
 
 def _open_prompt_items(state: JobState) -> str:
     """Return the items that a strategic phase has to plan for."""
-    open_items = state.open_items
+    open_items = state.open_scope
     if state.phase.kind == "tactical" or not open_items:
         return ""
     return f"; open: {first_few([item.id for item in open_items], MAX_OPEN_ITEMS)}"
@@ -233,13 +238,20 @@ def _fixed_prompt_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
             _fixed_parts.clear()
         tools = [entry.schema for entry in offer_tools(config, kind, found_tools, unused).offered]
         text = encode_without_credentials(
-            {**_prompt_settings(model), "tools": _declare_prompt_tools(tools, model)}
+            {**_prompt_settings(model), **_tool_settings(tools, model)}
         )[:-1]
         tokens = count_tokens(
             json.dumps(tools, ensure_ascii=False), token_encoding_name(model.name)
         )
         _fixed_parts[key] = _FixedPart(text, tokens)
     return _fixed_parts[key]
+
+
+def _tool_settings(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> dict[str, Any]:
+    """Return the part of a request that only one with tools may have."""
+    parallel = model.parallel_calls
+    settings = {} if parallel is None else {"parallel_tool_calls": parallel}
+    return {**settings, "tools": _declare_prompt_tools(schemas, model)}
 
 
 def _declare_prompt_tools(

@@ -11,16 +11,20 @@ from pydantic_core import from_json
 from activities.job.tool_messages import CUT, MALFORMED, MIXED_UP, tool_call_id
 from activities.model.reply_stream import StreamedReply
 
+MAX_CUT_TEXT = 1_000
+"""Most characters kept of a text that was cut at the limit of a reply."""
+CUT_TEXT = "[the rest of this reply, which was cut at its limit, is left out]"
 NO_ANSWER = "(no answer)"
 """Content stored for a reply without text and calls."""
 
 
 def reply_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
     """Return the reply as a message for later requests."""
-    message: dict[str, Any] = {
-        "role": "assistant",
-        "content": streamed.text if streamed.text.strip() else None,
-    }
+    text = streamed.text
+    if streamed.finish == "length" and len(text) > MAX_CUT_TEXT:
+        # A model that runs on repeats what it finds of that, and it fills a small window.
+        text = f"{text[:MAX_CUT_TEXT].rstrip()} {CUT_TEXT}"
+    message: dict[str, Any] = {"role": "assistant", "content": text if text.strip() else None}
     if streamed.calls:
         cut = streamed.finish == "length"
         message["tool_calls"] = [

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -16,12 +16,13 @@ from openai import AsyncOpenAI, AsyncStream
 from pydantic import Field
 from pydantic_core import from_json
 
-from activities.model.call_assembly import assemble_call_pieces, convert_pieces_to_calls
-from activities.model.call_pieces import Piece
+from activities.model.bare_calls import read_bare_call
+from activities.model.call_assembly import ReadCall
+from activities.model.chat_reply import ChatReply
 from activities.model.event_stream import EventParser
-from activities.model.reply_reasoning import ReplyReasoning
 from activities.model.reply_usage import read_reply_usage, read_token_count
-from activities.model.responses import ResponseEvents, response_event_failure
+from activities.model.responses import ResponseReply
+from activities.model.wire_reply import WireReply, failure_message, reported_failure
 from activities.redaction.credentials import without_credentials
 from activities.runtime.heartbeats import set_heartbeat_details
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
@@ -35,12 +36,6 @@ MAX_TEXT = 50_000
 MAX_ARGUMENTS = 2_000_000
 MAX_EXTRA = 100_000
 MAX_MODEL = 200
-UNENDED = (
-    "the stream ended with neither a finish_reason nor [DONE], as one that was cut. If it always "
-    "does, model.stream=false asks for replies in one piece"
-)
-ENDED_EARLY = "the stream ended before the reply was complete"
-EMPTY_STREAM = "the stream ended without a word of a reply"
 CONNECTION_ERRORS = (httpx2.RequestError, EndOfStream)
 """Errors of a broken connection. The second one escapes from a TLS connection."""
 MALFORMED_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
@@ -55,6 +50,10 @@ END_SECONDS = 0.1
 
 class ReplyCutShort(openai.APIConnectionError):
     """A reply began and did not end."""
+
+
+class StreamStalled(ReplyCutShort):
+    """A reply began and fell silent."""
 
 
 class StreamedReply(Data):
@@ -129,63 +128,70 @@ async def stream_reply(
         options={"headers": {"Content-Type": "application/json"}},
     )
     assert isinstance(response, httpx2.Response)
+    gathered: WireReply = ResponseReply() if is_responses else ChatReply()
+    events, kind = EventParser(), response.headers.get("content-type", "")
     try:
         async with aclosing(response):
-            # Some servers never stream.
-            kind = response.headers.get("content-type", "")
-            if not model.stream or "json" in kind:
+            # Some servers never stream, and others always do.
+            if "json" in kind or not (model.stream or "event-stream" in kind):
                 data = await response.aread()
                 with _quote_malformed_stream(data):
-                    answer = _parse_stream_chunk(data, response.request)
-                    return (_read_unstreamed_response if is_responses else _read_unstreamed_reply)(
-                        answer, body
-                    )
-            gathered = _ResponseStreamBuffer() if is_responses else _ReplyStreamBuffer()
+                    gathered.add_whole(_parse_stream_chunk(data, response.request))
+                    return _build_reply(gathered, body, model)
             progress.gathered = gathered
-            await _gather_reply_stream(response, model.stall_seconds, gathered)
+            await _gather_reply_stream(response, model.stall_seconds, events, gathered)
     except httpx2.TimeoutException as error:
         raise openai.APITimeoutError(request=response.request) from error
     except CONNECTION_ERRORS as error:
         raise ReplyCutShort(request=response.request) from error
-    if not gathered.is_complete and kind.startswith("text/html"):
+    if not gathered.is_complete:
+        _raise_for_page(response, events, kind)
+        raise ReplyCutShort(message=gathered.cut_message, request=response.request)
+    return _build_reply(gathered, body, model)
+
+
+def _raise_for_page(response: httpx2.Response, events: EventParser, kind: str) -> None:
+    """Tell what came instead of a stream: a page, or an error without its status."""
+    if kind.startswith("text/html"):
         where = without_credentials(str(response.request.url))
         raise ValueError(
             f"{where} is a web page. Is the address complete, such as with /v1, or does a proxy "
             "ask people to sign in?"
         )
-    if not gathered.is_complete:
-        raise ReplyCutShort(message=gathered.cut_message, request=response.request)
-    return gathered.build_reply(body)
+    if events.stray:
+        with _quote_malformed_stream(events.stray):
+            _parse_stream_chunk(events.stray, response.request)
 
 
 async def _gather_reply_stream(
-    response: httpx2.Response,
-    stall_seconds: float,
-    gathered: _ReplyStreamBuffer | _ResponseStreamBuffer,
+    response: httpx2.Response, stall_seconds: float, events: EventParser, gathered: WireReply
 ) -> None:
     """Read the events of the stream."""
-    events, pieces = EventParser(), response.aiter_bytes()
-    loop = asyncio.get_running_loop()
+    pieces, loop = response.aiter_bytes(), asyncio.get_running_loop()
     try:
         async with asyncio.timeout(None) as silence:
             async for piece in pieces:
-                for data in events.feed(piece):
+                for event in events.feed(piece):
                     set_heartbeat_details(RECEIVING)
-                    with _quote_malformed_stream(data):
-                        gathered.add(_parse_stream_chunk(data, response.request))
+                    with _quote_malformed_stream(event.data):
+                        chunk = _parse_stream_chunk(event.data, response.request, event.name)
+                        gathered.add(chunk, event.name)
                     silence.reschedule(
                         None if gathered.is_thinking else loop.time() + stall_seconds
                     )
-                if events.is_over:
-                    gathered.end_stream()
                 if events.is_over or gathered.is_over:
                     break
+            else:
+                events.end()
+                gathered.close()
     except TimeoutError:
-        raise ReplyCutShort(
+        raise StreamStalled(
             message=f"the stream said nothing for {stall_seconds} s", request=response.request
         ) from None
     finally:
         set_heartbeat_details()
+    if events.is_over:
+        gathered.end_stream()
     # A connection that was read to its end serves the next call as well.
     with suppress(TimeoutError, *CONNECTION_ERRORS):
         async with asyncio.timeout(END_SECONDS):
@@ -205,161 +211,53 @@ def _quote_malformed_stream(data: bytes) -> Iterator[None]:
         raise ValueError(data[:QUOTED_BYTES].decode(errors="replace") or "it is empty") from error
 
 
-def _parse_stream_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
+def _parse_stream_chunk(data: bytes, request: httpx2.Request, name: str = "") -> dict[str, Any]:
     """Return the JSON of an event or answer. Raises openai.APIError if it reports an error."""
     chunk: dict[str, Any] = json.loads(data)
-    if error := chunk.get("error") or response_event_failure(chunk):
-        description = error.get("message") if isinstance(error, dict) else error
-        message = (
-            description
-            if description and isinstance(description, str)
-            else "An error occurred during streaming"
-        )
-        raise openai.APIError(message, request, body=error)
+    if error := reported_failure(chunk, name):
+        raise openai.APIError(failure_message(error), request, body=error)
     return chunk
 
 
-@dataclass
-class _ReplyStreamBuffer:
-    """A reply, as received so far."""
-
-    text: list[str] = field(default_factory=list)
-    reasoning: ReplyReasoning = field(default_factory=ReplyReasoning)
-    pieces: list[Piece] = field(default_factory=list)
-    """Pieces of tool calls."""
-    finish: str = ""
-    is_refusal: bool = False
-    is_over: bool = False
-    """Whether the stream's final event came."""
-    usage: object = None
-    model: object = ""
-    is_thinking = False
-
-    def end_stream(self) -> None:
-        """Handle the final event of a stream."""
-        self.is_over = True
-
-    def add(self, chunk: dict[str, Any]) -> None:
-        self.usage = chunk.get("usage") or self.usage
-        self.model = chunk.get("model") or self.model
-        for choice in chunk.get("choices") or []:
-            self.finish = choice.get("finish_reason") or self.finish
-            self.add_delta(choice.get("delta") or {})
-
-    def add_delta(self, delta: dict[str, Any]) -> None:
-        self.is_refusal = self.is_refusal or bool(delta.get("refusal"))
-        if content := delta.get("content") or delta.get("refusal"):
-            self.text.append(content if isinstance(content, str) else _streamed_reply_text(content))
-        self.reasoning.add(delta)
-        self.pieces += map(Piece.parse, delta.get("tool_calls") or [])
-
-    @property
-    def is_complete(self) -> bool:
-        """Some endpoints give no finish reason, only the end of the stream."""
-        return bool(
-            self.finish or (self.is_over and (self.text or self.pieces or self.reasoning.text))
-        )
-
-    @property
-    def received_characters(self) -> int:
-        """Characters of text and calls, without the reasoning."""
-        return sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
-
-    @property
-    def partial_characters(self) -> int:
-        """Characters of everything that has come."""
-        return self.received_characters + len(self.reasoning.text)
-
-    @property
-    def cut_message(self) -> str:
-        """Return why it is not complete."""
-        return EMPTY_STREAM if self.is_over else UNENDED
-
-    def build_reply(self, body: bytes, *, separate: bool = False) -> StreamedReply:
-        """Return the complete reply.
-
-        Args:
-            body: The request.
-            separate: Whether each piece is a call.
-        """
-        if separate:
-            calls = convert_pieces_to_calls(self.pieces)
-        else:
-            calls = assemble_call_pieces(self.pieces, lambda: _stream_request_tool_names(body))
-        dropped, calls = len(calls[MAX_CALLS:]), calls[:MAX_CALLS]
-        extras = [_streamed_call_extra(call.extra) for call in calls]
-        return StreamedReply(
-            text=replace_surrogates("".join(self.text))[:MAX_TEXT],
-            calls=[
-                (_streamed_call_name(call.name), call.arguments[:MAX_ARGUMENTS]) for call in calls
-            ],
-            extras=extras if any(extras) else [],
-            dropped_calls=dropped,
-            finish=replace_surrogates(self.finish) or ("tool_calls" if calls else "stop"),
-            is_refusal=self.is_refusal,
-            missing_parts=[
-                *([] if self.finish else ["finish_reason"]),
-                *([] if read_token_count(self.usage, "prompt_tokens") else ["usage"]),
-            ],
-            usage=read_reply_usage(self.usage, len(body), self.received_characters),
-            reasoning=replace_surrogates(self.reasoning.text)[:MAX_TEXT],
-            fields=self.reasoning.message_fields(),
-            answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
-        )
-
-
-@dataclass
-class _ResponseStreamBuffer(ResponseEvents):
-    """A reply of the Responses API, as received so far."""
-
-    @property
-    def is_complete(self) -> bool:
-        return bool(self.finish)
-
-    @property
-    def partial_characters(self) -> int:
-        return self.delta_characters
-
-    @property
-    def cut_message(self) -> str:
-        return ENDED_EARLY
-
-    def end_stream(self) -> None:
-        """In this API a separate event gives the finish reason."""
-
-    def build_reply(self, body: bytes) -> StreamedReply:
-        """Return the complete reply to this request."""
-        calls = self.calls
-        names = [_streamed_call_name(name) for name, _ in calls]
-        # A reply that was changed or cut here is sent back only in our form.
-        is_whole = (
-            len(calls) <= MAX_CALLS
-            and names == [name for name, _ in calls]
-            and len(self.text) <= MAX_TEXT
-        )
-        received = len(self.text) + sum(len(raw) for _, raw in calls)
-        return StreamedReply(
-            text=replace_surrogates(self.text)[:MAX_TEXT],
-            calls=[
-                (name, replace_surrogates(raw)[:MAX_ARGUMENTS])
-                for name, (_, raw) in zip(names, calls[:MAX_CALLS], strict=False)
-            ],
-            dropped_calls=max(0, len(calls) - MAX_CALLS),
-            finish=replace_surrogates(self.finish),
-            is_refusal=self.is_refusal,
-            missing_parts=[] if read_token_count(self.usage, "input_tokens") else ["usage"],
-            usage=read_reply_usage(self.usage, len(body), received),
-            reasoning=replace_surrogates(self.reasoning)[:MAX_TEXT],
-            items=self.returnable_items() if is_whole else [],
-            answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
-        )
+def _build_reply(gathered: WireReply, body: bytes, model: ModelConfig) -> StreamedReply:
+    """Return the complete reply to this request."""
+    tools = from_json(body).get("tools") or []
+    offered = frozenset(tool.get("function", tool)["name"] for tool in tools)
+    calls, text = gathered.read_calls(offered), gathered.text
+    if model.bare_calls and not calls and (bare := read_bare_call(text, tools)):
+        calls, text = [ReadCall(*bare)], ""
+    names = [_streamed_call_name(call.name) for call in calls[:MAX_CALLS]]
+    # A reply that was changed or cut here is sent back only in our form.
+    is_whole = names == [call.name for call in calls] and len(text) <= MAX_TEXT
+    extras = [_streamed_call_extra(call.extra) for call in calls[:MAX_CALLS]]
+    received = len(text) + sum(len(call.arguments) for call in calls)
+    return StreamedReply(
+        text=replace_surrogates(text)[:MAX_TEXT],
+        calls=[
+            (name, replace_surrogates(call.arguments)[:MAX_ARGUMENTS])
+            for name, call in zip(names, calls, strict=False)
+        ],
+        extras=extras if any(extras) else [],
+        dropped_calls=len(calls[MAX_CALLS:]),
+        finish=replace_surrogates(gathered.finish) or ("tool_calls" if calls else "stop"),
+        is_refusal=gathered.is_refusal,
+        missing_parts=[
+            *([] if gathered.finish else ["finish_reason"]),
+            *([] if read_token_count(gathered.usage, gathered.prompt_count) else ["usage"]),
+        ],
+        usage=read_reply_usage(gathered.usage, len(body), received),
+        reasoning=replace_surrogates(gathered.reasoning_text)[:MAX_TEXT],
+        fields=gathered.fields(),
+        items=gathered.returnable_items() if is_whole else [],
+        answered_by=replace_surrogates(str(gathered.model))[:MAX_MODEL],
+    )
 
 
 @dataclass
 class ReplyProgress:
     """How far a reply has come, to count what one that breaks off has used."""
 
-    gathered: _ReplyStreamBuffer | _ResponseStreamBuffer | None = None
+    gathered: WireReply | None = None
 
     def unfinished_usage(self, error: BaseException, body: bytes) -> Usage | None:
         """Return an estimate of what the endpoint counts for this reply; None if for none.
@@ -396,17 +294,6 @@ def _streamed_call_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
     return loaded
 
 
-def _stream_request_tool_names(body: bytes) -> frozenset[str]:
-    """Return the names of the request's tools."""
-    tools = from_json(body).get("tools") or []
-    return frozenset(tool["function"]["name"] for tool in tools)
-
-
-def _streamed_reply_text(content: list[dict[str, Any]]) -> str:
-    """Return the text of a content in parts; some servers put reasoning beside it."""
-    return "".join(part["text"] for part in content if part.get("type") == "text")
-
-
 def _streamed_call_name(name: str) -> str:
     """Return a call's name in a form that endpoints accept back.
 
@@ -414,19 +301,3 @@ def _streamed_call_name(name: str) -> str:
     (`functions.read_file`) stays in it.
     """
     return safe_tool_name(name)[:NAME_CHARACTERS] or "unnamed"
-
-
-def _read_unstreamed_reply(answer: dict[str, Any], body: bytes) -> StreamedReply:
-    """Read an unstreamed reply."""
-    gathered = _ReplyStreamBuffer()
-    [choice, *_] = answer["choices"]
-    gathered.add({**answer, "choices": [choice]})
-    gathered.add_delta(choice["message"])
-    return gathered.build_reply(body, separate=True)
-
-
-def _read_unstreamed_response(answer: dict[str, Any], body: bytes) -> StreamedReply:
-    """Read an unstreamed reply of the Responses API."""
-    gathered = _ResponseStreamBuffer()
-    gathered.read_response(answer)
-    return gathered.build_reply(body)

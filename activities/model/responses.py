@@ -2,7 +2,8 @@
 
 Nothing is stored at the provider (`store: false`, no `previous_response_id`), so a rewind of the
 job is one for the model as well. A reply's items go back as they came in
-`response.output_item.done`: with their ids, and reasoning with its `encrypted_content`.
+`response.output_item.done`: with their ids, and reasoning with its `encrypted_content`. How they
+are put together is in `response_items`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,20 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from activities.job.tool_messages import MIXED_UP
+from activities.model.call_assembly import ReadCall
+from activities.model.endpoint_wordings import CUT_FINISHES
+from activities.model.response_items import (
+    CALL,
+    MESSAGE,
+    REASONING,
+    Telling,
+    collect_items,
+    message_text,
+    tellings_of,
+    tellings_of_output,
+)
+from activities.model.wire_reply import EMPTY_STREAM, WireReply, event_kind
 from activities.text.safe_text import replace_surrogates
 from config.schema.agent_sections import ModelConfig
 
@@ -23,10 +38,8 @@ MAX_ITEM_CHARACTERS = 2_000_000
 BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 SUMMARY = "response.reasoning_summary"
 """Prefixes of events about output that the model does not show."""
-ENDS = frozenset({"response.completed", "response.incomplete"})
-FAILS = "response.failed"
-FINISHES = {"max_output_tokens": "length"}
-"""Reasons for an incomplete reply, mapped to Chat Completions where it has one."""
+ENDS = frozenset({"response.completed", "response.incomplete", "response.done"})
+ENDED_EARLY = "the stream ended before the reply was complete"
 
 
 def response_settings(model: ModelConfig) -> dict[str, Any]:
@@ -46,97 +59,111 @@ def response_settings(model: ModelConfig) -> dict[str, Any]:
     return body
 
 
-def response_event_failure(event: dict[str, Any]) -> object:
-    """Return the failure in an event, or None."""
-    kind = event.get("type")
-    if kind == "error":
-        return event.get("error") or event
-    if kind != FAILS:
-        return None
-    return (event.get("response") or {}).get("error") or {"message": "the reply failed"}
-
-
 @dataclass
-class ResponseEvents:
-    """A reply, as far as its events have come."""
+class ResponseReply(WireReply):
+    """The events of one reply, or the reply itself."""
 
-    items: list[dict[str, Any]] = field(default_factory=list)
-    """The output items in order."""
-    finish: str = ""
-    """The finish reason in terms of Chat Completions; empty until the end."""
-    usage: object = None
-    model: object = ""
+    prompt_count = "input_tokens"
+    tellings: list[Telling] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+    """The sequence numbers of its events."""
     delta_characters: int = 0
     """Characters received in pieces, whatever they are pieces of."""
-    is_thinking: bool = False
-    """Whether the model is working on hidden output, so that silence means nothing."""
+    is_whole: bool = False
+    _items: list[dict[str, Any]] | None = None
 
-    @property
-    def is_over(self) -> bool:
-        return bool(self.finish)
-
-    def add(self, event: dict[str, Any]) -> None:
-        kind = event["type"]
+    def add(self, event: dict[str, Any], name: str = "") -> None:
+        kind = event_kind(event, name)
+        self._items = None
+        if isinstance(number := event.get("sequence_number"), int):
+            self.seen.add(number)
         if isinstance(delta := event.get("delta"), str):
             self.delta_characters += len(delta)
-        item = event.get("item") or {}
         if kind == "response.output_item.added":
-            self.is_thinking = item.get("type") == "reasoning"
+            self.is_thinking = (event.get("item") or {}).get("type") == REASONING
         elif not kind.startswith(SUMMARY):
             self.is_thinking = kind in BEGINS
-        if kind == "response.output_item.done":
-            self.items.append(item)
-        elif kind in ENDS:
-            self.read_response(event["response"])
+        self.tellings += tellings_of(event, kind)
+        if kind in ENDS:
+            self.add_whole(event["response"])
 
-    def read_response(self, response: dict[str, Any]) -> None:
+    def add_whole(self, answer: dict[str, Any]) -> None:
         """Read a whole reply. Raises ValueError for anything else."""
-        if response.get("status") in ("failed", "cancelled", "in_progress", "queued"):
-            raise ValueError(response["status"])
-        self.usage, self.model = response.get("usage"), response.get("model") or ""
-        output = list(response.get("output") or [])
-        # Some servers send no event for an item, or two; others leave the output out.
-        if output and len(output) != len(self.items):
-            self.items = output
-        if response.get("status") == "incomplete":
-            reason = str((response.get("incomplete_details") or {}).get("reason") or "length")
-            self.finish = FINISHES.get(reason, reason)
+        status = answer.get("status")
+        if status in ("failed", "cancelled", "in_progress", "queued"):
+            raise ValueError(status)
+        self.usage, self.model = answer.get("usage"), answer.get("model") or ""
+        self.tellings += tellings_of_output(answer.get("output") or [])
+        self._items = None
+        self.is_over = self.is_whole = True
+        if status == "incomplete":
+            reason = str((answer.get("incomplete_details") or {}).get("reason") or "length")
+            self.finish = "length" if reason in CUT_FINISHES else reason
         else:
-            self.finish = "tool_calls" if self.calls else "stop"
+            self._end()
+
+    def end_stream(self) -> None:
+        super().end_stream()
+        if not self.finish:
+            self._end()
+            self.is_whole = bool(self._calls or self.text)
+
+    def close(self) -> None:
+        """Whole items are a whole reply, unless nothing follows the reasoning."""
+        items = collect_items(self.tellings)
+        if items and items[-1].type in (CALL, MESSAGE):
+            self.is_whole = all(item.is_whole(self.seen) for item in items)
+            self._end()
+
+    def _end(self) -> None:
+        self.finish = "tool_calls" if self._calls else "stop"
 
     @property
-    def calls(self) -> list[tuple[str, str]]:
-        """Return the name and arguments of each call."""
-        return [
-            (str(call["name"]), _response_call_arguments(call))
-            for call in self._items_of_type("function_call")
-        ]
+    def is_complete(self) -> bool:
+        return self.is_whole
+
+    @property
+    def partial_characters(self) -> int:
+        return self.delta_characters
+
+    @property
+    def cut_message(self) -> str:
+        return EMPTY_STREAM if self.is_over else ENDED_EARLY
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The output items in order, each once."""
+        if self._items is None:
+            self._items = [item.read(self.seen) for item in collect_items(self.tellings)]
+        return self._items
+
+    @property
+    def _calls(self) -> list[dict[str, Any]]:
+        return self._items_of_type(CALL)
+
+    def read_calls(self, tools: frozenset[str]) -> list[ReadCall]:
+        return [ReadCall(str(call.get("name") or ""), call["arguments"]) for call in self._calls]
 
     @property
     def text(self) -> str:
-        """Return the model's text, or its refusal."""
-        return "".join(
-            str(part.get("text") or part.get("refusal") or "") for part in self._message_parts
+        """The model's text, or its refusal."""
+        return "".join(map(message_text, self._items_of_type(MESSAGE)))
+
+    @property
+    def is_refusal(self) -> bool:  # type: ignore[override]
+        return any(
+            part.get("refusal")
+            for message in self._items_of_type(MESSAGE)
+            for part in message.get("content") or []
+            if isinstance(part, dict)
         )
 
     @property
-    def is_refusal(self) -> bool:
-        return any(part.get("refusal") for part in self._message_parts)
-
-    @property
-    def _message_parts(self) -> list[dict[str, Any]]:
-        return [
-            part
-            for message in self._items_of_type("message")
-            for part in message.get("content") or []
-        ]
-
-    @property
-    def reasoning(self) -> str:
-        """Return the readable part of its reasoning."""
+    def reasoning_text(self) -> str:
+        """The readable part of its reasoning."""
         parts = [
             part
-            for item in self._items_of_type("reasoning")
+            for item in self._items_of_type(REASONING)
             for part in [*(item.get("summary") or []), *(item.get("content") or [])]
         ]
         return "\n\n".join(str(part.get("text") or "") for part in parts)
@@ -149,13 +176,13 @@ class ResponseEvents:
         refused, and reasoning that is neither encrypted nor readable cannot be referred to.
         """
         items = self.items
-        if self.finish not in ("stop", "tool_calls") or not (self.calls or self.text.strip()):
+        if self.finish not in ("stop", "tool_calls") or not (self._calls or self.text.strip()):
             return []
-        if not items or items[-1].get("type") == "reasoning":
+        if not items or items[-1].get("type") == REASONING:
             return []
         if not all(map(_is_returnable_response_item, items)):
             return []
-        ids = [call["call_id"] for call in self._items_of_type("function_call")]
+        ids = [call["call_id"] for call in self._calls]
         if len(set(ids)) < len(ids):
             return []
         written = replace_surrogates(json.dumps(items, ensure_ascii=False))
@@ -165,21 +192,14 @@ class ResponseEvents:
         return [item for item in self.items if item.get("type") == kind]
 
 
-def _response_call_arguments(call: dict[str, Any]) -> str:
-    arguments = call.get("arguments") or ""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
 def _is_returnable_response_item(item: dict[str, Any]) -> bool:
     kind = item.get("type")
-    if kind == "reasoning":
+    if kind == REASONING:
         return bool(item.get("encrypted_content") or item.get("content"))
-    if kind != "function_call":
+    if kind != CALL:
         return True
-    arguments = item.get("arguments")
-    if not (
-        item.get("call_id") and isinstance(item["call_id"], str) and isinstance(arguments, str)
-    ):
+    arguments = item["arguments"]
+    if not (item.get("call_id") and isinstance(item["call_id"], str)) or MIXED_UP in arguments:
         return False
     with suppress(ValueError):
         return isinstance(from_json(arguments, allow_inf_nan=False), dict)

@@ -34,9 +34,7 @@ LONGEST_DELAY = 600.0
 async def deliver_notification(root: Root, request: Sending) -> int:
     """Send it and return the status. Raises a retryable ApplicationError."""
     to = request.to
-    register_credential_variables(
-        [name for name in (to.url_variable, *to.headers.values()) if name]
-    )
+    register_credential_variables(to.named_variables)
     try:
         if to.command:
             return await asyncio.to_thread(_run_notification_hook, root, request)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.notifications import Notify, notification_address_fault
+from config.start_settings import check_start_notify
 from protocol.notification_requests import Destination, Notifying
 from protocol.validation_errors import first_validation_errors
 
@@ -29,6 +30,9 @@ def resolve_recipients(
         configured = Notify.model_validate(start_settings) if start_settings is not None else None
     except ValidationError as error:
         raise ConfigError(f"notify: {first_validation_errors(error)}") from None
+    if configured:
+        for config in configs:
+            check_start_notify(config, configured)
     notify = configured or next((config.notify for config in configs if config.notify), None)
     to: list[Destination] = []
     if notify and (address := _resolve_destination(notify)):

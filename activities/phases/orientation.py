@@ -19,7 +19,7 @@ from protocol.job_state import JobState
 from protocol.phase import Phase, PhaseKind, fewest_todos_after_phase
 from protocol.repository_link import RepositoryLink
 from protocol.requests import MAX_CALLS
-from protocol.scope_ledger import STEP_CHARACTERS
+from protocol.scope_ledger import TEXT_CHARACTERS, vanished_steps
 from protocol.short_text import first_few, one_line
 
 PART_TOKENS = 3000
@@ -39,6 +39,7 @@ MAX_LATER = 30
 """Number of tactical tools that a strategic phase lists by name."""
 MAX_DOCUMENTS = 30
 """Number of input documents that the first phase lists by name."""
+ITEM_CHARACTERS = 90
 TOOL_LINE = 120
 """Maximum length of a deferred tool's description in the system prompt."""
 
@@ -173,13 +174,13 @@ def _orientation_plan_part(plan: str, phase: Phase) -> str:
 
 
 def _orientation_scope_part(state: JobState, plan: str) -> str:
-    """Return the open items, except those that `plan.md` already shows as boxes."""
-    shown = [one_line(text, STEP_CHARACTERS) for _, text in plan_boxes(parse_plan(plan))]
-    of_plan = [item.text for item in state.scope if item.source == "plan"]
+    """Return the open items, and open steps that `plan.md` no longer shows as boxes."""
+    gone = vanished_steps(state.scope, plan_boxes(parse_plan(plan)))
+    # Before the first work the instructions stand above, so that their statements are only named.
+    most = ITEM_CHARACTERS if state.phase.number == 1 else TEXT_CHARACTERS
     listed = [
-        item.line
-        for item in state.open_items
-        if item.source != "plan" or of_plan != shown[: len(of_plan)]
+        f"{item.id} ({item.status}): {one_line(item.text, most)}"
+        for item in [*state.open_scope, *gone]
     ]
     text = "\n".join(f"- {line}" for line in listed)
     return clip_to_tokens(text, PART_TOKENS, f"{SUMMARY} lists what is open")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pygit2 import Patch
 
 from activities.checkpoints import Change, FileEntry, Files, diff_files
@@ -17,9 +19,22 @@ MAX_FILES = 200
 LEFT_OUT = "this part is left out"
 
 
-def phase_diff(before: Files, after: Files) -> str:
-    """Return a phase's changes in at most `MAX_TOKENS`; system files are left out."""
-    changes = [change for change in diff_files(before, after) if not is_system_path(change.path)]
+def phase_diff(
+    before: Files,
+    after: Files,
+    *,
+    is_left_out: Callable[[str], bool] = is_system_path,
+    most: int = MAX_TOKENS,
+) -> str:
+    """Return the changes between two states of a workspace as text.
+
+    Args:
+        before: The files before.
+        after: The files after.
+        is_left_out: Whether a path is not shown.
+        most: Most tokens of the text.
+    """
+    changes = [change for change in diff_files(before, after) if not is_left_out(change.path)]
     names = [
         f"{_phase_diff_change_word(change)} {replace_surrogates(change.path)}"
         for change in changes[:MAX_FILES]
@@ -27,14 +42,14 @@ def phase_diff(before: Files, after: Files) -> str:
     if (more := len(changes) - MAX_FILES) > 0:
         names.append(f"and {more:,} more")
     parts = ["\n".join(names) or "No file changed."]
-    remaining = MAX_TOKENS * 8
+    remaining = most * 8
     for change in changes[:MAX_FILES]:
         part = clip_to_tokens(_phase_file_patch(before, after, change), FILE_TOKENS, LEFT_OUT)
         parts.append(part)
         remaining -= len(part)
         if remaining < 0:
             break
-    return clip_to_tokens("\n\n".join(parts), MAX_TOKENS, LEFT_OUT)
+    return clip_to_tokens("\n\n".join(parts), most, LEFT_OUT)
 
 
 def _phase_diff_change_word(change: Change) -> str:

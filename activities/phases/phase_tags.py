@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from activities.checkpoints import Checkpoints
+from activities.checkpoints import CheckpointMissing, Checkpoints, Files
+from activities.job.snapshot import snapshot_workspace
 
 _TAG = re.compile(r"phase/0*(\d+)")
 
@@ -21,3 +22,12 @@ def phase_tag_commits(checkpoints: Checkpoints) -> dict[int, str]:
         for tag, commit in checkpoints.tags().items()
         if (match := _TAG.fullmatch(tag))
     }
+
+
+def job_start_files(checkpoints: Checkpoints) -> Files | None:
+    """Return the workspace when the job began; None if it is not here."""
+    tags = phase_tag_commits(checkpoints)
+    try:
+        return snapshot_workspace(checkpoints, tags[min(tags)]) if tags else None
+    except CheckpointMissing:
+        return None

@@ -11,7 +11,7 @@ from config.schema.agent import AgentConfig
 from config.schema.agent_sections import PredefinedTodo
 from protocol.job_state import JobState
 from protocol.phase import Phase, Purpose
-from protocol.scope_ledger import scope_from_plan
+from protocol.scope_ledger import sync_plan_steps
 from protocol.short_text import shorten_to_start
 from protocol.todo_list import Todo
 
@@ -59,9 +59,9 @@ def predefined_todos(
 def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     """Start the agent's configured todo list as a plan of one phase.
 
-    Each todo is a box of the plan. The last todo also covers the items that were open before. If
-    the job is a fork, the items of the first job's plan leave the ledger with that plan: they would
-    count as done here although all is done again.
+    Each todo is a box of the plan, and the list stands for all open items. If the job is a fork,
+    the steps of the first job's plan leave the ledger with that plan: they would count as done here
+    although all is done again.
 
     Args:
         snapshot: The job before the phase; changed in place.
@@ -71,16 +71,16 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     todos = _number_predefined_todos(config.todos.work)
     name = shorten_to_start(config.description.rstrip(".") or config.name, MAX_NAME)
     plan = OWN_PLAN.format(name=name, boxes="\n".join(f"- [ ] {todo.content}" for todo in todos))
-    others = [item for item in before.scope if item.source != "plan"]
-    items = scope_from_plan([(False, todo.content) for todo in todos])
-    for todo, item in zip(todos, items, strict=True):
-        todo.items = [item.id]
-    todos[-1].items += [item.id for item in others if item.status == "open"]
+    others = [item for item in before.scope if not item.is_step]
+    steps = sync_plan_steps([], [(1, todo.content) for todo in todos])
+    for todo, step in zip(todos, steps, strict=True):
+        todo.items = [step.id]
+    scope = [*others, *steps]
     snapshot.files = snapshot.files.write("plan.md", plan.encode())
     snapshot.state = JobState(
         step=before.step,
         last_requirement=before.last_requirement,
-        scope=[*others, *items],
+        scope=scope,
         phase=Phase(
             number=number,
             kind="tactical",
@@ -89,6 +89,7 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
             since=before.step,
             plan_position=1,
             plan_total=1,
+            covers=[item.id for item in scope if item.status == "open"],
             todos=todos,
         ),
     )

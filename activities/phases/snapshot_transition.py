@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from activities.checkpoints import Files
+from activities.job.placement import covered_by_list, handed_over_position, waiting_items
 from activities.job.plan_and_todo_files import (
     parse_agent_todo_file,
     parse_plan,
     plan_boxes,
-    with_ticked_plan,
+    plan_step_texts,
+    with_settled_plan,
 )
 from activities.job.remarks import add_remarks_to_instructions
 from activities.job.snapshot import Snapshot
+from activities.job.statement_checks import holds_statements
 from activities.phases.archive import (
     archive_page,
     archive_phase,
@@ -29,16 +34,20 @@ from activities.phases.predefined_todos import (
 from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionRequest
+from protocol.evidence import Evidence, SeenWork
 from protocol.job_state import JobState
 from protocol.phase import Phase
-from protocol.scope_ledger import complete_ticked_scope_items, scope_from_plan
+from protocol.scope_ledger import STEP_CHARACTERS, TEXT_CHARACTERS, ScopeItem, sync_plan_steps
+from protocol.short_text import one_line
 from protocol.todo_list import Todo
 
 
 def build_next_phase(snapshot: Snapshot, request: TransitionRequest) -> Phase:
     """Return the phase that follows: with the list handed over, or with predefined todos."""
-    phases = parse_plan(snapshot.read_text("plan.md"))
-    position = next((n for n, phase in enumerate(phases, 1) if phase.is_open), len(phases))
+    plan = snapshot.read_text("plan.md")
+    phases = parse_plan(plan)
+    handed = parse_agent_todo_file(snapshot.read_bytes("todos.yaml"))
+    position = handed_over_position(phases, handed.phase if request.purpose == "work" else "")
     common: dict[str, Any] = {
         "number": request.number,
         "purpose": request.purpose,
@@ -47,11 +56,13 @@ def build_next_phase(snapshot: Snapshot, request: TransitionRequest) -> Phase:
         "since": snapshot.state.step,
     }
     if request.purpose == "work":
-        handed = parse_agent_todo_file(snapshot.read_bytes("todos.yaml"))
+        covers, shared = covered_by_list(snapshot.state.scope, plan, position)
         return Phase(
             kind="tactical",
             name=handed.phase or f"Phase {request.number}",
             description=handed.description,
+            covers=covers,
+            shared=shared,
             todos=[
                 Todo(
                     id=todo.id or 0,
@@ -78,11 +89,20 @@ def close_phase(
     issue: str,
     summary: str,
 ) -> str:
-    """Complete todos, tick their boxes and archive the phase; return its archive page."""
+    """Complete todos and their items, tick boxes and archive the phase; return its archive page."""
     notes = "" if request.call is None else snapshot.text_argument(request.call, "notes")
-    for todo in request.completes:
-        snapshot.state.complete_todo(todo, notes)
-    snapshot.files = with_ticked_plan(snapshot.files, snapshot.state.scope)
+    state, holds = snapshot.state, partial(holds_statements, snapshot.files)
+    for number in request.completes:
+        # The gate has seen the condition of the last todo to hold.
+        todo = next((each for each in state.phase.todos if each.id == number), None)
+        held = todo.done_when.line if todo and todo.done_when else ""
+        state.complete_todo(number, notes, commit=snapshot.commit, held=held, holds=holds)
+    if request.outcome == "completed":
+        state.complete_list(snapshot.commit, holds=holds)
+    else:
+        state.note_given_up_list(snapshot.commit)
+    snapshot.files, _ = with_settled_plan(snapshot.files, state.scope)
+    settle_worked_items(snapshot)
     page = archive_page(
         snapshot,
         request.outcome,
@@ -95,8 +115,16 @@ def close_phase(
     return page.text
 
 
+def settle_worked_items(snapshot: Snapshot) -> None:
+    """Complete the items whose work is done and for which no open phase stands any more."""
+    waiting = waiting_items(snapshot.state.scope, snapshot.read_text("plan.md"))
+    holds = partial(holds_statements, snapshot.files)
+    snapshot.state.complete_worked_items(waiting, holds=holds)
+
+
 def enter_phase(state: JobState, phase: Phase) -> None:
     state.phase = phase
+    state.seen, state.phase_seen = SeenWork(), SeenWork()
     state.found_tools = []
     state.used_skills = []
     state.images = []
@@ -119,20 +147,35 @@ def opening_phase_messages(
         ) from error
 
 
-def take_scope_from_plan(snapshot: Snapshot) -> None:
-    """Use the boxes of the first plan as the scope of a job that started without one."""
-    state = snapshot.state
-    if not any(item.original for item in state.scope):
-        state.scope = [
-            *scope_from_plan(plan_boxes(parse_plan(snapshot.read_text("plan.md")))),
-            *state.scope,
-        ]
+def take_steps_from_plan(snapshot: Snapshot) -> None:
+    """Bring the steps of the ledger up to the boxes of the plan, and these up to the ledger."""
+    boxes = plan_step_texts(parse_plan(snapshot.read_text("plan.md")))
+    snapshot.state.scope = sync_plan_steps(snapshot.state.scope, boxes)
+    snapshot.files, _ = with_settled_plan(snapshot.files, snapshot.state.scope)
+
+
+def complete_steps_ticked_by_person(snapshot: Snapshot, by: str) -> None:
+    """Complete the steps whose boxes a person ticked in `plan.md`."""
+    state, boxes = snapshot.state, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
+    ticked = Counter(one_line(text, STEP_CHARACTERS) for done, text in boxes if done)
+    ticked -= Counter(i.text for i in state.scope if i.is_step and i.status != "open")
+    for item in state.open_items:
+        if item.is_step and ticked[item.text] > 0:
+            ticked[item.text] -= 1
+            item.status = "completed"
+            item.evidence = Evidence(
+                kind="person", phase=state.phase.number, by=by or "a person", commit=""
+            )
+    snapshot.files, _ = with_settled_plan(snapshot.files, state.scope)
 
 
 def restore_phase_start(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
     """Restore the scope of a phase's start; also its files, except archive pages and lessons."""
     base = Snapshot.load(snapshot.checkpoints, commit)
+    told = _items_of_people(snapshot.state, base.state, with_edits=not with_files)
     snapshot.state.scope = base.state.scope
+    for item in told:
+        snapshot.state.add_item(item.text).statements = item.statements
     if with_files:
         since = base.state.phase.number
         lessons = snapshot.read_bytes("experiences.md")
@@ -141,10 +184,25 @@ def restore_phase_start(snapshot: Snapshot, commit: str, *, with_files: bool) ->
             snapshot.write_system_file("experiences.md", lessons)
         add_remarks_to_instructions(snapshot)
     else:
-        # The plan stays. Follow its boxes now: ticked ones would not show as later changes.
-        complete_ticked_scope_items(
-            snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
-        )
+        # The plan stays, and its boxes follow the ledger.
+        snapshot.files, _ = with_settled_plan(snapshot.files, snapshot.state.scope)
+
+
+def _items_of_people(state: JobState, base: JobState, *, with_edits: bool) -> list[ScopeItem]:
+    """Return what people added to the scope since then: a rewind takes none of it back.
+
+    Args:
+        with_edits: Whether instructions.md keeps their edits, too.
+    """
+    remarks = {one_line(remark.text, TEXT_CHARACTERS) for remark in state.remarks}
+    known = {item.id for item in base.scope}
+    return [
+        item
+        for item in state.scope
+        if item.source == "added"
+        and item.id not in known
+        and (item.text in remarks or (with_edits and any(s.place for s in item.statements)))
+    ]
 
 
 def consume_todo_file(files: Files, phase: Phase) -> Files:

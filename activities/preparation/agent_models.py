@@ -9,7 +9,7 @@ from typing import Any
 from activities.model.prices import check_prices_for_cost_limit
 from activities.model.providers import endpoint_model_name
 from activities.redaction.credentials import without_credentials
-from config.agent_files import amend_agent_config
+from config.agent_files import amend_agent_config, check_changed_models
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.agent_sections import ModelConfig
 from protocol.phase import PhaseKind
@@ -61,6 +61,7 @@ def change_model_settings(
             phase_kind: apply_settings(model)
             for phase_kind, model in config.reviewer.phase_models.items()
         }
+    check_changed_models(config, amended)
     return amended
 
 

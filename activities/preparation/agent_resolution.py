@@ -14,10 +14,13 @@ from activities.model.prices import highest_price
 from activities.preparation.agent_models import KINDS
 from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.toolkit.agent_tools import check_agent_server_names
+from activities.toolkit.own_tools import own_tool_file
 from activities.toolkit.registry import REGISTRY, Tool, UnknownTool, select_registered_tools
 from activities.toolkit.tool_offer import offerable_tools
+from config.agent_files import load_agent
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
+from config.start_settings import check_start_tools
 from protocol.limits import JobLimits, JudgeLimits, ReviewLimits
 from protocol.tools import ToolRoute
 
@@ -57,6 +60,14 @@ def resolve_agent_tools(config: AgentConfig) -> list[Tool]:
     return tools
 
 
+def check_added_tools(config: AgentConfig, tools: list[Tool]) -> None:
+    """Refuse tools of the worker's own that only a start gives to the agent. Raises ConfigError."""
+    if own := {entry.name for entry in tools if own_tool_file(entry)}:
+        configured = load_agent(config.name)
+        given = {entry.name for entry in resolve_configured_tools(configured)}
+        check_start_tools(configured.start, sorted(own - given))
+
+
 def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
     """Return the tools, sandbox unchecked. Raises ConfigError if one is unknown or missing."""
     try:
@@ -64,7 +75,9 @@ def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
     except UnknownTool as error:
         raise unresolved_tool_error(config, "tools", error) from None
     names = {entry.name for entry in tools}
-    if lacking := [name for name in REQUIRED_TOOLS if name not in names]:
+    # An agent whose work is one list of its own hands over none.
+    needed = [name for name in REQUIRED_TOOLS if name != "todo_write" or not config.todos.work]
+    if lacking := [name for name in needed if name not in names]:
         raise ConfigError(
             f"agent {config.name}: tools: without {', '.join(lacking)} no job can end; add the "
             "groups todos and job"
@@ -94,9 +107,12 @@ def resolve_job_limits(config: AgentConfig) -> JobLimits:
         named
         | {
             "single_list": bool(config.todos.work),
+            "approve_plan": config.approve_plan,
+            "drop_share": config.scope.drop_share,
+            "drops_beyond": config.scope.beyond,
             "stuck": config.stuck,
             "reflection": config.reflection,
-            "review": ReviewLimits(attempts=config.review.attempts, calls=config.review.calls)
+            "review": ReviewLimits(**config.review.model_dump(exclude={"agent"}))
             if config.review
             else None,
             "judge": JudgeLimits(attempts=config.judge.attempts, phases=config.judge.phases)

@@ -19,7 +19,13 @@ from protocol.prepare_requests import PrepareRequest
 
 
 def claim_ownership(
-    root: Root, repository: Path, chain: str, *, project: str = "", keep_days: float | None = None
+    root: Root,
+    repository: Path,
+    chain: str,
+    *,
+    project: str = "",
+    keep_days: float | None = None,
+    remote: str | None = None,
 ) -> None:
     """Claim a repository for one workflow; another of the same id would write into its history.
 
@@ -34,6 +40,7 @@ def claim_ownership(
         namespace=activity.info().namespace,
         project=project,
         keep_days=keep_days,
+        remote=remote or "",
     )
     owner = record_owner(repository, mark)
     if owner is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from activities.checkpoints import Checkpoints, Root
 from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
-from activities.job.plan_and_todo_files import list_under_heading, parse_plan
+from activities.job.plan_and_todo_files import parse_plan
 from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import check_result_schema
@@ -23,10 +23,15 @@ from activities.phases.predefined_todos import (
     predefined_todos,
 )
 from activities.preparation.agent_models import choose_agent_models
-from activities.preparation.agent_resolution import resolve_agent_tools, resolve_server_tools
+from activities.preparation.agent_resolution import (
+    check_added_tools,
+    resolve_agent_tools,
+    resolve_server_tools,
+)
 from activities.preparation.agent_skills import read_agent_skills
 from activities.preparation.checkpoint_ownership import check_remote_ownership
 from activities.preparation.fork_origin import copy_fork_origin, find_fork_origin
+from activities.preparation.job_scope import read_job_scope
 from activities.preparation.prepared_job import (
     PreparedJob,
     claim_checkpoints,
@@ -40,15 +45,16 @@ from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import project_repository_path
 from activities.source_repository.workspace_repository import share_repository_with_fork
-from config.agent_files import amend_agent_config
+from config.agent_files import amend_agent_config, start_rights
 from config.schema.agent import AgentConfig, ConfigError
+from config.start_settings import check_start_documents, check_start_places
 from protocol.endings import COMPLETION_FILE
 from protocol.job_state import JobState
 from protocol.payloads import Fork
 from protocol.phase import Phase, Purpose
 from protocol.prepare_requests import PrepareRequest
 from protocol.repository_link import EarlierStart, RepositoryLink
-from protocol.scope_ledger import scope_from_texts, scope_size_fault
+from protocol.scope_ledger import scope_size_fault
 
 OF_ITS_OWN = (
     "This job works by itself: it is a fork of a job of project {project}, which takes nothing "
@@ -64,10 +70,15 @@ def prepare_fork(
     pinned = origin.snapshot.config
     config = _resolve_fork_config(request, fork, pinned)
     # Keep the pinned tools of MCP servers unless the fork overrides `mcp`.
+    rights = start_rights(pinned)
+    check_start_places(rights, None, request.publish, root.staged.parent)
+    check_start_documents(rights, request.documents)
     notices = resolve_server_tools(config) if config.mcp != pinned.mcp else []
     notices += check_remote_ownership(config, request)
     skills = read_agent_skills(config) if config.skills != pinned.skills else None
     tools = resolve_agent_tools(config)
+    if config.tools != pinned.tools:
+        check_added_tools(config, tools)
     notifying = None if request.project else resolve_recipients([config])
     documents = read_input_documents(
         root,
@@ -205,18 +216,15 @@ def begin_fork(
     snapshot.files = snapshot.files.write("instructions.md", text.encode())
     for document in documents:
         snapshot.files = document.put_into(snapshot.files)
-    scope = snapshot.state.scope
-    given_count = sum(item.source == "given" for item in scope)
-    scope = [
-        *scope,
-        *scope_from_texts(items or list_under_heading(instructions, "Scope"), given_count + 1),
-    ]
+    earlier = snapshot.state.scope
+    # What a job of a project owes is what the project gave it, and not the project's own words.
+    brief = "" if repeats_list else instructions
+    scope = [*earlier, *read_job_scope(items, text, brief, earlier=earlier).items]
     if why := scope_size_fault(scope):
         raise ConfigError(f"fork: with those of the first job {why}")
     snapshot.state = JobState(
         step=snapshot.state.step,
         last_requirement=snapshot.state.last_requirement,
-        review_findings=snapshot.state.review_findings,
         scope=scope,
         phase=_first_fork_phase(snapshot, config, text),
     )

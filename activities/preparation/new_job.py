@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from activities.checkpoints import Root
-from activities.documents.input_documents import read_input_documents
+from activities.commands.sealed_files import pin_sealed_files
+from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
-from activities.job.plan_and_todo_files import list_under_heading
+from activities.job.brief_statements import scope_list
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import check_result_schema, with_typed_result_rules
 from activities.notifications.recipients import resolve_recipients
@@ -16,6 +17,7 @@ from activities.phases.predefined_todos import (
 )
 from activities.preparation.agent_models import choose_agent_models
 from activities.preparation.agent_resolution import (
+    check_added_tools,
     resolve_agent_tools,
     resolve_learned_guards,
     resolve_reviewer_tools,
@@ -28,6 +30,7 @@ from activities.preparation.agent_skills import (
     read_agent_skills,
 )
 from activities.preparation.checkpoint_ownership import check_remote_ownership
+from activities.preparation.job_scope import JobScope, read_job_scope
 from activities.preparation.prepared_job import (
     PreparedJob,
     claim_checkpoints,
@@ -43,37 +46,41 @@ from activities.source_repository.repository_fetch import fetch_pinned_repositor
 from activities.source_repository.workspace_repository import put_repository_into_workspace
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
+from config.start_settings import check_start_documents, check_start_places
 from config.templates import render_template
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.prepare_requests import PrepareRequest
 from protocol.repository_start import RepositoryStart
-from protocol.scope_ledger import scope_from_texts, scope_size_fault
+from protocol.scope_ledger import ScopeItem, scope_from_texts, scope_size_fault
 
 
 def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
     """Prepare a new job: its first files and the bootstrap phase."""
     config = load_agent(request.agent, request.set)
+    if why := pin_sealed_files(config.sealed):
+        raise ConfigError(f"agent {config.name}: {why}")
     resolve_learned_guards(root, config, request.project.id if request.project else "")
     choose_agent_models(config)
     check_result_schema(config)
     notices = resolve_server_tools(config) + check_remote_ownership(config, request)
     skills = read_agent_skills(config)
     tools = resolve_agent_tools(config)
+    check_added_tools(config, tools)
     if config.reviewer:
         resolve_reviewer_tools(config.reviewer)
     notifying = None if request.project else resolve_recipients([config])
-    instructions = render_template(
-        config.instructions_template, instructions=job_instructions(root, request)
-    )
+    brief = job_instructions(root, request)
+    instructions = render_template(config.instructions_template, instructions=brief)
     if not instructions.strip():
         raise ConfigError(
             f"agent {config.name} has no instructions of its own: give some in `instructions`"
         )
     instructions = with_typed_result_rules(instructions, config)
+    check_start_documents(config.start, request.documents)
     documents = read_input_documents(
         root,
-        request.documents,
+        [*request.documents, *request.brief],
         config.limits.file_bytes,
         cache=project_cache(root, request),
         remote=config.workspace.remote,
@@ -84,10 +91,12 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
         raise ConfigError(
             f"agent {config.name} works on documents: name at least one in `documents`"
         )
-    is_part = request.project is not None and request.project.divided
-    scope = request.items or ([] if is_part else list_under_heading(instructions, "Scope"))
+    scope = _initial_scope(request, instructions, brief, documents)
+    notices += scope.notices
     checkpoints = claim_checkpoints(root, request, config)
-    snapshot = Snapshot.start(checkpoints, config, _initial_job_state(config, instructions, scope))
+    snapshot = Snapshot.start(
+        checkpoints, config, _initial_job_state(config, instructions, scope.items)
+    )
     if request.repository:
         notices += _bring_repository(root, request, request.repository, snapshot)
     with report_refused_files(config):
@@ -117,6 +126,7 @@ def _bring_repository(
     """Fetch the repository and put it into the workspace; return messages for people."""
     if request.project:
         raise ConfigError("repository: a job of a project works on the project's; leave it out")
+    check_start_places(snapshot.config.start, start, request.publish, root.staged.parent)
     owner, bounds = activity_job_id(), RepositoryBounds.of_agents(snapshot.config)
     remote = snapshot.config.workspace.remote or ""
     origin = fetch_pinned_repository(root, owner, start, bounds, remote)
@@ -125,8 +135,18 @@ def _bring_repository(
     return [f"repository: {note}" for note in notes]
 
 
-def _initial_job_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
-    items = scope_from_texts([text for text in scope if text.strip()])
+def _initial_scope(
+    request: PrepareRequest, instructions: str, brief: str, documents: list[InputDocument]
+) -> JobScope:
+    """Return what the job owes. What a job of a project owes is what the project gave it."""
+    if request.project and not request.items:
+        divided = [] if request.project.divided else list(scope_list(instructions).entries)
+        return JobScope(scope_from_texts(divided))
+    briefs = documents[len(request.documents) :]
+    return read_job_scope(request.items, instructions, brief, briefs)
+
+
+def _initial_job_state(config: AgentConfig, instructions: str, items: list[ScopeItem]) -> JobState:
     if why := scope_size_fault(items):
         raise ConfigError(why)
     return JobState(

@@ -6,8 +6,8 @@ import shlex
 
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id, activity_schedule_time
+from activities.job.brief_statements import scope_list
 from activities.job.done_when import check_done_when
-from activities.job.plan_and_todo_files import list_under_heading
 from activities.notifications.recipients import resolve_recipients
 from activities.preparation.agent_models import choose_agent_models
 from activities.preparation.checkpoint_ownership import claim_ownership, refuse_forgotten_id
@@ -24,6 +24,7 @@ from activities.source_repository.repository_fetch import fetch_pinned_repositor
 from activities.toolkit.path_ownership import owned_path_refusal
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
+from config.start_settings import check_start_places
 from protocol.commit_message import SUBJECT
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
 from protocol.project_forms import FORM_SPECS
@@ -58,6 +59,8 @@ def create_project(
         except ValueError as error:
             raise ConfigError(f"condition {condition.line}: {error}") from None
     scope = _divided_project_scope(start)
+    for config in agents:
+        check_start_places(config.start, start.repository, start.publish, root.staged.parent)
     notifying = resolve_recipients(agents, start.notify)
     if why := failing_required_command(start, agents):
         raise typed_failure(
@@ -68,7 +71,8 @@ def create_project(
         check_remote_project_owner(remote, activity_job_id(), chain)
     path = project_repository_path(root, activity_job_id())
     repository = ProjectRepository.create(path)
-    claim_ownership(root, path, chain, keep_days=longest_project_keep_days(agents))
+    days = longest_project_keep_days(agents)
+    claim_ownership(root, path, chain, keep_days=days, remote=remote)
     name = start.title or text_title_line(start.instructions) or activity_job_id()
     brief = f"# {name}\n\n{start.instructions.strip()}\n"
     nothing = str(repository.git.TreeBuilder().write())
@@ -121,13 +125,14 @@ def _divided_project_scope(start: ProjectStart) -> list[ScopeItem]:
     """
     if start.form != "groups":
         return []
-    items = start.items or list_under_heading(start.instructions, "Scope")
+    items = start.items or list(scope_list(start.instructions).entries)
     if not items:
         raise ConfigError(
             "a project of groups divides a scope: give `items`, or list them under a heading "
             "Scope in the instructions"
         )
-    scope = scope_from_texts(items)
+    # Its jobs keep the statements; the record of the project is carried over in one payload.
+    scope = [item.slim for item in scope_from_texts(items)]
     if why := scope_size_fault(scope):
         raise ConfigError(why)
     stored = [start.model_copy(update={"items": [], "instructions": ""}), *scope]

@@ -73,6 +73,7 @@ def claim_checkpoints(root: Root, request: PrepareRequest, config: AgentConfig) 
         request.chain,
         project=request.project.id if request.project else "",
         keep_days=config.keep_days,
+        remote=config.workspace.remote,
     )
     return checkpoints
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from activities.checkpoints import Root
+from collections.abc import Sequence
+
+from activities.checkpoints import FilesError, Root
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff_checks import read_handoff_report
 from activities.projects.product_tree import handoff_product_tree, handoff_tree_with_new_tests
 from activities.projects.project_remote import open_linked_remote_project
-from activities.projects.proof_run import ProofRunner, prove_handoff
-from activities.projects.runner_commands import lacks_runner
+from activities.projects.proof_run import ProofResult, ProofRunner, prove_handoff
 from activities.projects.stand_ins import find_stand_ins
 from protocol.agent_reports import FeatureReport, TesterVerdict
 from protocol.handoffs import ProjectLink
@@ -30,8 +31,14 @@ STARTING_SECONDS = 600
 """Time limit for trying the commands of a feature list, in seconds."""
 
 
-def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
-    """Return what the system's own runs show to be wrong with a job's work; empty if nothing."""
+def handoff_proof_problems(
+    root: Root, job: str, snapshot: Snapshot, unresolved: Sequence[str] = ()
+) -> str:
+    """Return what the system's own runs show to be wrong with a job's work; empty if nothing.
+
+    Args:
+        unresolved: What the job lists as unresolved.
+    """
     link = snapshot.link
     if link is None:
         return ""
@@ -41,9 +48,8 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     if not handoff.tests:
         return ""
     if handoff.report != "verdict":
-        result = prove_handoff(
-            root, job, snapshot, handoff_product_tree(repository, snapshot, link.folder, handoff)
-        )
+        tree = handoff_product_tree(repository, snapshot, link.folder, handoff)
+        result = prove_tree(root, job, snapshot, tree, unresolved)
         return (
             f"{' '.join(result.problems)} {MEND_WORK.format(folder=link.folder)}"
             if result.problems
@@ -52,16 +58,27 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     verdict, _ = read_handoff_report(snapshot.files, "verdict")
     if not isinstance(verdict, TesterVerdict) or not verdict.passed:
         return ""
-    result = prove_handoff(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
+    result = prove_tree(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
     if result.problems:
         return f"`passed` cannot be true. {' '.join(result.problems)} {SAY_SO}"
     tree, paths = handoff_tree_with_new_tests(repository, snapshot)
-    if paths and (result := prove_handoff(root, job, snapshot, tree)).problems:
+    if paths and (result := prove_tree(root, job, snapshot, tree)).problems:
         return (
             f"With the tests that you wrote ({first_few(paths, 10)}) it does not pass. "
-            f"{' '.join(result.problems)} {SAY_SO} If the tests are wrong, correct or delete them."
+            f"{' '.join(result.problems)} {SAY_SO} They run on the files as handed to "
+            "you: what you changed beside new tests does not count. Correct a test that is wrong."
         )
     return ""
+
+
+def prove_tree(
+    root: Root, job: str, snapshot: Snapshot, tree: str, unresolved: Sequence[str] = ()
+) -> ProofResult:
+    """Run the checks of a job's handoff on a tree; a file that an agent chose is no broken disk."""
+    try:
+        return prove_handoff(root, job, snapshot, tree, unresolved)
+    except FilesError as problem:
+        return ProofResult(problems=[f"The checks cannot be run: {problem}"])
 
 
 def add_handoff_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:
@@ -96,12 +113,22 @@ def _feature_command_problem(root: Root, job: str, snapshot: Snapshot) -> str:
     }
     for command in proposed.values():
         line = proof_command_without_cd(command.command, link.folder)
-        ended, _ = proving.run_command(files, command.model_copy(update={"command": line}))
-        if lacks_runner(ended.exit_code, ended.output, line):
+        try:
+            run = proving.run_command(
+                files,
+                command.model_copy(
+                    update={"command": line, "exit_code_only": False, "by_person": False}
+                ),
+            )
+        except FilesError as problem:
+            return f"`{command.command}` cannot be run: {problem}"
+        if run.refused and not run.missing:
+            return f"`{command.command}` proves nothing: {run.refused}. Name another command."
+        if run.lacks_runner:
             return (
                 f"`{command.command}` cannot be run in the sandbox (exit code "
-                f"{ended.exit_code}): its "
+                f"{run.exit_code}): its "
                 "test runner is not there. Name a runner that is, such as python3 -m unittest, in "
-                f"output/features.json.\n{shorten_to_end(ended.output.strip(), 400)}"
+                f"output/features.json.\n{shorten_to_end(run.output.strip(), 400)}"
             )
     return ""

@@ -6,7 +6,7 @@ from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.snapshot import Snapshot
 from activities.projects.ignored_files import without_ignored
 from activities.projects.project_repository import ProjectRepository, Since
-from activities.projects.stand_ins import is_test_file
+from activities.projects.suite_probes import is_test_file
 from protocol.handoffs import Handoff
 from protocol.project import RESULT
 from protocol.project_forms import FORM_SPECS

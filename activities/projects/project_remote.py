@@ -16,8 +16,9 @@ import pygit2
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
 from activities.checkpoints.checkpoint_errors import RemoteUnfit
+from activities.checkpoints.forgotten_records import refuse_forgotten_job
 from activities.checkpoints.remote import open_remote, remote_checkpoint_area
-from activities.checkpoints.remote_fetch import fetch_remote_packs
+from activities.checkpoints.remote_fetch import fetch_remote_packs, refuse_forgotten_refs
 from activities.checkpoints.repository_owner import OwnerMark, read_owner, record_owner
 from activities.projects.partial_history import SHALLOW, carry_branch, restore_branch
 from activities.projects.project_repository import (
@@ -87,8 +88,10 @@ def fetch_project_commits(
     path = project_repository_path(root, project)
     if not remote or _project_has_all_commits(path, commits):
         return ProjectRepository(path)
+    refuse_forgotten_job(root.path, project)
     repository = ProjectRepository.create(path)
     refs = fetch_remote_packs(open_remote(remote), project_remote_area(project), path)
+    refuse_forgotten_refs(refs, project, remote)
     for name, commit in refs.items():
         kind, _, rest = name.partition("/")
         if kind == "heads":
@@ -98,7 +101,7 @@ def fetch_project_commits(
             # Opened anew, it knows which parents are missing.
             ProjectRepository(path).set_branch(rest, tip)
         elif kind == "owner" and read_owner(path) is None:
-            record_owner(path, OwnerMark(chain=rest, job=project))
+            record_owner(path, OwnerMark(chain=rest, job=project, remote=remote))
         elif kind == "begin":
             _restore_remote_project_files(ProjectRepository(path), commit)
     return ProjectRepository(path)

@@ -1,19 +1,23 @@
 """The system's own run of a feature's checks on the tree that is handed over.
 
-Each command runs in the sandbox in a fresh copy of that tree. With a Python runner it runs again
-with a failing test added to each test file; a run that does not report the failure proves nothing.
-Commands accepted earlier are run again as well.
+Each command is followed to the test runners that it starts, and the system starts these itself in
+the sandbox, in a fresh copy of that tree. Then it tries whether the tests can fail: with failing
+tests beside them and other expected values, and with functions that return other values. Commands
+accepted earlier are run again as well.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
+import json
+import re
 import secrets
 import shlex
-from collections.abc import Iterator
+import string
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import Field
@@ -22,36 +26,46 @@ from activities.checkpoints import Files, Root
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 from activities.commands import sandbox
 from activities.commands.private_folder import private_folder
+from activities.commands.sealed_files import sealed_folders, shows_output
 from activities.commands.setup_layer import layer_folders
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
-from activities.projects import runner_commands, runner_counts
+from activities.job.unresolved import is_named_unresolved
+from activities.projects import runner_adapters, runner_commands, runner_reports, stand_ins
 from activities.projects.project_remote import open_linked_remote_project
-from activities.projects.runner_counts import RunCounts
-from activities.projects.stand_ins import (
-    FUNCTION,
-    changed_test_definitions,
-    find_stand_ins,
-    renames_pytest_functions,
-    with_failing_stand_in_tests,
+from activities.projects.runner_commands import CommandFollower, CommandRefused, RunnerStep
+from activities.projects.runner_reports import RunCounts
+from activities.projects.suite_probes import (
+    Challenge,
+    TestKey,
+    challenge_tests,
+    change_returned_values,
+    is_test_file,
+    python_test_keys,
+    source_texts,
+    test_key,
 )
 from activities.redaction.secrets import redact
 from activities.text.safe_text import replace_surrogates
+from config.schema.agent_sections import Sealed
 from config.schema.shell import ShellConfig
 from protocol.data_model import Data
 from protocol.handoffs import Handoff
 from protocol.proof import AcceptedRun, Check, CheckCommand, Proof
-from protocol.short_text import count_noun, shorten_to_end
+from protocol.short_text import count_noun, first_few, shorten_to_end
 
 END = 800
 """Characters kept and shown of the end of the output."""
+MOST_FAILED = 2000
+MOST_NAMES = 6
+"""Most tests that a reason names."""
 NOT_SEEN = (
     "a test of the system's own, which fails, was put beside the others and the run does not show "
     "it as failed, so that it shows nothing of them either"
 )
-UNCOUNTED = (
-    "it cannot be seen how many tests were run: start the runner itself, such as python3 -m "
-    "pytest, or name in `report` the JUnit XML file that it writes"
+UNNOTICED = "compares with a constant that the system changed, and passed as before"
+NO_REPORT = (
+    "the runner ended without its report: something in the product or its tests ended the process"
 )
 
 
@@ -61,6 +75,35 @@ class ProofResult(Data):
     proofs: list[Proof] = Field(default_factory=list)
     problems: list[str] = Field(default_factory=list)
     """One paragraph per problem; empty when everything is proved."""
+    failed_names: list[str] = Field(default_factory=list)
+    """Tests that failed in the first runs."""
+
+
+@dataclass
+class CommandRun:
+    """One run of a test command."""
+
+    exit_code: int | None = None
+    output: str = ""
+    trouble: str = ""
+    refused: str = ""
+    """Why it was not run."""
+    missing: bool = False
+    """Whether only a file that does not exist yet kept it from being run."""
+    counts: RunCounts | None = None
+    """None if no known runner reported."""
+    runners: set[str] = field(default_factory=set)
+    seconds: float = 0.0
+
+    @property
+    def lacks_runner(self) -> bool:
+        """Whether the test runner itself is not installed."""
+        return self.exit_code in (126, 127)
+
+    @property
+    def is_green(self) -> bool:
+        """Whether all tests passed."""
+        return self.exit_code == 0 and not (self.counts and self.counts.named("failed"))
 
 
 @dataclass(frozen=True)
@@ -72,32 +115,52 @@ class ProofRunner:
     shell: ShellConfig
     folder: str
     """Path of the product in agents' workspaces."""
+    cache: ResultCache | None = None
+    """Keeps which tests of a tree passed."""
+    failed: frozenset[str] = frozenset()
+    """Tests that failed in earlier runs for the same feature."""
+    sealed: tuple[Sealed, ...] = ()
+    """Files that the runs may read and the agent may not."""
 
-    def run_checks(self, product: Files, handoff: Handoff, before: Files | None) -> ProofResult:
+    def run_checks(
+        self,
+        product: Files,
+        handoff: Handoff,
+        before: Files | None,
+        unresolved: Sequence[str] = (),
+    ) -> ProofResult:
         """Run every check that has a command, and the commands accepted earlier.
 
         Args:
-            before: The product as last accepted.
+            before: The product as last accepted; for a tester, as it was handed over.
+            unresolved: Statements of the job; a test that one names may be gone.
 
         Raises:
             OSError: The machine failed, not a command.
         """
-        result = ProofResult(problems=find_stand_ins(product, before))
+        result = ProofResult(problems=stand_ins.find_stand_ins(product, before))
         if result.problems:
             return result
         accepted_runs = {each.command: each for each in handoff.accepted}
+        green: list[tuple[CheckCommand, CommandRun]] = []
         for check, command in handoff.tests.items():
-            run = self.run_check(product, check, command, before)
-            if not run.why:
-                run.why = proof_regression_reason(run, accepted_runs.get(command.command), handoff)
-                run.passed = not run.why
+            judged = JudgedRun(self, product, before, handoff, command)
+            run = judged.judge(check, accepted_runs.get(command.command), unresolved)
             result.proofs.append(run)
-            if not run.passed:
+            if judged.ran.counts:
+                result.failed_names += judged.ran.counts.named("failed")
+            if run.passed:
+                green.append((command, judged.ran))
+            else:
                 result.problems.append(self.describe_failure(run))
         own_commands = {command.command for command in handoff.tests.values()}
         for accepted in handoff.accepted:
             if accepted.command not in own_commands and not result.problems:
                 result.problems += self._still_holds(product, accepted)
+        if not result.problems and (why := self._unnoticed_returns(product, before, green)):
+            result.problems.append(why)
+            for run in result.proofs:
+                run.passed, run.why = False, run.why or "it notices no change of what is returned"
         best = max((run.coverage or 0 for run in result.proofs), default=0)
         if handoff.coverage and result.proofs and not result.problems and best < handoff.coverage:
             result.problems.append(
@@ -106,106 +169,87 @@ class ProofRunner:
             )
         return result
 
-    def run_check(
-        self, product: Files, check: Check, command: CheckCommand, before: Files | None
-    ) -> Proof:
-        """Run one check and decide whether the run proves anything."""
-        run = Proof(check=check, ran=command.command, passed=False)
-        run.why = runner_commands.runner_command_fault(command.command)
-        if not run.why and (changed := changed_test_definitions(command.command, before, product)):
-            counted_by_python = runner_counts.is_python(command.command)
-            if not counted_by_python and not with_failing_stand_in_tests(product, "t")[1]:
-                run.why = (
-                    f"{', '.join(changed)} decides what it runs, and is not as it was accepted: "
-                    "put it back"
-                )
-        if run.why:
-            return run
-        ended, counts = self.run_command(product, command)
-        _record_proof_outcome(run, ended, counts)
-        if not run.why and counts and counts.tests < command.min_tests:
-            count = count_noun(counts.tests, "test")
-            run.why = f"it ran {count}, and {command.min_tests} are asked for"
-        if not run.why and counts:
-            run.why = self._failing_test_problem(product, command, counts)
-        run.passed = not run.why
-        return run
-
-    def run_command(
-        self, product: Files, command: CheckCommand
-    ) -> tuple[sandbox.CommandResult, RunCounts | None]:
-        """Run a command in a fresh copy; also return its test counts, None if unknown."""
-        layout = Files.empty(product.store).with_tree_entry(
-            (self.folder,), TreeEntry(FOLDER, bytes.fromhex(product.id))
-        )
+    def run_command(self, product: Files, command: CheckCommand, mutation: str = "") -> CommandRun:
+        """Follow a command to its runners and run them in a fresh copy."""
+        layout = product
+        if self.folder:
+            layout = Files.empty(product.store).with_tree_entry(
+                (self.folder,), TreeEntry(FOLDER, bytes.fromhex(product.id))
+            )
+        begin = time.monotonic()
         with private_folder(layout, self.root, self.job) as private:
-            reports = private.path / f"report-{secrets.token_hex(8)}"
-            reports.mkdir()
-            report_path = private.path / self.folder / command.report if command.report else None
-            if report_path and report_path.parent.resolve().is_relative_to(private.path.resolve()):
-                # A report inside the repository is from an earlier run.
-                report_path.unlink(missing_ok=True)
-            seen_at = (
-                sandbox.SANDBOX_WORKSPACE
-                if self.shell.sandbox == "bubblewrap"
-                else str(private.path)
-            )
-            line = _proof_shell_line(
-                command.command, self.folder, f"{seen_at}/{reports.name}/junit.xml"
-            )
             try:
                 layer = layer_folders(layout, self.root, self.job, self.shell)
-                ended = sandbox.run_sandboxed_command(
-                    line, private.path, self.shell, command.seconds, layer
-                )
+                shown = {**layer, **sealed_folders(self.sealed)}
+                copy = _ProductCopy(self, product, private.path, shown, command, mutation)
+                ran = copy.run_by_exit_code() if command.exit_code_only else copy.run_runners()
             except sandbox.SandboxUnavailable as problem:
-                return sandbox.CommandResult(None, "", 0, f"it could not be run. {problem}"), None
-            counts = None
-            if data := _read_proof_report_file(reports / "junit.xml", private.path):
-                counts = runner_counts.read_junit(data)
-                counts = replace(counts, runner="pytest") if counts else None
-            elif report_path and (data := _read_proof_report_file(report_path, private.path)):
-                counts = runner_counts.read_junit(data)
-        return ended, counts or runner_counts.read_runner_summary(ended.output, command.command)
+                return CommandRun(trouble=f"it could not be run. {problem}")
+            except CommandRefused as refused:
+                return CommandRun(refused=str(refused), missing=refused.missing)
+        ran.seconds = time.monotonic() - begin
+        if not shows_output(self.sealed) and not (ran.trouble or ran.lacks_runner):
+            failed = ran.counts.named("failed") if ran.counts else []
+            ran.output = f"failed: {first_few(failed, 50)}" if failed else ""
+        return ran
 
-    def _failing_test_problem(
-        self, product: Files, command: CheckCommand, counts: RunCounts
+    def passing_tests(self, product: Files, command: CheckCommand) -> list[str]:
+        """Return the names of the tests that pass in a product as it was accepted."""
+        if not any(is_test_file(entry.path) for entry in product.walk()):
+            return []
+        content = "\n".join((product.id, command.model_dump_json(), self.shell.model_dump_json()))
+        key = f"passing-{hashlib.sha256(content.encode()).hexdigest()}"
+        if self.cache and (data := self.cache.find(key)) is not None:
+            with suppress(ValueError):
+                return list(map(str, json.loads(data)))
+        ran = self.run_command(product, command)
+        names = ran.counts.named("passed") if ran.counts else []
+        if self.cache and not ran.trouble:
+            self.cache.put(key, json.dumps(names).encode())
+        return names
+
+    def _unnoticed_returns(
+        self,
+        product: Files,
+        before: Files | None,
+        green: list[tuple[CheckCommand, CommandRun]],
     ) -> str:
-        """Return why the run fails to report an added failing test; empty if it reports it."""
-        if counts.runner not in ("pytest", "unittest"):
+        """Return which functions may return anything without a test that fails; else empty."""
+        runs = [(c, ran) for c, ran in green if stand_ins.endings_of(ran.runners)]
+        endings = stand_ins.endings_of({each for _, ran in runs for each in ran.runners})
+        name = new_probe_name()
+        challenge = change_returned_values(product, before, endings, name)
+        if not challenge.names or not runs:
             return ""
-        name = f"test_{secrets.token_hex(4)}"
-        failing, count = with_failing_stand_in_tests(product, name)
-        if not count:
-            return "it says that tests were run, and no file of the repository has any"
-        ended, failing_counts = self.run_command(failing, command)
-        if ended.trouble:
-            return f"run once more, {ended.trouble}"
-        if ended.exit_code == 0 or failing_counts is None or not failing_counts.failed:
-            return NOT_SEEN
-        expected = {name}
-        if (
-            failing_counts.runner == "pytest"
-            and failing_counts.failures
-            and not renames_pytest_functions(product)
-        ):
-            expected.add(name + FUNCTION)
-        named = (
-            expected <= set(failing_counts.failures)
-            if failing_counts.failures
-            else name in ended.output
+        # Second, functions that are only called when modules are imported.
+        for mutation in (name, "") if ".py" in endings else ("",):
+            for command, ran in runs:
+                most = min(command.seconds, 30 + int(4 * ran.seconds))
+                limited = command.model_copy(update={"seconds": most})
+                changed = self.run_command(challenge.product, limited, mutation)
+                failed = changed.counts.named("failed") if changed.counts else []
+                known = ran.counts.outcomes if ran.counts else {}
+                if not changed.is_green and (mutation or known.keys() & set(failed)):
+                    return ""
+        passed = [each for _, ran in runs if ran.counts for each in ran.counts.named("passed")]
+        return (
+            f"The system changed what the feature's code returns "
+            f"({first_few(challenge.names, MOST_NAMES)}), and each test passed as before: "
+            f"{first_few(passed, MOST_NAMES)}. None of them looks at it: call it in a test, and "
+            "compare what it returns with the right value."
         )
-        return "" if named else NOT_SEEN
 
     def _still_holds(self, product: Files, accepted: AcceptedRun) -> Iterator[str]:
         """Run an accepted command again and yield why it no longer passes."""
         command = CheckCommand(
-            command=accepted.command, seconds=accepted.seconds, report=accepted.report
+            command=accepted.command,
+            seconds=accepted.seconds,
+            report=accepted.report,
+            by_person=accepted.by_person,
         )
         run = Proof(check="unit", ran=accepted.command, passed=False)
-        ended, counts = self.run_command(product, command)
-        _record_proof_outcome(run, ended, counts)
-        run.why = run.why or _fewer_tests_in_proof_run(run, accepted)
+        _record_proof_outcome(run, self.run_command(product, command))
+        run.why = run.why or _fewer_tests_in_proof_run(run, accepted, 0)
         if run.why:
             yield (
                 f"The feature {accepted.feature} was accepted and holds no longer. "
@@ -218,94 +262,404 @@ class ProofRunner:
             f"The system ran `{run.ran}` at the top of {self.folder}/ for the check {run.check}: "
             f"{run.why}."
         )
+        if run.exit_code is None and not run.end:
+            text = f"`{run.ran}` cannot prove the check {run.check}: {run.why}."
         if not run.end:
             return text
         return f"{text} Its output {'ends' if run.cut else 'is'}:\n{run.end}\n"
 
 
-def proof_regression_reason(run: Proof, accepted: AcceptedRun | None, handoff: Handoff) -> str:
+def new_probe_name() -> str:
+    """Return a name for tests and values of the system's own that occurs nowhere else."""
+    return "test_" + "".join(secrets.choice(string.ascii_lowercase) for _ in range(12))
+
+
+@dataclass
+class JudgedRun:
+    """A run of one check, and what it proves."""
+
+    runner: ProofRunner
+    product: Files
+    before: Files | None
+    handoff: Handoff
+    command: CheckCommand
+    ran: CommandRun = field(default_factory=CommandRun)
+
+    def judge(self, check: Check, accepted: AcceptedRun | None, unresolved: Sequence[str]) -> Proof:
+        """Run the command and the probes of its tests."""
+        command = self.command
+        run = Proof(check=check, ran=command.command, passed=False)
+        if not command.exit_code_only:
+            run.why = runner_commands.runner_command_fault(
+                command.command, by_person=command.by_person
+            )
+        if run.why:
+            return run
+        self.ran = self.runner.run_command(self.product, command)
+        _record_proof_outcome(run, self.ran)
+        counts = self.ran.counts
+        if not run.why and counts is not None:
+            run.why = self._what_counts_lack(run, counts, accepted, unresolved)
+        run.passed = not run.why
+        return run
+
+    def _what_counts_lack(
+        self,
+        run: Proof,
+        counts: RunCounts,
+        accepted: AcceptedRun | None,
+        unresolved: Sequence[str],
+    ) -> str:
+        """Return why the tests that ran prove nothing, or less than before; else empty."""
+        if counts.tests < self.command.min_tests:
+            count = count_noun(counts.tests, "test")
+            return f"it ran {count}, and {self.command.min_tests} are asked for"
+        changed = stand_ins.changed_deciders(self.product, self.before, self.ran.runners)
+        if changed:
+            run.shown.append(f"changed by the feature: {first_few(changed, MOST_NAMES)}")
+        if not self.command.by_person:
+            if "pytest" in self.ran.runners and (
+                fault := stand_ins.settings_fault(self.product, self.before)
+            ):
+                return fault
+            if out := counts.named("deselected"):
+                return f"tests are left out by the product itself: {first_few(out, MOST_NAMES)}"
+            if not_run := self._test_files_not_run(counts):
+                return f"it runs none of the tests in {first_few(not_run, MOST_NAMES)}"
+        if quiet := counts.named("skipped", "expected"):
+            run.shown.append(f"skipped or expected to fail: {first_few(quiet, MOST_NAMES)}")
+        if hidden := [n for n in quiet if n in self.runner.failed and not _names(n, unresolved)]:
+            return (
+                f"tests that failed when the system ran them are now skipped or expected to fail: "
+                f"{first_few(hidden, MOST_NAMES)}; mend what they show"
+            )
+        gone, excused = self._gone_tests(counts, unresolved)
+        if excused:
+            run.shown.append(f"gone, by a statement of the job: {first_few(excused, MOST_NAMES)}")
+        if gone:
+            return (
+                f"tests that were there before this job are gone, skipped or expected to fail: "
+                f"{first_few(gone, MOST_NAMES)}; put them back (one that has to go is named in "
+                "`unresolved`, with the reason)"
+            )
+        if accepted and (why := proof_regression_reason(run, accepted, self.handoff, len(excused))):
+            return why
+        return self._unfailing_tests(run, counts)
+
+    def _gone_tests(
+        self, counts: RunCounts, unresolved: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Return tests of the accepted product that did not run, and those that may be gone."""
+        before = self.before
+        if before is None or before.id == self.product.id or self.handoff.report:
+            return [], []
+        ran = set(counts.named("passed", "failed"))
+        known = self.runner.passing_tests(before, self.command)
+        missing = [name for name in known if name not in ran]
+        # Those that did not pass, and those of other commands.
+        defined = python_test_keys(self.product)
+        seen = {test_key(name) for name in known} | defined.keys()
+        missing += [
+            "::".join(filter(None, (path, *key[1:])))
+            for key, path in python_test_keys(before).items()
+            if key not in seen
+        ]
+        gone, excused = list[str](), list[str]()
+        for name in missing:
+            (excused if _names(name, unresolved) else gone).append(name)
+        return gone, excused
+
+    def _test_files_not_run(self, counts: RunCounts) -> list[str]:
+        """Return test files of the feature that a Python runner should have found and did not."""
+        if not self.ran.runners or self.ran.runners - {"pytest", "unittest"}:
+            return []
+        words = self.command.command.split()
+        folders = [word.strip("/") for word in words if "/" in word or "test" in word]
+        stems = {test_key(name)[0] for name in counts.outcomes}
+        accepted = {(each.path, each.id) for each in self.before.walk()} if self.before else set()
+        return [
+            entry.path
+            for entry, text in source_texts(self.product, (".py",))
+            if (entry.path, entry.id) not in accepted
+            and any(entry.path.startswith(f"{folder}/") for folder in folders)
+            and entry.path.rpartition("/")[2].startswith("test_")
+            and entry.path.rpartition("/")[2].removesuffix(".py") not in stems
+            and re.search(r"^\s*(?:async )?def test", text, re.MULTILINE)
+        ]
+
+    def _unfailing_tests(self, run: Proof, counts: RunCounts) -> str:
+        """Return how tests pass that have to fail; empty if they fail."""
+        endings = stand_ins.endings_of(self.ran.runners)
+        is_handed_on = self.before is not None and self.before.id == self.product.id
+        if is_handed_on and self.handoff.report:
+            return ""
+        if not endings:
+            run.shown.append("whether its tests can fail was not tried")
+            return ""
+        is_python = ".py" in endings
+        name = new_probe_name()
+        seconds = min(self.command.seconds, 30 + int(4 * self.ran.seconds))
+        limited = self.command.model_copy(update={"seconds": seconds})
+        challenge = challenge_tests(self.product, self.before, endings, name)
+        if not challenge.planted:
+            return (
+                "it says that tests were run, and no file of the repository has any"
+                if is_python
+                else ""
+            )
+        why = self._challenged(challenge, limited, counts, name)
+        if why and challenge.changed and UNNOTICED not in why:
+            # With another value a test may wait for ever, end the run or not compile.
+            planted = challenge_tests(self.product, self.product, endings, name)
+            why = self._challenged(planted, limited, counts, name)
+        return why
+
+    def _challenged(
+        self, challenge: Challenge, command: CheckCommand, counts: RunCounts, name: str
+    ) -> str:
+        """Run a changed product and return which tests do not fail that have to."""
+        ran = self.runner.run_command(challenge.product, command)
+        if ran.trouble:
+            return f"run once more, {ran.trouble}"
+        if ran.counts is None or ran.exit_code == 0:
+            return NOT_SEEN
+        return _unseen_failures(counts, ran.counts, challenge.planted, challenge.changed, name)
+
+
+def _names(test: str, unresolved: Sequence[str]) -> bool:
+    """Return whether a statement of the job names a test, with a reason."""
+    return is_named_unresolved(test_key(test)[2], test, unresolved)
+
+
+def _unseen_failures(
+    counts: RunCounts,
+    probed: RunCounts,
+    planted: dict[TestKey, str],
+    changed: dict[TestKey, str],
+    name: str,
+) -> str:
+    """Return which planted or changed tests a run does not show as failed; empty if none."""
+    passed = {test_key(each) for each in counts.named("passed")}
+    failed = {test_key(each) for each in probed.named("failed")}
+    if not any(key[0] for key in planted):
+        return _unseen_by_title(counts, probed, changed, name)
+    scopes = {key[:2] for key in passed}
+    if not any(key in failed for key in planted):
+        return NOT_SEEN
+    # A class that inherits runs the planted tests of its base under its own name.
+    unseen = [key for key in planted if key[:2] in scopes and key not in failed]
+    if unseen:
+        first = "::".join(filter(None, unseen[0][:2]))
+        kind = unseen[0][2].removeprefix(name).strip("_")
+        return f"{NOT_SEEN} (in {first}, one that fails by {kind or 'raise'})"
+    still = {test_key(each) for each in probed.named("passed")}
+    unnoticed = [key for key in changed if key in passed and key in still and key not in failed]
+    if unnoticed:
+        names = ["::".join(filter(None, key)) for key in unnoticed]
+        return (
+            f"{first_few(names, MOST_NAMES)}: each {UNNOTICED}; a test has to fail when what it "
+            "expects is not what it gets"
+        )
+    return ""
+
+
+def _unseen_by_title(
+    counts: RunCounts, probed: RunCounts, changed: dict[TestKey, str], name: str
+) -> str:
+    failed = probed.named("failed")
+    if not any(name in each for each in failed):
+        known = counts.outcomes.keys() & probed.outcomes.keys()
+        # What the system changed may not compile, which says nothing of the tests.
+        return NOT_SEEN if known else ""
+    titles = [
+        title
+        for _, _, title in changed
+        if any(each.endswith(title) for each in counts.named("passed"))
+        and any(each.endswith(title) for each in probed.named("passed"))
+        and not any(each.endswith(title) for each in failed)
+    ]
+    return f"{first_few(titles, MOST_NAMES)}: each {UNNOTICED}" if titles else ""
+
+
+@dataclass
+class _ProductCopy:
+    """A fresh copy of a product, in which a command runs."""
+
+    runner: ProofRunner
+    product: Files
+    path: Path
+    layer: dict[str, Path]
+    command: CheckCommand
+    mutation: str = ""
+    """Name under which changed functions ask whether a test is running."""
+
+    def __post_init__(self) -> None:
+        self.end = time.monotonic() + self.command.seconds
+        self.seen_at = (
+            sandbox.SANDBOX_WORKSPACE
+            if self.runner.shell.sandbox == "bubblewrap"
+            else str(self.path)
+        )
+        self.top = f"{self.seen_at}/{self.runner.folder}"
+
+    def run(self, line: str) -> sandbox.CommandResult:
+        left = max(1.0, self.end - time.monotonic())
+        ended = sandbox.run_sandboxed_command(line, self.path, self.runner.shell, left, self.layer)
+        if "did not end within" in ended.trouble:
+            ended = replace(ended, trouble=f"it did not end within {self.command.seconds:g} s")
+        return ended
+
+    def show_make(self, folder: str, arguments: list[str]) -> sandbox.CommandResult:
+        """Return what make would run, without running it."""
+        words = ["make", "-n", "--no-print-directory", *arguments]
+        words.append(f"MAKE=: {runner_commands.MAKE}")
+        return self.run(f"cd {shlex.quote(f'{self.top}/{folder}')} && {shlex.join(words)}")
+
+    def run_runners(self) -> CommandRun:
+        """Follow the command and run what it starts, in order.
+
+        Raises:
+            CommandRefused: It cannot be followed, or what it prepares changes the product.
+        """
+        follower = CommandFollower(self.product, self.show_make, self.command.by_person)
+        ran = CommandRun(exit_code=0)
+        prepared = False
+        for step in follower.follow(self.command.command):
+            if step.runner and prepared:
+                self._check_unchanged()
+                prepared = False
+            prepared = prepared or not step.runner
+            self._run_step(step, ran)
+            if ran.trouble or ran.exit_code:
+                break
+        if ran.counts is None and ran.exit_code == 0 and not ran.trouble:
+            ran.counts = RunCounts(ended=False)
+        return ran
+
+    def _run_step(self, step: RunnerStep, ran: CommandRun) -> None:
+        report = runner_adapters.new_report_folder(self.path, self.runner.folder, self.seen_at)
+        if step.runner:
+            runner_adapters.remove_old_reports(step, report)
+        ended = self.run(runner_adapters.start_line(step, report, self.mutation))
+        counts, text = None, ""
+        if step.runner:
+            ran.runners.add(step.runner)
+            counts, text = runner_adapters.read_step_report(step, report)
+            if counts is None and ended.exit_code == 0:
+                counts = RunCounts(ended=False)
+        ran.output += text + ended.output
+        ran.exit_code, ran.trouble = ended.exit_code, ended.trouble
+        if counts is not None:
+            ran.counts = ran.counts or RunCounts()
+            ran.counts.add_run(counts, f"{step.folder}/" if step.folder else "")
+
+    def _check_unchanged(self) -> None:
+        """Refuse a preparation that changed files of the product."""
+        top = self.path / self.runner.folder
+        for entry in self.product.walk():
+            if entry.kind != "file" or "lock" in entry.path.rpartition("/")[2]:
+                continue
+            data = runner_reports.read_report_data(top / entry.path, self.path)
+            if len(data) != entry.size or data != self.product.read_entry(entry):
+                raise CommandRefused(
+                    f"what it runs before the tests changes {entry.path}: tests are run on the "
+                    "files as they were handed over"
+                )
+
+    def run_by_exit_code(self) -> CommandRun:
+        """Run a command whose exit code a person accepted; a report that it writes is counted."""
+        path = self.path / self.runner.folder / self.command.report
+        if self.command.report:
+            try:
+                if path.is_dir() or not path.parent.resolve().is_relative_to(self.path.resolve()):
+                    raise CommandRefused(
+                        f"{self.command.report} cannot be a report: it is a folder"
+                    )
+                # A report that came with the product is from an earlier run.
+                path.unlink(missing_ok=True)
+            except (OSError, RuntimeError) as problem:
+                raise CommandRefused(
+                    f"{self.command.report} cannot be a report ({problem})"
+                ) from None
+        text = f"cd {shlex.quote(self.runner.folder)} && {self.command.command}"
+        shell = "bash --noprofile --norc -o pipefail" if "|" in self.command.command else "sh"
+        ended = self.run(f"exec {shell} -c {shlex.quote(text)}")
+        ran = CommandRun(ended.exit_code, ended.output, ended.trouble)
+        if self.command.report:
+            data = runner_reports.read_report_data(path, self.path)
+            ran.counts = runner_reports.read_junit(data) if data else None
+        return ran
+
+
+def proof_regression_reason(
+    run: Proof, accepted: AcceptedRun, handoff: Handoff, excused: int = 0
+) -> str:
     """Return how a run proves less than the accepted run of the same command; else empty."""
-    if accepted is None:
-        return ""
-    if why := _fewer_tests_in_proof_run(run, accepted):
+    if why := _fewer_tests_in_proof_run(run, accepted, excused):
         return why
     unit = handoff.id.rsplit("-", 2)[0]
     if accepted.feature != unit and run.tests == accepted.tests:
         return (
             f"it ran {count_noun(accepted.tests, 'test')} before this feature was begun as "
-            "well, "
-            "so that none "
-            "is of this feature: write tests of it where the command finds them"
+            "well, so that none is of this feature: write tests of it where the command finds them"
         )
     return ""
 
 
-def _fewer_tests_in_proof_run(run: Proof, accepted: AcceptedRun) -> str:
+def _fewer_tests_in_proof_run(run: Proof, accepted: AcceptedRun, excused: int) -> str:
     tests = run.tests or 0
-    if tests < accepted.tests:
+    if tests + excused < accepted.tests:
         return (
-            f"it ran {count_noun(tests, 'test')}, and {accepted.tests} before: put back what "
-            "was "
-            "deleted or is "
-            "skipped, or another test in its place"
+            f"it ran {count_noun(tests, 'test')}, and {accepted.tests} before: put back what was "
+            "deleted or is skipped"
         )
     if run.skipped > accepted.skipped:
         return f"{run.skipped} tests are skipped, and {accepted.skipped} before: have them run"
     return ""
 
 
-def _record_proof_outcome(
-    run: Proof, ended: sandbox.CommandResult, counts: RunCounts | None
-) -> None:
+def _record_proof_outcome(run: Proof, ran: CommandRun) -> None:
     """Record how a command ended."""
-    text = redact(replace_surrogates(ended.output)).strip()
+    text = redact(replace_surrogates(ran.output)).strip()
     run.end = shorten_to_end(text, END)
     run.cut = run.end != text
-    run.exit_code = ended.exit_code
-    run.coverage = runner_counts.read_runner_coverage(ended.output)
+    run.exit_code = ran.exit_code
+    run.coverage = runner_reports.read_runner_coverage(ran.output)
+    counts = ran.counts
+    run.exit_code_only = counts is None and ran.exit_code == 0
     if counts:
-        run.tests, run.failed, run.skipped = counts.tests, counts.failed, counts.skipped
-    if ended.trouble:
-        run.why = ended.trouble
-    elif runner_commands.lacks_runner(ended.exit_code, ended.output, run.ran):
-        run.why = f"exit code {ended.exit_code}: the test runner is not there"
-    elif ended.exit_code:
-        run.why = f"exit code {ended.exit_code}"
-    elif counts is None:
-        run.why = UNCOUNTED
-    elif counts.failed:
-        run.why = f"it ended with 0 although {count_noun(counts.failed, 'test')} failed"
-    elif not counts.tests:
+        run.tests, run.failed = counts.tests, len(counts.named("failed"))
+        run.skipped, run.expected = len(counts.named("skipped")), len(counts.named("expected"))
+    run.why = ran.refused or ran.trouble
+    if run.why:
+        return
+    if ran.lacks_runner:
+        run.why = f"exit code {ran.exit_code}: the test runner is not there"
+    elif counts and not counts.ended:
+        run.why = NO_REPORT
+    elif counts and not counts.tests and not ran.exit_code:
         run.why = "it found no tests to run"
-
-
-def _proof_shell_line(command: str, folder: str, report: str) -> str:
-    """Return the sandbox's shell line; if a pipe is used, any failing part fails it."""
-    variables = {"PYTEST_ADDOPTS": f"--junitxml={report}", "GOFLAGS": "-v"}
-    variables["PYTHONDONTWRITEBYTECODE"] = "1"
-    setting = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
-    text = f"cd {shlex.quote(folder)} && export {setting} && {command}"
-    shell = "bash --noprofile --norc -o pipefail" if "|" in command else "sh"
-    return f"exec {shell} -c {shlex.quote(text)}"
-
-
-def _read_proof_report_file(path: Path, within: Path) -> bytes | None:
-    """Read a report that a command wrote; None if missing or outside `within`."""
-    try:
-        if not path.resolve().is_relative_to(within.resolve()):
-            return None
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(fd, "rb") as file:
-            return file.read(runner_counts.MAX_XML + 1)
-    except OSError:
-        return None
+        if told := [f"{n} {word}" for n, word in ((run.skipped, "skipped"),
+                    (run.expected, "expected to fail")) if n]:  # fmt: skip
+            run.why += f" ({', '.join(told)})"
+    elif ran.exit_code:
+        run.why = f"exit code {ran.exit_code}"
+    elif counts and run.failed:
+        run.why = f"it ended with 0 although {count_noun(run.failed, 'test')} failed"
+    elif counts and counts.lost:
+        run.why = f"{count_noun(counts.lost, 'test')} that it found were not run"
 
 
 # For jobs
 
 
-def prove_handoff(root: Root, job: str, snapshot: Snapshot, product: str) -> ProofResult:
+def prove_handoff(
+    root: Root, job: str, snapshot: Snapshot, product: str, unresolved: Sequence[str] = ()
+) -> ProofResult:
     """Run the checks of a job's handoff on a tree of the project's repository.
+
+    Args:
+        unresolved: What the job lists as unresolved; a test that an entry names may be gone.
 
     A passing result is cached for this handoff and tree, so the project need not run it again.
     Failed and interrupted runs are not cached.
@@ -315,15 +669,24 @@ def prove_handoff(root: Root, job: str, snapshot: Snapshot, product: str) -> Pro
         return ProofResult()
     handoff = link.handoff
     repository = open_linked_remote_project(root, link)
-    cache, key = ResultCache(repository.path), _proof_key(snapshot, handoff, product)
+    cache = ResultCache(repository.path)
+    key = _proof_key(snapshot, handoff, product, unresolved)
     if (data := cache.find(key)) is not None:
         with suppress(ValueError):
             return ProofResult.model_validate_json(data)
     store = snapshot.files.store
-    base = handoff.inputs.base or handoff.inputs.commit
+    # What a coder handed over was tried at its own gate; a tester answers for its own tests.
+    handed = handoff.inputs.commit
+    base = handed if handoff.report else handoff.inputs.base or handed
     before = repository.files_of(store, repository.tree_id(base))
-    proving = ProofRunner(root, job, snapshot.config.shell, link.folder)
-    result = proving.run_checks(repository.files_of(store, product), handoff, before)
+    seen = f"failed-{hashlib.sha256(handoff.id.rpartition('-')[0].encode()).hexdigest()}"
+    failed = frozenset(json.loads(cache.find(seen) or b"[]"))
+    config = snapshot.config
+    proving = ProofRunner(root, job, config.shell, link.folder, cache, failed, tuple(config.sealed))
+    files = repository.files_of(store, product)
+    result = proving.run_checks(files, handoff, before, unresolved)
+    if new := failed.union(result.failed_names) - failed:
+        cache.put(seen, json.dumps(sorted(failed | new)[:MOST_FAILED]).encode())
     for run in result.proofs:
         run.asked_by = handoff.id
         run.phase, run.step = snapshot.state.phase.number, snapshot.state.step
@@ -332,8 +695,11 @@ def prove_handoff(root: Root, job: str, snapshot: Snapshot, product: str) -> Pro
     return result
 
 
-def _proof_key(snapshot: Snapshot, handoff: Handoff, product: str) -> str:
+def _proof_key(
+    snapshot: Snapshot, handoff: Handoff, product: str, unresolved: Sequence[str]
+) -> str:
     handoff_json = handoff.model_dump_json(include={"id", "tests", "accepted", "coverage"})
     shell = snapshot.config.shell.model_dump_json()
-    content = "\n".join((handoff_json, product, shell))
+    shell += "".join(each.model_dump_json() for each in snapshot.config.sealed)
+    content = "\n".join((handoff_json, product, shell, *unresolved))
     return f"proof-{hashlib.sha256(content.encode()).hexdigest()}"

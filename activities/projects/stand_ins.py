@@ -1,62 +1,72 @@
-"""Files in a product that replace its test runner or change test results.
+"""Files in a product that replace its test runner, look for it, or decide what it shows.
 
-A test proves something only if the product cannot change how it is run. This module searches for
-names and words; `activities.projects.proof_run` also adds a failing test and checks that it fails.
+The first two are refused by their names and words. Whoever tests sees the third; that its tests
+can fail at all is tried by `suite_probes`.
 """
 
 from __future__ import annotations
 
-import ast
+import configparser
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+import shlex
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatch
 from typing import Any
 
-from activities.checkpoints import Files
-from activities.projects.runner_commands import split_runner_commands
+from activities.checkpoints import FileEntry, Files
+from activities.projects.runner_options import runner_option_fault
+from activities.projects.suite_probes import LANGUAGES, is_test_file, source_texts
 
-MODULES = frozenset(
-    {"pytest", "_pytest", "py", "pluggy", "iniconfig", "unittest", "coverage", "pytest_cov"}
-    | {"xdist", "nose2", "sitecustomize", "usercustomize"}
-)
+MODULES = frozenset({"pytest", "_pytest", "unittest", "coverage", "sitecustomize", "usercustomize"})
+NODE_RUNNERS = ("jest", "vitest", "mocha")
 HOOKS = (
     *("pytest_runtest_makereport", "pytest_runtest_protocol", "pytest_runtest_call"),
-    *(
-        "pytest_runtestloop",
-        "pytest_pyfunc_call",
-        "pytest_runtest_logreport",
-        "pytest_sessionfinish",
-    ),
-    *("pytest_report_teststatus", "pytest_cmdline_main", "pytest_collection_modifyitems"),
+    *("pytest_runtestloop", "pytest_pyfunc_call", "pytest_runtest_logreport"),
+    *("pytest_sessionfinish", "pytest_report_teststatus", "pytest_cmdline_main"),
     *("pytest_exception_interact", "pytest_unconfigure", "pytest_report_to_serializable"),
 )
-"""pytest hooks by which a product could change which tests run, or their results."""
-WORDS = (*HOOKS, "_pytest", "os._exit", "PYTEST_ADDOPTS")
-_WORDS = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, WORDS))})\b")
-_OF_TESTS = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|e2e|testing)/|(?:^|/)test_[^/]*$"
-                       r"|[._]test\.\w+$|[._]spec\.\w+$|(?:^|/)conftest\.py$")  # fmt: skip
-_HOLDS_TESTS = re.compile(r"^\s*(?:async\s+)?def test|\bTestCase\b", re.MULTILINE)
-MAX_BYTES = 1_000_000
-BUILD_FILES = {
-    "make": ("GNUmakefile", "makefile", "Makefile"),
-    "tox": ("tox.ini", "pyproject.toml", "setup.cfg"),
-    "nox": ("noxfile.py",),
-    "just": ("justfile", "Justfile"),
-    "rake": ("Rakefile",),
+"""pytest hooks by which a product could change results."""
+_HOOKS = re.compile(rf"(?<![\w.])({'|'.join(HOOKS)})\b")
+_LOOKS_FOR_TESTS = {
+    ".py": re.compile(
+        r"PYTEST_CURRENT_TEST|PYTEST_VERSION"
+        r"|sys\.modules(?=[\s\S]*['\"](?:_?pytest|unittest)['\"])"
+        r"|['\"](?:_?pytest|unittest)['\"](?=[\s\S]*sys\.modules)"
+    ),
+    ".js": re.compile(r"JEST_WORKER_ID|NODE_TEST_CONTEXT|process\.env\.VITEST|\bVITEST_WORKER_ID"),
+    ".go": re.compile(r"testing\.Testing\(\)|flag\.Lookup\(\"test\.|\"\.test\"\)"),
+    ".rs": re.compile(r"cfg!\(test\)"),
 }
+"""How product code finds out that it is being tested, by the ending of its files."""
 PYTEST_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-FUNCTION = "_as_function"
-SCRIPTS = ("scripts", "jest", "mocha", "vitest", "ava")
-"""Keys of a package.json that decide how its tests are run."""
-
-
-def is_test_file(path: str) -> bool:
-    """Return whether a file belongs to the tests, by its folder or name."""
-    return _OF_TESTS.search(path) is not None
+_JS_DECIDERS = ("package.json", "*.config.js", "*.config.ts", "*.config.mjs", "*.config.cjs")
+DECIDERS: Mapping[str, tuple[str, ...]] = {
+    "pytest": ("conftest.py", *PYTEST_FILES, ".coveragerc"),
+    "unittest": ("pyproject.toml", ".coveragerc"),
+    "node": _JS_DECIDERS,
+    "jest": (*_JS_DECIDERS, "*.setup.*", "babel.config*", ".babelrc"),
+    "vitest": (*_JS_DECIDERS, "*.setup.*"),
+    "mocha": (*_JS_DECIDERS, ".mocharc*"),
+    "go": ("go.mod", "go.work"),
+    "cargo": ("Cargo.toml", "build.rs", "config.toml"),
+    "nextest": ("Cargo.toml", "build.rs", "config.toml", "nextest.toml"),
+    "maven": ("pom.xml", "*.mvn"),
+    "gradle": ("build.gradle*", "settings.gradle*", "gradle.properties"),
+    "dotnet": ("*.csproj", "*.fsproj", "*.runsettings", "Directory.Build.*"),
+    "phpunit": ("phpunit.xml*", "composer.json", "bootstrap.php"),
+    "rspec": (".rspec", "spec_helper.rb", "rails_helper.rb", "Rakefile"),
+    "ctest": ("CMakeLists.txt", "*.cmake"),
+    "prove": (".proverc",),
+    "": ("Makefile", "makefile", "GNUmakefile", "*.mk", "sitecustomize.py", "*.pth"),
+}
+"""Names of files that decide what a runner shows, by runner; those under an empty name decide for
+each."""
 
 
 def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
-    """Return one sentence per file that replaces a test runner or changes its results.
+    """Return one sentence per file that replaces a test runner, looks for it, or changes results.
 
     Args:
         before: The product as last accepted; files unchanged since then are allowed.
@@ -64,140 +74,147 @@ def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
     problems: list[str] = []
     accepted = {(each.path, each.id) for each in before.walk()} if before else set()
     entries = [entry for entry in product.walk() if entry.kind != "folder"]
-    paths = [entry.path for entry in entries]
-    packages = {path.rpartition("/")[0] for path in paths if path.endswith("/__init__.py")}
-    for entry in entries:
-        path = entry.path
-        if (path, entry.id) in accepted:
+    packages = {
+        entry.path.rpartition("/")[0] for entry in entries if entry.path.endswith("/__init__.py")
+    }
+    changed = [entry for entry in entries if (entry.path, entry.id) not in accepted]
+    for entry in changed:
+        problems += _replaced_runner(product, entry, packages)
+    fresh = {entry.path for entry in changed}
+    endings = (".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rs")
+    for entry, text in source_texts(product, endings, only=fresh):
+        ending = entry.path[entry.path.rfind(".") :]
+        is_hook_place = ending == ".py" and (is_test_file(entry.path) or "pytest" in text)
+        if is_hook_place and (word := _HOOKS.search(text)):
+            problems.append(
+                f"{entry.path} has {word[1]}, by which a result can be changed: take it out."
+            )
+        if is_test_file(entry.path) or ".config." in entry.path:
             continue
-        folder, _, name = path.rpartition("/")
-        above, _, package = folder.rpartition("/")
-        module, _, kind = name.partition(".")
-        runs = kind in ("py", "pyc") or kind.endswith("so") or entry.kind == "link"
-        if module in MODULES and runs and folder not in packages:
-            problems.append(f"{path} would be run in place of the real {module}.")
-        elif name == "__init__.py" and package in MODULES and above not in packages:
-            problems.append(f"{folder}/ would be run in place of the real {package}.")
-    for path, text in product_python_texts(product, but=accepted):
-        if (is_test_file(path) or "pytest" in text) and (word := _WORDS.search(text)):
-            problems.append(f"{path} has {word[1]}, by which a result can be changed: take it out.")
+        pattern = _LOOKS_FOR_TESTS.get(ending, _LOOKS_FOR_TESTS[".js"])
+        if word := pattern.search(text):
+            problems.append(
+                f"{entry.path} looks whether it is being tested ({word[0]}): what it does under "
+                "a test says nothing of what it does elsewhere. Take that out."
+            )
     return problems
 
 
-def product_python_texts(
-    product: Files, *, but: Collection[tuple[str, str]] = ()
-) -> Iterable[tuple[str, str]]:
-    """Yield path and text of each Python file of a product that can be decoded.
+def _replaced_runner(product: Files, entry: FileEntry, packages: set[str]) -> list[str]:
+    path = entry.path
+    folder, _, name = path.rpartition("/")
+    above, _, package = folder.rpartition("/")
+    module, _, kind = name.partition(".")
+    runs = kind in ("py", "pyc") or kind.endswith("so") or entry.kind == "link"
+    if module in MODULES and runs and folder not in packages:
+        return [f"{path} would be run in place of the real {module}."]
+    if name == "__init__.py" and package in MODULES and above not in packages:
+        return [f"{folder}/ would be run in place of the real {package}."]
+    if name == "package.json" and package in NODE_RUNNERS and above.endswith("node_modules"):
+        return [f"{folder}/ would be run in place of the real {package}."]
+    if folder.endswith("node_modules/.bin") and name in NODE_RUNNERS:
+        return [f"{path} would be run in place of the real {name}."]
+    if name == "package.json":
+        found = _read_package(product, entry)
+        asked = {**_mapping(found, "dependencies"), **_mapping(found, "devDependencies")}
+        own = [n for n in NODE_RUNNERS if re.match(r"[.\w+]*:|[./]", str(asked.get(n, "")))]
+        if found.get("name") in NODE_RUNNERS or own:
+            return [f"{path} puts {own[0] if own else found['name']} in place of the real one."]
+    return []
+
+
+def _read_package(product: Files, entry: FileEntry) -> Mapping[str, Any]:
+    try:
+        found = json.loads(product.read_entry(entry)) if entry.kind == "file" else {}
+    except (ValueError, RecursionError):
+        found = {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _mapping(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = found.get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
+def changed_deciders(
+    product: Files, before: Files | None, runners: set[str], *, shared: bool = True
+) -> list[str]:
+    """Return the files that decide what these runners show and are not as last accepted.
 
     Args:
-        but: Files to leave out, by path and id.
+        shared: Whether to look at files that decide for every runner as well.
     """
+    accepted = {(each.path, each.id) for each in before.walk()} if before else set()
+    names = {*runners, ""} if shared else runners
+    patterns = [each for runner in sorted(names) for each in DECIDERS.get(runner, ())]
+    found = []
     for entry in product.walk():
-        if (entry.path, entry.id) in but:
+        name = entry.path.rpartition("/")[2]
+        if entry.kind == "folder" or (entry.path, entry.id) in accepted:
             continue
-        if entry.kind == "file" and entry.path.endswith(".py") and entry.size <= MAX_BYTES:
-            try:
-                yield entry.path, product.read_entry(entry).decode()
-            except UnicodeDecodeError:
-                continue
+        is_decider = any(fnmatch(name, each) for each in patterns)
+        # Tests import the file of their package first.
+        in_tests = shared and name == "__init__.py" and is_test_file(entry.path) and entry.size > 0
+        if in_tests or (is_decider and _decides(product, before, entry)):
+            found.append(entry.path)
+    return found
 
 
-def with_failing_stand_in_tests(product: Files, name: str) -> tuple[Files, int]:
-    """Add two failing tests to each Python test file; also return how many files changed.
+def _decides(product: Files, before: Files | None, entry: FileEntry) -> bool:
+    """Return whether the part of a file that decides is another than before."""
+    name = entry.path.rpartition("/")[2]
+    if name not in ("package.json", *PYTEST_FILES):
+        return True
+    earlier = before.entry(entry.path) if before else None
+    old = _deciding_part(before, earlier) if before and earlier else {}
+    return _deciding_part(product, entry) != old
 
-    A run that does not report their failure proves nothing. One test is a method called `name`,
-    for every runner; the other is a function called `name` plus `FUNCTION`, for pytest only.
-    """
-    changed, count = product, 0
-    for path, text in product_python_texts(product):
-        if path.endswith("conftest.py") or not _HOLDS_TESTS.search(text):
+
+def _deciding_part(product: Files, entry: FileEntry) -> Mapping[str, Any]:
+    name = entry.path.rpartition("/")[2]
+    if name == "package.json":
+        found = _read_package(product, entry)
+        return {key: found[key] for key in ("scripts", *NODE_RUNNERS, "ava") if key in found}
+    return pytest_settings(product, entry)
+
+
+def pytest_settings(product: Files, entry: FileEntry) -> Mapping[str, Any]:
+    """Return pytest's settings in a file; empty if it has none or cannot be read."""
+    if entry.kind != "file":
+        return {}
+    text = product.read_entry(entry).decode(errors="replace")
+    try:
+        if entry.path.endswith(".toml"):
+            tool = tomllib.loads(text).get("tool", {}).get("pytest", {})
+            return dict(tool.get("ini_options", tool))
+        parser = configparser.RawConfigParser(strict=False)
+        parser.read_string(text)
+    except (tomllib.TOMLDecodeError, configparser.Error, AttributeError, TypeError, ValueError):
+        return {}
+    sections = ("tool:pytest",) if entry.path.endswith("setup.cfg") else ("pytest",)
+    return {key: value for each in sections if parser.has_section(each)
+            for key, value in parser.items(each)}  # fmt: skip
+
+
+def settings_fault(product: Files, before: Files | None) -> str:
+    """Return which option in a changed configuration of pytest selects tests; empty if none."""
+    for entry in product.walk():
+        if entry.path.rpartition("/")[2] not in PYTEST_FILES:
+            continue
+        earlier = before.entry(entry.path) if before else None
+        old = pytest_settings(before, earlier) if before and earlier else {}
+        added = pytest_settings(product, entry).get("addopts", "")
+        if added == old.get("addopts", ""):
             continue
         try:
-            place = _failing_test_insert_line(text)
-        except (SyntaxError, ValueError):
-            continue
-        lines = text.split("\n")
-        lines[place:place] = [
-            f"import unittest as _{name}",
-            f"class T{name}(_{name}.TestCase):",
-            f"    def {name}(self): self.fail('this test has to fail')",
-            f"def {name}{FUNCTION}(): raise AssertionError('this test has to fail')",
-        ]
-        changed = changed.write(path, "\n".join(lines).encode())
-        count += 1
-    return changed, count
-
-
-def renames_pytest_functions(product: Files) -> bool:
-    """Return whether pytest is configured with function names other than `test_…`."""
-    settings = [product.entry(name) for name in PYTEST_FILES]
-    return any(
-        entry and entry.kind == "file" and b"python_functions" in product.read_entry(entry)
-        for entry in settings
-    )
-
-
-def _failing_test_insert_line(text: str) -> int:
-    """Return the line after a module's docstring and its `__future__` imports."""
-    place = 0
-    for index, node in enumerate(ast.parse(text).body):
-        is_doc = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        if not (is_doc or is_future):
-            break
-        place = node.end_lineno or place
-    return place
-
-
-def changed_test_definitions(command: str, before: Files | None, now: Files) -> list[str]:
-    """Return files that define what the command runs and differ from the accepted ones."""
-    if before is None:
-        return []
-    changed, folder = list[str](), ""
-    for words in split_runner_commands(command):
-        if words[0] == "cd" and words[1:]:
-            folder = f"{folder}{words[1].removeprefix('./').strip('/')}/"
-            continue
-        changed += [
-            path
-            for path in _test_definition_files(words, folder, now)
-            if _test_definition_content(before, path) != _test_definition_content(now, path)
-        ]
-    return changed
-
-
-def _test_definition_files(words: list[str], folder: str, product: Files) -> list[str]:
-    """Return the product's files that define what a program runs."""
-    program = words[0].rpartition("/")[2]
-    named = [*BUILD_FILES.get(program, ())]
-    if program in ("npm", "yarn", "pnpm", "bun"):
-        named.append("package.json")
-    if "/" in words[0] or program in ("sh", "bash", "dash", "python", "python3"):
-        named += [word.removeprefix("./") for word in words[:3]]
-    paths = [f"{folder}{path}" for path in named if not path.startswith("/")]
-    return [
-        path
-        for path in paths
-        if _is_file_of_tested_product(product, path) and not is_test_file(path)
-    ]
-
-
-def _is_file_of_tested_product(product: Files, path: str) -> bool:
-    if not path or path.startswith(("/", "-")) or ".." in path.split("/"):
-        return False
-    entry = product.entry(path)
-    return entry is not None and entry.kind == "file"
-
-
-def _test_definition_content(product: Files, path: str) -> Any:
-    """Return the part of a file that defines how tests run; None if the file is missing."""
-    if not _is_file_of_tested_product(product, path):
-        return None
-    data = product.read(path)
-    if path.rpartition("/")[2] == "package.json":
-        try:
-            read = json.loads(data)
+            words = added if isinstance(added, list) else shlex.split(str(added))
         except ValueError:
-            return data
-        return {key: read.get(key) for key in SCRIPTS} if isinstance(read, Mapping) else data
-    return data
+            words = [str(added)]
+        if fault := runner_option_fault("pytest", [str(word) for word in words]):
+            return f"addopts of {entry.path} decides which tests run: {fault}"
+    return ""
+
+
+def endings_of(runners: set[str]) -> frozenset[str]:
+    """Return the endings of the files that the tests of these runners are about."""
+    return frozenset().union(*(LANGUAGES.get(runner, frozenset()) for runner in runners))

@@ -8,9 +8,9 @@ from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff_checks import handoff_problems, read_handoff_report
+from activities.projects.handoff_proof import prove_tree
 from activities.projects.product_tree import handoff_product_tree, handoff_tree_with_new_tests
 from activities.projects.project_repository import ProjectRepository
-from activities.projects.proof_run import prove_handoff
 from activities.projects.tool_evidence import tool_proofs
 from activities.projects.work_summary import (
     CompletionReport,
@@ -59,7 +59,7 @@ def examine_work(
         tree = handoff_product_tree(repository, snapshot, request.folder, handoff)
         _commit_work_to_branch(repository, snapshot, work, tree, report)
         if not work.problems and not handoff.report:
-            result = prove_handoff(root, activity_job_id(), snapshot, tree)
+            result = prove_tree(root, activity_job_id(), snapshot, tree, report.unresolved)
             work.proofs, work.problems = result.proofs, result.problems
     for run in work.proofs:
         run.commit = run.commit or work.commit
@@ -88,14 +88,14 @@ def _settle_tester_verdict(
         return
     tree, paths = handoff_tree_with_new_tests(repository, snapshot)
     if verdict.passed:
-        result = prove_handoff(root, activity_job_id(), snapshot, repository.tree_id(before))
+        result = prove_tree(root, activity_job_id(), snapshot, repository.tree_id(before))
         work.proofs, work.problems = result.proofs, result.problems
         for run in work.proofs:
             run.commit = before
         work.proofs += tool_proofs(snapshot, before)
     if not paths or work.problems:
         return
-    result = prove_handoff(root, activity_job_id(), snapshot, tree)
+    result = prove_tree(root, activity_job_id(), snapshot, tree)
     _commit_work_to_branch(repository, snapshot, work, tree, report)
     work.tests = paths[:MAX_CHANGED]
     if not verdict.passed:

@@ -6,6 +6,7 @@ makes the commits. It is in no checkpoint.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -55,7 +56,8 @@ def working_copy_git(
     """
     product = workspace / place.folder if place else workspace
     mark = product / ".git"
-    if place is None or product.is_symlink() or not product.is_dir() or mark.exists():
+    # A link that leads nowhere is no file, and would be followed when it is written.
+    if place is None or product.is_symlink() or not product.is_dir() or os.path.lexists(mark):
         yield {}
         return
     path = project_repository_path(root, place.owner)

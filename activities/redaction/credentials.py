@@ -28,6 +28,10 @@ _NAME = re.compile(
 _HEADERS = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")
 _GIT_HEADER = re.compile(r"http\.(?:.+\.)?extraheader", re.IGNORECASE)
 _IN_ADDRESS = re.compile(r"://[^\s/@]*:([^\s/@]+)@")
+ORDINARY = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "TZ", "TMPDIR", "TERM"}
+)
+"""Variables that hold no credential, even if the configuration passes them on."""
 _named: set[str] = set()
 _given: deque[str] = deque(maxlen=200)
 """Values from commands rather than variables, newest last."""
@@ -35,7 +39,7 @@ _given: deque[str] = deque(maxlen=200)
 
 def credential_value(variable: str) -> str | None:
     """Return the variable's value, and hide it from now on."""
-    _named.add(variable)
+    register_credential_variables([variable])
     return os.environ.get(variable)
 
 
@@ -53,7 +57,7 @@ def api_key_credential(variable: str) -> str:
 
 def register_credential_variables(variables: Iterable[str]) -> None:
     """Hide the variables' values from now on, whether or not they are ever read."""
-    _named.update(variables)
+    _named.update(set(variables) - ORDINARY)
 
 
 def hide_printed_credential(value: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.text.candidate_sentences import Candidate
+from activities.requirements.text.numbering import Entry
 from activities.text.safe_text import as_readable_json
 from protocol.short_text import one_line
 
@@ -20,6 +21,15 @@ class ListedCandidate(Candidate):
     model_config = ConfigDict(extra="allow")
 
 
+class ListedEntry(BaseModel):
+    """An entry that the document numbers."""
+
+    id: str
+    page: int
+    section: str = ""
+    passages: list[str]
+
+
 class DocumentCandidates(BaseModel):
     """The candidates of one document."""
 
@@ -27,6 +37,7 @@ class DocumentCandidates(BaseModel):
 
     document: str
     candidates: list[ListedCandidate]
+    numbers: list[ListedEntry] = Field(default_factory=list)
 
 
 _FILE = TypeAdapter(list[DocumentCandidates])
@@ -49,17 +60,31 @@ def read_candidates(files: Files) -> list[DocumentCandidates]:
 
 
 def put_candidates(
-    files: Files, document: str, candidates: list[Candidate], threshold: float
+    files: Files,
+    document: str,
+    candidates: list[Candidate],
+    entries: list[Entry],
+    threshold: float,
 ) -> Files:
     """Write both files, with these as the document's candidates in place of earlier ones.
 
-    The Markdown file lists candidates below the threshold under their own heading.
+    The Markdown file lists the entries that the document numbers, and candidates below the
+    threshold, under headings of their own.
 
     Raises:
         InvalidWorkspaceFile: As `read_candidates`.
     """
     rows = [each.model_dump() for each in candidates]
-    entry = DocumentCandidates.model_validate({"document": document, "candidates": rows})
+    entry = DocumentCandidates.model_validate(
+        {
+            "document": document,
+            "candidates": rows,
+            "numbers": [
+                {"id": e.id, "page": e.page, "section": e.section, "passages": list(e.passages)}
+                for e in entries
+            ],
+        }
+    )
     every = {each.document: each for each in read_candidates(files)} | {document: entry}
     content = [each.model_dump() for each in every.values()]
     files = files.write(JSON_PATH, as_readable_json(content).encode())
@@ -70,12 +95,22 @@ def describe_candidate(candidate: Candidate, most: int | None = None) -> str:
     """Describe a candidate on one line, its text cut to `most` characters."""
     section = f", {one_line(candidate.section, 60)}" if candidate.section else ""
     rest = f" [goes on on p.{candidate.page + 1}: {candidate.rest}]" if candidate.rest else ""
-    text = " ".join(f"{candidate.text}{rest}".split())
+    lead = ""
+    if candidate.form == "item" and candidate.lead_in:
+        lead = f" [after p.{candidate.lead_page}: {one_line(candidate.lead_in, most or 600)}]"
+    text = " ".join(f"{candidate.text}{rest}".split()) if not most else candidate.text
+    text = f"{one_line(text, most) if most else text}{lead}"
     return (
         f"{candidate.id} · p.{candidate.page}{section} · {candidate.force} · "
         f"{candidate.confidence:.2f} · "
-        f"{one_line(text, most) if most else text}"
+        f"{text}"
     )
+
+
+def describe_entry(entry: Entry | ListedEntry, most: int | None = None) -> str:
+    """Describe an entry that the document numbers on one line, cut to `most` characters."""
+    text = " ¶ ".join(" ".join(passage.split()) for passage in entry.passages)
+    return f"number {entry.id} · p.{entry.page} · {one_line(text, most) if most else text}"
 
 
 def _candidates_page(every: list[DocumentCandidates], threshold: float) -> str:
@@ -90,6 +125,9 @@ def _candidates_page(every: list[DocumentCandidates], threshold: float) -> str:
             *(f"- {describe_candidate(candidate)}" for candidate in strong),
         ]
         lines += [] if strong else ["None."]
+        if each.numbers:
+            lines += ["", f"### Numbers of {each.document}", ""]
+            lines += [f"- {describe_entry(entry)}" for entry in each.numbers]
         if weak:
             lines += ["", f"### Below confidence {threshold:g}", ""]
             lines += [f"- {describe_candidate(candidate)}" for candidate in weak]

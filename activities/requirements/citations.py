@@ -86,8 +86,11 @@ def citation_fields(
     fields: dict[str, str | int] = {"document": document, "page": page.number}
     if page.label:
         fields["label"] = page.label
-    if section := statements_of(pages).section_of_passage(page, passage):
+    statements = statements_of(pages)
+    if section := statements.section_of_passage(page, passage):
         fields["section"] = section[:MAX_SECTION]
+    if number := statements.source_id_of_passage(page, passage):
+        fields["source_id"] = number[:MAX_SECTION]
     return fields | {"quote": passage}
 
 

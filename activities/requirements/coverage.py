@@ -1,91 +1,430 @@
-"""Whether the requirements of a workspace cover the binding sentences of its documents.
+"""Whether the requirements of a workspace cover its documents, and what "complete" rests on.
 
-A sentence with must, must not or should is covered once a citation touches it on its page, or a
-rule sets it aside. Candidates are identified anew in the text, since agents may edit the list.
+Three things are counted for each document: its own numbers, where it numbers its requirements; its
+binding sentences; and a sample of the sentences that nothing touches. All is found anew in the
+text, since agents may edit the list of candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from activities.documents import FoldedPage, Page
+from activities.documents.quotes import Span
+from activities.requirements.completeness import DocumentDecisions
 from activities.requirements.requirement import Requirement
-from activities.requirements.set_aside_rules import SetAsideRule
-from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.text.statements import statements_of
+from activities.requirements.set_aside_rules import Passage, SetAsideRule
+from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate, Form
+from activities.requirements.text.numbering import Entry, NumberClass
+from activities.requirements.text.sentences import Sentence, cut_sentence
+from activities.requirements.text.statements import DocumentStatements, statements_of
+from activities.requirements.versions import KeptRequirement
+from activities.text.indicators import shipped_indicators
+from config.schema.agent_sections import AgentSettings
+
+ALARM_SHARE = 0.05
+ALARM_SENTENCES = 20
+"""From so many sentences on, a share says something."""
+LEAST_WORDS = 3
+MAX_WIDENED = 400
+_WILL = re.compile(r"\b(?:will|won['\u2019]t)\b")
+_STATEMENT = re.compile(
+    r"(?:(?:The|Each|Every|All|An?|Der|Die|Das|Jede[rs]?|Ein|Eine)\s+)?[A-Z\u00c4\u00d6\u00dc][\w-]*(?:\s+[\w-]+){0,3}?"
+    r"\s+(?!is\b|has\b|was\b|this\b|its\b|thus\b|as\b)[a-z]{2,}[^s\W]s\s"
+)
+
+
+Quotes = Mapping[tuple[str, int], Sequence[str]]
+"""Quotes by document and page."""
+
+
+@dataclass(frozen=True)
+class DocumentView:
+    """A document with what was decided about it."""
+
+    path: str
+    pages: Sequence[Page]
+    decisions: DocumentDecisions
+    settings: AgentSettings
+
+    @property
+    def statements(self) -> DocumentStatements:
+        return statements_of(self.pages)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The candidates by their words, and those that a sample or a form of the job adds."""
+        return [*self.statements.candidates, *self._widened()]
+
+    def are_requirements(self, numbers: NumberClass) -> bool | None:
+        """Whether the entries of a class are requirements; None if nobody has decided."""
+        if numbers.name in self.decisions.numbers:
+            return self.decisions.numbers[numbers.name].are_requirements
+        if any(re.fullmatch(pattern, numbers.entries[0].id) for pattern in self.settings.items):
+            return True
+        known = numbers.are_requirements
+        if known is False and _shows_hit(numbers, self.decisions):
+            return None
+        return known
+
+    def _widened(self) -> list[Candidate]:
+        """Return the sentences like those that a sample showed to be requirements."""
+        hits, forms = self.decisions.hits, self.settings.forms
+        if not hits and not forms:
+            return []
+        sentences = self.statements.in_order
+        first = len(self.statements.candidates) + 1
+        known = {(each.page, each.text) for each in self.statements.candidates}
+        exact = {(each.page, each.text) for each in hits}
+        sections = {each.section for each in sentences if (each.page, each.text) in exact} - {""}
+        begins = {_beginning(each.text) for each in hits} - {""}
+        found = []
+        for number, each in enumerate(sentences):
+            text = cut_sentence(each.text, MAX_TEXT)
+            if each.is_heading or len(text.split()) < LEAST_WORDS or (each.page, text) in known:
+                continue
+            form: Form | None = None
+            if (
+                (each.page, each.text) in exact
+                or _beginning(each.text) in begins
+                or each.section in sections
+            ):
+                form = "sampled"
+            elif ("will" in forms and _WILL.search(text)) or (
+                "statements" in forms and _STATEMENT.match(text)
+            ):
+                form = "statement"
+            if form:
+                found.append(_as_candidate(first + number, each, text, form))
+        return found[:MAX_WIDENED]
+
+
+def _as_candidate(number: int, sentence: Sentence, text: str, form: Form) -> Candidate:
+    return Candidate(
+        id=f"C-{number:03d}", page=sentence.page, section=sentence.section, text=text,
+        rest=cut_sentence(sentence.rest, MAX_TEXT),
+        language=shipped_indicators().language_of(text), modality="obligation", indicators=[],
+        regulation=[], confidence=0.5, form=form, number=sentence.source_id,
+    )  # fmt: skip
+
+
+def _beginning(text: str) -> str:
+    """Return the words by which sentences of the same form begin: the actor, not an article."""
+    words = re.findall(r"[^\W\d_][\w-]*", text)[:2]
+    if not words or words[0][0].islower():
+        return ""
+    frequent = shipped_indicators().words
+    return " ".join(words) if words[0].lower() in frequent else words[0]
+
+
+def _shows_hit(numbers: NumberClass, decisions: DocumentDecisions) -> bool:
+    hits = {(each.page, each.text) for each in decisions.hits}
+    return any(
+        page == entry.page and any(text in passage for passage in entry.passages)
+        for entry in numbers.entries
+        for page, text in hits
+    )
+
+
+@dataclass(frozen=True)
+class NumberCoverage:
+    """How many entries of a numbering class are cited or set aside."""
+
+    numbers: NumberClass
+    cited: int
+    set_aside: int
+    open: list[Entry]
+
+
+@dataclass(frozen=True)
+class DocumentCoverage:
+    """The ground on which a document is complete, or what is open of it."""
+
+    path: str
+    sentences: int
+    """Number of all sentences, without headings."""
+    binding: int
+    cited: int
+    set_aside: int
+    uncovered: list[Candidate]
+    numbers: list[NumberCoverage]
+    undecided: list[NumberClass]
+    decisions: DocumentDecisions
+    limit: float
+    """Share of untouched sentences that may be missed."""
+    out_of_scope: bool
+    untouched: int
+    """Number of sentences that nothing touches, as long as no sample was drawn; else 0."""
+
+    @property
+    def alarm(self) -> str:
+        """Why the words of the document prove little; empty if they are enough."""
+        if self.numbers or self.sentences < ALARM_SENTENCES:
+            return ""
+        if self.binding >= ALARM_SHARE * self.sentences:
+            return ""
+        return (
+            f"only {self.binding:,} of its {self.sentences:,} sentences bind by their words, so "
+            "its requirements may be told in another form: look at its numbers and read a page"
+        )
+
+    @property
+    def sample_fault(self) -> str:
+        """Why the sample does not show the document to be complete; empty if it does."""
+        rounds = self.decisions.rounds
+        if self.out_of_scope:
+            return ""
+        if not rounds and not self.untouched:
+            return ""
+        if not rounds:
+            return (
+                "no sample was drawn of the sentences that nothing touches; "
+                "collect_requirements draws it, judge_sample says what it shows"
+            )
+        if rounds[-1].unread:
+            return f"{len(rounds[-1].unread):,} sampled sentences wait for judge_sample"
+        if rounds[-1].hits:
+            return "the last sample showed requirements; collect_requirements draws anew"
+        if self.decisions.bound > self.limit:
+            return f"{self.sample}, and {_percent(self.limit)} may be missed"
+        return ""
+
+    @property
+    def sample(self) -> str:
+        """What the last sample says."""
+        if not self.decisions.rounds:
+            return (
+                f"of {self.untouched:,} sentences that nothing touches none was read"
+                if self.untouched
+                else "nothing else stands in it"
+            )
+        last = self.decisions.rounds[-1]
+        read = len(last.drawn) - len(last.unread)
+        of = f"of {last.population:,} sentences that nothing touches {read:,} were read"
+        if last.hits:
+            return f"{of}, {len(last.hits):,} of them requirements"
+        return f"{of}: at most {_percent(self.decisions.bound)} are requirements (95 %)"
+
+    @property
+    def statement(self) -> str:
+        """What is complete and on which ground, as a sentence without its full stop."""
+        if self.out_of_scope:
+            return f"{self.path}: set aside as a whole"
+        parts = [
+            f"numbers {each.cited + each.set_aside:,} of {len(each.numbers.entries):,} "
+            f"({each.numbers.name}; {each.cited:,} cited, {each.set_aside:,} set aside)"
+            for each in self.numbers
+        ]
+        parts.append(
+            f"binding sentences {self.cited + self.set_aside:,} of {self.binding:,} "
+            f"({self.cited:,} cited, {self.set_aside:,} set aside)"
+        )
+        parts.append(self.sample)
+        open_ = bool(self.uncovered or self.undecided or self.sample_fault) or any(
+            each.open for each in self.numbers
+        )
+        return f"{self.path} is {'not complete' if open_ else 'complete'}: {'; '.join(parts)}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %".replace(".0 %", " %")
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Coverage of the binding sentences of all documents."""
+    """Coverage of all documents."""
 
-    total: int = 0
-    cited: int = 0
+    documents: list[DocumentCoverage] = field(default_factory=list)
     set_aside: dict[int, int] = field(default_factory=dict)
-    """Number of sentences that each rule sets aside, by the rule's index."""
-    uncovered: list[tuple[str, Candidate]] = field(default_factory=list)
-    """Document and sentence of each uncovered one."""
+    """Number of sentences and numbers that each rule sets aside, by the rule's index."""
     weaker_uncovered: int = 0
-    """Number of uncited other candidates: permissions and list items."""
+    """Number of uncited permissions."""
+
+    @property
+    def total(self) -> int:
+        """Number of binding sentences."""
+        return sum(each.binding for each in self.documents)
+
+    @property
+    def cited(self) -> int:
+        return sum(each.cited for each in self.documents)
+
+    @property
+    def uncovered(self) -> list[tuple[str, Candidate]]:
+        """Document and sentence of each uncovered one."""
+        return [(each.path, sentence) for each in self.documents for sentence in each.uncovered]
+
+    @property
+    def open_entries(self) -> list[tuple[str, Entry]]:
+        """Document and entry of each number that is neither cited nor set aside."""
+        return [
+            (each.path, entry)
+            for each in self.documents
+            for numbers in each.numbers
+            for entry in numbers.open
+        ]
 
 
 def measure_coverage(
-    documents: Mapping[str, Sequence[Page]],
-    requirements: Iterable[Requirement],
+    views: Sequence[DocumentView],
+    requirements: Iterable[Requirement | KeptRequirement],
     rules: Sequence[SetAsideRule],
     heartbeat: Callable[[], None],
 ) -> Coverage:
     """Compare citations and rules with the text of the documents."""
+    quotes = quotes_by_page(requirements)
+    aside: dict[int, int] = {}
+    documents = []
+    weaker = 0
+
+    def rule_for(document: str, passage: Passage) -> bool:
+        rule = next((n for n, rule in enumerate(rules) if rule.sets_aside(document, passage)), None)
+        if rule is not None:
+            aside[rule] = aside.get(rule, 0) + 1
+        return rule is not None
+
+    for view in views:
+        heartbeat()
+        candidates = view.candidates
+        touched = _touched_passages(view, [(each.page, each.text) for each in candidates], quotes)
+        reached = {each.id for each, at in zip(candidates, touched, strict=True) if at}
+        # A sentence that introduces a list is covered once one of its items is cited.
+        cited = reached | _lead_ids(candidates, reached)
+        binding = [each for each in candidates if each.binds]
+        weaker += sum(not each.binds and each.id not in reached for each in candidates)
+        left = [each for each in binding if each.id not in cited]
+        uncovered = [each for each in left if not rule_for(view.path, each)]
+        decided = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
+        out_of_scope = any(
+            rule.document == view.path and rule.takes_whole_document for rule in rules
+        )
+        documents.append(
+            DocumentCoverage(
+                path=view.path,
+                sentences=sum(not each.is_heading for each in view.statements.in_order),
+                binding=len(binding),
+                cited=len(binding) - len(left),
+                set_aside=len(left) - len(uncovered),
+                uncovered=uncovered,
+                numbers=[
+                    _cover_numbers(view, each, quotes, rule_for) for each, yes in decided if yes
+                ],
+                undecided=[each for each, yes in decided if yes is None and not out_of_scope],
+                decisions=view.decisions,
+                limit=view.settings.may_be_missed,
+                out_of_scope=out_of_scope,
+                untouched=0
+                if view.decisions.rounds
+                else len(untouched_sentences(view, quotes, rules)),
+            )
+        )
+    return Coverage(documents, aside, weaker)
+
+
+def covered_candidates(
+    view: DocumentView, requirements: Iterable[Requirement | KeptRequirement]
+) -> set[str]:
+    """Return the ids of the candidates that these requirements cite."""
+    candidates = view.candidates
+    passages = [(each.page, each.text) for each in candidates]
+    touched = _touched_passages(view, passages, quotes_by_page(requirements))
+    reached = {each.id for each, at in zip(candidates, touched, strict=True) if at}
+    return reached | _lead_ids(candidates, reached)
+
+
+def _lead_ids(candidates: Sequence[Candidate], reached: Set[str]) -> set[str]:
+    """Return the lead-ins, and theirs, of the lists of which an item is cited."""
+    lead_of = {each.id: each.lead for each in candidates}
+    leads: set[str] = set()
+    for id in reached:
+        lead = lead_of.get(id)
+        while lead and lead not in leads:
+            leads.add(lead)
+            lead = lead_of.get(lead)
+    return leads
+
+
+def untouched_sentences(
+    view: DocumentView, quotes: Quotes, rules: Sequence[SetAsideRule]
+) -> list[tuple[int, str]]:
+    """Return page and text of each sentence that binds by no word and that nothing touches."""
+    binding = {(each.page, each.text) for each in view.candidates if each.binds}
+    read = {
+        (each.page, each.text)
+        for each_round in view.decisions.rounds
+        for each in each_round.drawn
+        if each.is_requirement is False
+    }
+    places = [rule for rule in rules if rule.takes_places]
+    sentences = [
+        each
+        for each in view.statements.in_order
+        if not each.is_heading
+        and len(each.text.split()) >= LEAST_WORDS
+        and any(map(str.isalpha, each.text))
+        and (each.page, cut_sentence(each.text, MAX_TEXT)) not in binding
+        and (each.page, each.text) not in read
+        and not any(
+            rule.sets_aside(view.path, _as_candidate(0, each, each.text, "sampled"))
+            for rule in places
+        )
+    ]
+    once = list(dict.fromkeys((each.page, each.text) for each in sentences))
+    return [
+        each for each, at in zip(once, _touched_passages(view, once, quotes), strict=True) if not at
+    ]
+
+
+def quotes_by_page(requirements: Iterable[Requirement | KeptRequirement]) -> Quotes:
+    """Return all quotes of the requirements."""
     quotes: dict[tuple[str, int], list[str]] = {}
     for citation in (each for requirement in requirements for each in requirement.citations):
         quotes.setdefault((citation.document, citation.page), []).append(citation.quote)
-    total = cited = weaker = 0
-    aside: dict[int, int] = {}
-    uncovered: list[tuple[str, Candidate]] = []
-    for document, pages in documents.items():
-        heartbeat()
-        candidates = statements_of(pages).candidates
-        touched = _covered_candidates(document, pages, candidates, quotes)
-        leads = {each.lead for each in candidates if each.id in touched}
-        for each in candidates:
-            if not each.binds:
-                weaker += each.id not in touched
-                continue
-            total += 1
-            rule = next(
-                (n for n, rule in enumerate(rules) if rule.sets_aside(document, each)), None
-            )
-            # A sentence that introduces a list is covered once one of its items is cited.
-            if each.id in touched or each.id in leads:
-                cited += 1
-            elif rule is not None:
-                aside[rule] = aside.get(rule, 0) + 1
-            else:
-                uncovered.append((document, each))
-    return Coverage(total, cited, aside, uncovered, weaker)
+    return quotes
 
 
-def _covered_candidates(
-    document: str,
-    pages: Sequence[Page],
-    candidates: Iterable[Candidate],
-    quotes: Mapping[tuple[str, int], list[str]],
-) -> set[str]:
-    """Return ids of the candidates that a citation touches."""
-    by_page: dict[int, list[Candidate]] = {}
-    for each in candidates:
-        by_page.setdefault(each.page, []).append(each)
-    touched: set[str] = set()
-    for page in pages:
-        page_quotes = quotes.get((document, page.number))
+def _cover_numbers(
+    view: DocumentView,
+    numbers: NumberClass,
+    quotes: Quotes,
+    sets_aside: Callable[[str, Passage], bool],
+) -> NumberCoverage:
+    """Count the entries that are cited; of several in one quote only the first one is."""
+    passages = [(entry.page, text) for entry in numbers.entries for text in entry.passages]
+    owners = [entry.id for entry in numbers.entries for _ in entry.passages]
+    touched = _touched_passages(view, passages, quotes)
+    first_of: dict[_PageSpan, str] = {}
+    for owner, spans in zip(owners, touched, strict=True):
+        for span in spans:
+            first_of.setdefault(span, owner)
+    cited = set(first_of.values())
+    left = [entry for entry in numbers.entries if entry.id not in cited]
+    open_ = [entry for entry in left if not sets_aside(view.path, entry)]
+    return NumberCoverage(numbers, len(numbers.entries) - len(left), len(left) - len(open_), open_)
+
+
+def _touched_passages(
+    view: DocumentView, passages: Sequence[tuple[int, str]], quotes: Quotes
+) -> list[list[_PageSpan]]:
+    """Return for each passage the quotes that touch it."""
+    by_page: dict[int, list[int]] = {}
+    for place, (number, _) in enumerate(passages):
+        by_page.setdefault(number, []).append(place)
+    touched: list[list[_PageSpan]] = [[] for _ in passages]
+    for page in view.pages:
+        page_quotes = quotes.get((view.path, page.number))
         if not page_quotes or page.number not in by_page:
             continue
         folded = FoldedPage(page.text)
         spans = [span for quote in set(page_quotes) for span in folded.find_spans(quote)]
-        touched.update(
-            each.id
-            for each in by_page[page.number]
-            if any(a.touches(b) for a in folded.find_spans(each.text) for b in spans)
-        )
+        for place in by_page[page.number]:
+            own = folded.find_spans(passages[place][1])
+            touched[place] = [
+                (page.number, span) for span in spans if any(each.touches(span) for each in own)
+            ]
     return touched
+
+
+_PageSpan = tuple[int, Span]

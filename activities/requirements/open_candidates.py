@@ -11,9 +11,10 @@ from activities.checkpoints.object_cache import Cache
 from activities.documents import Page
 from activities.requirements.candidate_list import read_candidates
 from activities.requirements.requirement_files import list_requirement_files
+from activities.requirements.requirement_survey import view_workspace_document
 from activities.requirements.set_aside_rules import read_set_aside_rules
 from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.text.statements import statements_of
+from config.schema.agent_sections import AgentSettings
 
 MAX_NEAREST = 3
 MAX_CACHED_ORIGINS = 50_000
@@ -25,19 +26,25 @@ Candidates = Mapping[str, Mapping[str, Candidate]]
 _origins: Cache[str, Origin] = Cache(MAX_CACHED_ORIGINS, lambda _: 1)
 
 
-def open_candidate_fault(files: Files, id: str, documents: Mapping[str, Sequence[Page]]) -> str:
+def open_candidate_fault(
+    files: Files, id: str, documents: Mapping[str, Sequence[Page]], settings: AgentSettings
+) -> str:
     """Return why a new requirement cannot be from this candidate; empty if it can.
 
     Args:
         files: The workspace.
         id: Of a candidate in the text, or of one that an agent added to the list.
         documents: Pages of the documents that the requirement cites, by path.
+        settings: The agent's, for the forms that count as candidates.
 
     Raises:
         InvalidWorkspaceFile: The list or the rules cannot be read.
     """
     candidates: dict[str, dict[str, Candidate]] = {
-        path: {each.id: each for each in statements_of(pages).candidates}
+        path: {
+            each.id: each
+            for each in view_workspace_document(files, path, pages, settings).candidates
+        }
         for path, pages in documents.items()
     }
     if not any(id in named for named in candidates.values()):

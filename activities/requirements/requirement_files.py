@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from activities.checkpoints import Files
 from activities.checkpoints.object_cache import Cache
-from activities.requirements.requirement import Requirement
+from activities.requirements.requirement import Requirement, normalized_words
 from protocol.errors import Invalid
 from protocol.job_state import JobState
 
@@ -24,6 +24,11 @@ _NAME = re.compile(r"^requirements/req_([0-9]{3,9})$")
 _blobs: Cache[str, str] = Cache(50_000, lambda _: 1)
 """Blob id of `final.json` by the id of its folder's tree; empty if there is none. All are listed
 with every new requirement."""
+
+
+Statement = tuple[str, frozenset[str]]
+"""A requirement's text and its quotes, without layout and capitals."""
+_statements: Cache[str, Statement] = Cache(50_000, lambda _: 1)
 
 
 class InvalidWorkspaceFile(Invalid):
@@ -94,6 +99,21 @@ def readable_requirement_files(files: Files) -> Iterator[tuple[str, str, str]]:
             yield name, str(recorded["status"]), str(recorded["text"])
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
+
+
+def stated_requirements(files: Files) -> Iterator[tuple[str, Statement]]:
+    """Yield id, statement and quotes of each readable requirement in the workspace."""
+    for name, (path, blob) in list_requirement_files(files).items():
+        yield name, _statements.get(blob) or _statements.put(blob, _read_statement(files, path))
+
+
+def _read_statement(files: Files, path: str) -> Statement:
+    try:
+        content = json.loads(files.read(path))
+        quotes = frozenset(normalized_words(str(each["quote"])) for each in content["citations"])
+        return normalized_words(str(content["text"])), quotes
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "", frozenset()
 
 
 def note_requirement_numbers(state: JobState, files: Files) -> None:

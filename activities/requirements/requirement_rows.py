@@ -13,7 +13,10 @@ from activities.stores.outbox import Call
 from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS
 
 R = REQUIREMENTS.c
-FIELDS = ("text", "force", "type", "source", "reasoning", "confidence", "candidate")
+FIELDS = (
+    *("text", "force", "type", "source", "reasoning", "confidence", "candidate"),
+    *("digest", "rationale", "verification", "priority"),
+)
 FREE: dict[str, Any] = {"taken_by": None, "taken_key": None, "taken_until": None}
 """Column values of a row that no job holds."""
 UNDECIDED = FREE | dict.fromkeys(

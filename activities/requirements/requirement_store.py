@@ -63,6 +63,12 @@ class StoredRequirement:
     withdrawn_why: str | None
     restored_by: str | None
     restored_why: str | None
+    suspect: str | None = None
+    """Why it may no longer hold."""
+    owner: str | None = None
+    """The person it is assigned to."""
+    decided_at: int | None = None
+    """When it was decided, in epoch milliseconds."""
 
 
 def search_requirement_store(
@@ -109,6 +115,9 @@ def search_requirement_store(
             row.withdrawn_why,
             row.restored_by,
             row.restored_why,
+            row.suspect,
+            row.owner,
+            row.decided_at,
         )
         for row in rows
     ]

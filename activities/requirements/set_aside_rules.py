@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from pydantic import Field, TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
 from activities.documents.pages import parse_page_range
 from activities.requirements.requirement_files import InvalidWorkspaceFile
-from activities.requirements.text.candidate_sentences import Candidate
 from activities.text.safe_text import as_readable_json
 from protocol.data_model import Data
 
 PATH = "requirements/set_aside.json"
+
+
+class Passage(Protocol):
+    """A candidate, an entry or another sentence, as rules select it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def page(self) -> int: ...
+    @property
+    def section(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def confidence(self) -> float: ...
 
 
 class SetAsideRule(Data):
@@ -46,7 +62,12 @@ class SetAsideRule(Data):
         covered = f" (covered by {self.covered_by})" if self.covered_by else ""
         return f"{', '.join(parts)}: {self.reason}{covered}"
 
-    def sets_aside(self, document: str, candidate: Candidate) -> bool:
+    @property
+    def takes_places(self) -> bool:
+        """Whether the rule takes all that stands in a place, whatever it says."""
+        return not (self.ids or self.containing or self.below)
+
+    def sets_aside(self, document: str, candidate: Passage) -> bool:
         """Return whether the rule applies to this sentence."""
         first, last = parse_set_aside_pages(self.pages)
         return (

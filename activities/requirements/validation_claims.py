@@ -5,6 +5,7 @@ One job at a time holds a requirement, and it is decided once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,10 +52,35 @@ class DecidedRequirement:
     duplicate_of: str | None
 
 
-def claim_draft(
-    connection: Connection, call: Call, now: int, hours: float, before: Sequence[str] = ()
-) -> Requirement | None:
-    """Claim the draft this job already holds, else the next free one; None if there is none.
+@dataclass(frozen=True)
+class DocumentsAtHand:
+    """The documents of a validator: it judges only what it can look up."""
+
+    paths: Sequence[str]
+    digests: Sequence[str]
+
+    @property
+    def condition(self) -> ColumnElement[bool]:
+        """Match the requirements whose source is here, in the version that was read."""
+        names = [path.rpartition("/")[2] for path in self.paths]
+        by_name = or_(
+            R.source.in_(names), *(R.source.endswith(f"/{name}", autoescape=True) for name in names)
+        )
+        # In SQL NULL is neither in a list nor not in it, and the condition is negated too.
+        known = and_(R.digest.is_not(None), R.digest.in_(self.digests))
+        return or_(known, and_(R.digest.is_(None), by_name))
+
+
+def claim_drafts(
+    connection: Connection,
+    call: Call,
+    now: int,
+    hours: float,
+    at_hand: DocumentsAtHand,
+    count: int = 1,
+    before: Sequence[str] = (),
+) -> list[Requirement]:
+    """Claim the drafts this job already holds, then free ones, up to `count`.
 
     A draft that repeats an earlier one word for word is marked as its duplicate on the way.
 
@@ -64,6 +90,8 @@ def claim_draft(
         now: Epoch milliseconds by the Temporal server: the clocks of two workers may differ by more
             than the claim lasts.
         hours: How long the claim lasts without another call.
+        at_hand: The documents of the job; drafts from other documents are left to others.
+        count: Most drafts that the job holds then.
         before: Earlier jobs with the same task that are over; their claims pass to this job.
 
     Raises:
@@ -76,30 +104,49 @@ def claim_draft(
     held_drafts = (
         select(REQUIREMENTS).where(draft, R.taken_by.in_(holders)).order_by(R.at, R.job, R.id)
     )
-    free = or_(R.taken_by.is_(None), R.taken_until < now)
-    following = (
-        select(REQUIREMENTS)
-        # A job does not judge its own requirements.
-        .where(draft, free, R.job != call.job)
-        .order_by(R.at, R.job, R.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    row = connection.execute(held_drafts.limit(1)).first()
-    while row is None:
+    taken = list(connection.execute(held_drafts.limit(count)).all())
+    while len(taken) < count:
+        held = tuple_(R.job, R.id).in_([(row.job, row.id) for row in taken])
+        following = (
+            select(REQUIREMENTS)
+            # A job does not judge its own requirements.
+            .where(draft, _is_claim_free(holders, now), R.job != call.job, at_hand.condition)
+            .where(not_(held) if taken else literal(True))
+            .order_by(R.at, R.job, R.id)
+            .limit(1)
+            .with_for_update(skip_locked=True)
+        )
         row = connection.execute(following).first()
         if row is None:
-            return None
+            break
         if first := _first_duplicate_of_claim(connection, row):
             _mark_claim_as_duplicate(connection, call, row, first)
-            row = None
+        else:
+            taken.append(row)
     claim = {
         "taken_by": call.job,
         "taken_key": call.key,
         "taken_until": now + int(hours * 3_600_000),
     }
-    update_requirement_row(connection, row.job, row.id, claim)
-    return load_requirement(connection, row)
+    for row in taken:
+        update_requirement_row(connection, row.job, row.id, claim)
+    return [load_requirement(connection, row) for row in taken]
+
+
+def _is_claim_free(holders: Sequence[str], now: int) -> ColumnElement[bool]:
+    lapsed = and_(R.taken_by.not_in(holders), R.taken_until < now)
+    return or_(R.taken_by.is_(None), lapsed)
+
+
+def count_drafts_elsewhere(
+    connection: Connection, jobs: Sequence[str], at_hand: DocumentsAtHand
+) -> dict[str, int]:
+    """Return how many drafts are from documents that are not at hand, by the document's name."""
+    drafts = select(R.source).where(
+        R.status == "draft", R.withdrawn.is_(False), R.job.not_in(jobs), not_(at_hand.condition)
+    )
+    names = Counter(row.source.rpartition("/")[2] for row in connection.execute(drafts))
+    return dict(sorted(names.items()))
 
 
 def find_claimed_ref(connection: Connection, job: str, id: str) -> str | None:
@@ -183,6 +230,7 @@ def decide_claim(
             "decided_by": call.job,
             "decided_key": call.key,
             "decided_at": call.at,
+            "suspect": None,
         },
     )
     if status == "rejected":
@@ -211,10 +259,10 @@ def _find_claimed_requirement(row: Row[Any] | None, call: Call, ref: str) -> Row
 
 
 def list_claim_decisions(
-    connection: Connection, jobs: Sequence[str], now: int
+    connection: Connection, jobs: Sequence[str], now: int, at_hand: DocumentsAtHand
 ) -> tuple[list[DecidedRequirement], list[str], int]:
     """Return these jobs' decisions in order, without withdrawn requirements; the requirements
-    they hold undecided; and how many drafts `claim_draft` could give them now."""
+    they hold undecided; and how many drafts `claim_drafts` could give them now."""
     present = select(REQUIREMENTS).where(R.withdrawn.is_(False))
     decided = present.where(R.decided_by.in_(jobs), R.status != "draft")
     decisions = [
@@ -225,8 +273,7 @@ def list_claim_decisions(
     ]
     drafts = present.where(R.status == "draft").order_by(R.at, R.job, R.id)
     held_rows = connection.execute(drafts.where(R.taken_by.in_(jobs)))
-    lapsed = and_(R.taken_by.not_in(jobs), R.taken_until < now)
-    others = drafts.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))
+    others = drafts.where(R.job.not_in(jobs), _is_claim_free(jobs, now), at_hand.condition)
     before = tuple_(F.at, F.job, F.id) < tuple_(R.at, R.job, R.id)
     itself = and_(F.job == R.job, F.id == R.id)
     double = select(F.id).where(_claim_duplicate_condition(R.said, before), not_(itself)).exists()

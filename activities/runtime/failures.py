@@ -10,6 +10,7 @@
     ContextTooLong      the endpoint calls the request too long                    compacts, parks
     ModelRefused        the endpoint refused this very request                     parks
     BranchMoved         the branch to push to has commits of others                parks
+    PublishRefused      the remote refuses the branch, or it may not be pushed     parks
     Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
     Unforeseen          anything else                                              retried, parks
 
@@ -40,7 +41,7 @@ from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
 from activities.runtime.paid_replies import begin_paid_replies, paid_usage
 from config.schema.agent import ConfigError
-from protocol.failure_details import GIVEN_UP, OUTAGE, mend_detail, unfinished_detail
+from protocol.failure_details import GIVEN_UP, OUTAGE, helps_detail, mend_detail, unfinished_detail
 from protocol.requests import LOST_WORKERS
 from protocol.short_text import as_sentence
 from protocol.usage import Usage
@@ -60,6 +61,7 @@ def typed_failure(
     delay: float | None = None,
     longest: float = MAX_DELAY,
     mend: str = "",
+    helps: str = "",
     outage: bool = False,
 ) -> ApplicationError:
     """Return a typed failure with a message for people.
@@ -72,6 +74,7 @@ def typed_failure(
         longest: Upper bound of the exponential delay, in seconds.
         mend: What to do, as the beginning of a sentence, if the job is to say it apart from the
             message.
+        helps: What may help beside that, as the end of a sentence.
         outage: Whether the workflow tries again by itself once Temporal retries no more.
     """
     if retry and delay is None:
@@ -81,6 +84,7 @@ def typed_failure(
     return ApplicationError(
         redact(message),
         *([mend_detail(mend)] if mend else []),
+        *([helps_detail(helps)] if helps else []),
         *([OUTAGE] if outage else []),
         type=kind,
         non_retryable=not retry,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +13,6 @@ from protocol.publishing import BranchResult
 from protocol.repository_link import RepositoryLink
 
 PATCH, BUNDLE = "output/changes.patch", "output/branch.bundle"
-PLAIN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-"""Ignore git settings of the system and the user, which may change a patch's format."""
 
 
 def with_branch_files(
@@ -83,7 +80,7 @@ def make_branch_patch(repository: ProjectRepository, base: str, commit: str) -> 
     with TemporaryDirectory() as place:
         form = ["--binary", "--full-index", "--no-signature", "--quiet"]
         commits = f"{base}..{commit}"
-        run_git(repository.path, "format-patch", *form, "-o", place, commits, variables=PLAIN)
+        run_git(repository.path, "format-patch", *form, "-o", place, commits)
         # Sort by number: git pads it to four digits only.
         patches = sorted(Path(place).iterdir(), key=lambda path: int(path.name.partition("-")[0]))
         return b"".join(path.read_bytes() for path in patches)

@@ -1,4 +1,4 @@
-"""Size limits of a repository, and the errors for one that exceeds them."""
+"""Limits of a start's repository: its size, and the folders it may come from."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class RepositoryBounds:
     """All files together, and the data that git transfers."""
     file_bytes: int
     """Each single file."""
+    named: tuple[str, ...] = ()
+    """Folders of the worker that its configuration trusts (`start.folders`)."""
 
     @classmethod
     def of_agents(cls, *agents: AgentConfig) -> RepositoryBounds:
@@ -26,6 +28,7 @@ class RepositoryBounds:
             max(each.repository_files for each in limits),
             max(each.repository_bytes for each in limits),
             max(each.file_bytes for each in limits),
+            tuple(sorted(set.intersection(*(set(agent.start.folders or []) for agent in agents)))),
         )
 
     def check_files(self, source: str, count: int) -> None:

@@ -6,7 +6,8 @@ import difflib
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pygit2
@@ -24,9 +25,11 @@ from activities.projects.project_repository import (
 )
 from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.source_repository.agents_md import read_agents_md
+from activities.source_repository.git_folder import LOCAL, GitFolder
 from activities.source_repository.remote_git import run_remote_git
 from activities.source_repository.repository_bounds import RepositoryBounds, repository_folder_bytes
 from activities.source_repository.staged_folder import (
+    START,
     fetch_staged_folder,
     stage_folder,
     staged_folder_commit,
@@ -38,7 +41,6 @@ from protocol.repository_link import RepositoryOrigin
 from protocol.repository_start import STAGED, RepositoryStart
 from protocol.short_text import as_sentence, first_few
 
-START = "refs/longhaul/start"
 LOCK_SECONDS = 60
 MOST_NAMED = 10
 _NO_REF = re.compile(r"couldn't find remote ref|no such ref", re.IGNORECASE)
@@ -108,7 +110,8 @@ def _fetch_repository_draft(
     def watch() -> None:
         bounds.check_bytes(source, repository_folder_bytes(draft), "what git sends has")
 
-    _fetch_into(draft, address, start, source, watch)
+    with _readable_address(root, address, source, bounds) as (readable, is_partial):
+        _fetch_into(draft, readable, start, source, watch, is_partial=is_partial)
     drafted = pygit2.Repository(str(draft))
     try:
         commit = drafted.lookup_reference(START).peel(pygit2.Commit)
@@ -123,6 +126,7 @@ def _fetch_repository_draft(
     shallow = draft / "shallow"
     if shallow.exists():
         _write_fetch_record(path / "shallow", shallow.read_text())
+        survey.is_cut = start.depth is None
     install_fetched_packs(draft, path)
     _write_fetch_record(path / START, f"{commit.id}\n")
     ProjectRepository(path).set_branch(MAIN, str(commit.id))
@@ -136,11 +140,36 @@ def _fetch_repository_draft(
     )
 
 
+@contextmanager
+def _readable_address(
+    root: Root, address: str, source: str, bounds: RepositoryBounds
+) -> Iterator[tuple[str, bool]]:
+    """Yield where git fetches from, and whether objects are missing there.
+
+    For a repository of this host that is a copy, which names no program.
+    """
+    if not address.startswith(LOCAL):
+        yield address, False
+        return
+    found = GitFolder.at_address(address, [*bounds.named, str(root.staged)])
+    if found is None:
+        raise ConfigError(f"repository {source}: it does not appear to be a git repository")
+    with found.copied() as copy:
+        yield f"{LOCAL}{copy}", found.is_partial
+
+
 def _fetch_into(
-    draft: Path, address: str, start: RepositoryStart, source: str, watch: Callable[[], None]
+    draft: Path,
+    address: str,
+    start: RepositoryStart,
+    source: str,
+    watch: Callable[[], None],
+    *,
+    is_partial: bool = False,
 ) -> None:
     depth = [f"--depth={start.depth}"] if start.depth else []
     quiet = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+    quiet += ["--update-shallow"]
     refspecs = [f"+{start.ref or 'HEAD'}:{START}"]
     is_commit = bool(start.ref and _COMMIT.fullmatch(start.ref))
     try:
@@ -156,6 +185,9 @@ def _fetch_into(
                 watch=watch,
             )
         except RemoteUnavailable:
+            if is_partial and not depth:
+                start = start.model_copy(update={"depth": 1})
+                return _fetch_into(draft, address, start, source, watch)
             if not is_commit:
                 raise
             # Some servers refuse to send a commit by id, although it is in a branch.
@@ -165,7 +197,7 @@ def _fetch_into(
             )
             _pin_fetched_start(draft, str(start.ref), source)
     except RemoteUnavailable as error:
-        if _NO_REF.search(str(error)) and start.ref:
+        if _NO_REF.search(str(error)):
             raise ConfigError(
                 f"repository {source}: {_missing_repository_ref(address, start)}"
             ) from None
@@ -178,7 +210,7 @@ def _fetch_into(
 
 def _missing_repository_ref(address: str, start: RepositoryStart) -> str:
     """Return that there is no such ref, with what to do instead."""
-    ref = str(start.ref)
+    ref = str(start.ref or "")
     if re.fullmatch(r"[0-9a-f]{4,39}", ref):
         return f"there is no branch or tag {ref}; a commit is named by all 40 digits of its id"
     try:
@@ -187,9 +219,20 @@ def _missing_repository_ref(address: str, start: RepositoryStart) -> str:
     except RemoteUnavailable:
         return f"there is no branch or tag {ref}"
     names = [line.partition("\t")[2].split("/", 2)[-1] for line in listed.splitlines()]
+    if not ref:
+        return _without_head(names)
     close = difflib.get_close_matches(ref, names, 3)
     others = [*close, *(name for name in names if name not in close)]
     return f"there is no branch or tag {ref}; it has {first_few(others, MOST_NAMED) or 'none'}"
+
+
+def _without_head(names: list[str]) -> str:
+    if not names:
+        return "it is empty; commit something first, or give a folder instead"
+    return (
+        "its HEAD names no branch that exists; name one with `ref` (--ref): it has "
+        f"{first_few(names, MOST_NAMED)}"
+    )
 
 
 def _repository_fetch_failure(source: str, why: Exception) -> ApplicationError:
@@ -235,7 +278,7 @@ def _fetched_folder_address(
             f"repository folder {name}: not below the worker's workspaces root {root.path}; start "
             "it where LONGHAUL_WORKSPACES names that folder"
         )
-    return f"file://{staged.absolute()}"
+    return staged.absolute().as_uri()
 
 
 def _is_fetched_folder(tree: pygit2.Tree, path: str) -> bool:

@@ -12,7 +12,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,11 +34,15 @@ from activities.checkpoints.sharded_tree import (
     TreeEntry,
     encode_tree_shard,
 )
+from activities.projects.partial_history import carry_branch, restore_branch
 from activities.projects.project_repository import EMAIL, MAIN, ProjectRepository
+from activities.source_repository.git_folder import LOCAL, GitFolder
 from activities.source_repository.repository_bounds import RepositoryBounds
 from config.schema.agent import ConfigError
 from protocol.repository_start import STAGED
+from protocol.short_text import first_few, one_line
 
+START = "refs/longhaul/start"
 WHO = f"longhaul <{EMAIL}>"
 
 
@@ -83,6 +87,14 @@ def staged_folder_commit(name: str) -> str:
     return match[1]
 
 
+def carried_staged_folder(staged: Path) -> str:
+    """Return the commit that a remote can take of a staged repository: its own, or one that
+    carries a part of a history.
+    """
+    commit = staged_folder_commit(staged.name)
+    return carry_branch(ProjectRepository(staged), MAIN, commit, commit) or commit
+
+
 def fetch_staged_folder(name: str, staged: Path, remote: str) -> bool:
     """Bring a staged folder's repository from the remote; False if the remote has none.
 
@@ -93,9 +105,15 @@ def fetch_staged_folder(name: str, staged: Path, remote: str) -> bool:
     staged.mkdir(parents=True, exist_ok=True)
     try:
         repository = ProjectRepository.create(draft)
-        if fetch_remote_folder(remote, name, draft) != staged_folder_commit(name):
+        tip = fetch_remote_folder(remote, name, draft)
+        if tip is None:
             return False
-        repository.set_branch(MAIN, staged_folder_commit(name))
+        if tip != staged_folder_commit(name):
+            tip = restore_branch(repository, MAIN, tip)
+        # Opened anew, it knows which parents are missing.
+        ProjectRepository(draft).set_branch(MAIN, tip)
+        if tip != staged_folder_commit(name):
+            return False
         with suppress(OSError):  # another attempt was faster
             draft.rename(staged / name)
     finally:
@@ -107,49 +125,112 @@ def _stage_folder_work_tree(
     path: Path, repository: ProjectRepository, source: str, bounds: RepositoryBounds
 ) -> str:
     """Return a commit of the work tree's current files, as git itself sees them."""
-    parent = _fetch_staged_folder_history(path, repository)
-    index = repository.path / "work-tree-index"
+    found = GitFolder.of_work_tree(path, source, bounds.named)
+    with found.copied() as copy:
+        try:
+            return _fetch_staged_work_tree(found, copy, repository, bounds)
+        except RemoteUnavailable as failed:
+            raise ConfigError(f"repository {source}: {failed}{_partial_hint(found)}") from None
 
-    def ask(*arguments: str) -> str:
-        variables = {
-            "GIT_INDEX_FILE": str(index),
-            "GIT_OBJECT_DIRECTORY": str(repository.path / "objects"),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
-        }
-        return run_git(None, "-C", str(path), *arguments, variables=variables)
 
-    try:
-        place = ["-C", str(path), "rev-parse", "--path-format=absolute", "--git-path"]
-        objects = run_git(None, *place, "objects").rstrip("\n")
-        own_index = Path(run_git(None, *place, "index").rstrip("\n"))
-        if own_index.exists():
-            # The index lets git skip unchanged files. With its time git knows which files may have
-            # changed in the same moment.
-            shutil.copy2(own_index, index)
-        listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
-        _check_staged_folder_size(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
-        ask("-c", "advice.addEmbeddedRepo=false", "add", "--all")
-        tree = ask("write-tree").strip()
-    except RemoteUnavailable as failed:
-        raise ConfigError(f"repository {source}: {failed}") from None
+def _fetch_staged_work_tree(
+    found: GitFolder, copy: Path, repository: ProjectRepository, bounds: RepositoryBounds
+) -> str:
+    """Commit the work tree in the copy of its repository, and fetch that with its history."""
+    assert found.top is not None
+
+    def ask(*arguments: str, stdin: bytes | None = None) -> str:
+        about = ("--git-dir", str(copy), "--work-tree", str(found.top), "-C", str(found.top))
+        return run_git(None, *about, *arguments, stdin=stdin, errors="surrogateescape")
+
+    parent = _checked_out_commit(copy, found.source)
+    listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
+    names = sorted(set(listed.split("\0")) - {""})
+    _check_staged_folder_size(found.top, names, found.source, bounds)
+    # `git add` would look into repositories within, by their own configuration.
+    added = [each for each in names if not each.endswith("/") or _is_committed(found.top / each)]
+    paths = b"".join(os.fsencode(each.rstrip("/")) + b"\0" for each in added)
+    ask("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=paths)
+    tree = ask("write-tree").strip()
     if tree == EMPTY_TREE.hex():
-        raise ConfigError(_empty_staged_folder_error(source))
-    if parent is not None and str(parent.tree_id) == tree:
-        return str(parent.id)
-    parents = [str(parent.id)] if parent else []
-    message = f"{'Uncommitted changes' if parent else 'Files'} of {path.name}\n"
-    return repository.commit(tree, parents, message, parent.commit_time if parent else 0)
+        raise ConfigError(_empty_staged_folder_error(found.source))
+    commit = parent or ""
+    if not parent or ask("rev-parse", f"{parent}^{{tree}}").strip() != tree:
+        commit = _commit_work_tree(found, copy, parent, tree)
+    # Git would not write what the repository has already, so all objects come by a fetch.
+    run_git(copy, "update-ref", "--no-deref", START, commit)
+    _fetch_staged_commit(copy, repository, deepest=not found.is_partial, depth=2 if parent else 1)
+    return str(repository.get_commit(commit).id)
 
 
-def _fetch_staged_folder_history(path: Path, repository: ProjectRepository) -> pygit2.Commit | None:
-    """Fetch the checked-out commit with its history; return None if nothing is committed yet."""
+def _commit_work_tree(found: GitFolder, copy: Path, parent: str | None, tree: str) -> str:
+    """Write a commit of the tree into the copy. The same files give the same commit."""
+    assert found.top is not None
+    when = run_git(copy, "show", "-s", "--format=%ct", parent).strip() if parent else "0"
+    amid = f", amid {found.under_way}" if found.under_way else ""
+    message = f"{'Uncommitted changes' if parent else 'Files'} of {found.top.name}{amid}\n"
+    lines = [f"tree {tree}", *([f"parent {parent}"] if parent else [])]
+    lines += [f"{role} {WHO} {when} +0000" for role in ("author", "committer")]
+    data = "\n".join(lines).encode() + b"\n\n" + name_to_bytes(message)
+    return run_git(copy, "hash-object", "-t", "commit", "-w", "--stdin", stdin=data).strip()
+
+
+def _checked_out_commit(copy: Path, source: str) -> str | None:
+    """Return the commit that HEAD names; None if nothing is committed yet.
+
+    Raises:
+        ConfigError: Its branch is missing, although there are others.
+        RemoteUnavailable: It cannot be read.
+    """
+    with suppress(RemoteUnavailable):
+        run_git(copy, "rev-parse", "--verify", "--quiet", "HEAD")
+        return run_git(copy, "rev-parse", "--verify", "HEAD^{commit}").strip()
+    head = (copy / "HEAD").read_text().strip()
+    refs = run_git(copy, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+    if not head.startswith("ref: ") or head.removeprefix("ref: refs/heads/") in refs:
+        raise ConfigError(
+            f"repository {source}: the commit that is checked out ({one_line(head, 100)}) is "
+            "missing or damaged; `git fsck` says more"
+        )
+    if refs:
+        raise ConfigError(
+            f"repository {source}: HEAD names the branch "
+            f"{one_line(head.removeprefix('ref: refs/heads/'), 100)}, which does not exist; it "
+            f"has {first_few(refs, 10)}: check one out, or commit"
+        )
+    return None
+
+
+def _fetch_staged_commit(
+    copy: Path, repository: ProjectRepository, *, deepest: bool, depth: int
+) -> None:
+    """Fetch the commit with its history, or with its newest part where the rest is not there.
+
+    Raises:
+        RemoteUnavailable: Its own files are missing.
+    """
+    fetch = ("fetch", "--quiet", "--no-tags", "--update-shallow", "--no-write-fetch-head")
+    about = (f"{LOCAL}{copy}", f"+{START}:refs/heads/{MAIN}")
+    if deepest:
+        run_git(repository.path, *fetch, *about)
+        return
     try:
-        address, spec = f"file://{path.absolute()}", f"+HEAD:refs/heads/{MAIN}"
-        run_git(repository.path, "fetch", "--quiet", "--no-tags", address, spec)
+        run_git(repository.path, *fetch, *about)
     except RemoteUnavailable:
-        return None
-    tip = repository.git.lookup_reference(f"refs/heads/{MAIN}")
-    return repository.get_commit(str(tip.target))
+        run_git(repository.path, *fetch, f"--depth={depth}", *about)
+
+
+def _partial_hint(found: GitFolder) -> str:
+    return (
+        "; it is a partial clone, and nothing is fetched for it here: `git fetch --refetch "
+        "--no-filter` brings what is missing"
+        if found.is_partial
+        else ""
+    )
+
+
+def _is_committed(place: Path) -> bool:
+    return _staged_submodule_entry(place) is not None
 
 
 def _check_staged_folder_size(
@@ -184,7 +265,7 @@ class _StagedFolderPack:
 
     def take(self) -> str:
         """Write everything and return the commit's id."""
-        with _open_staging_ignore_rules(self._path) as (reader, prefix):
+        with _open_staging_ignore_rules(self._path, self._source, self._bounds) as (reader, prefix):
             self._reader, self._prefix = reader, prefix
             try:
                 self._listed = _list_staged_files(self._path, reader, prefix)
@@ -268,7 +349,7 @@ def _staged_submodule_entry(place: Path) -> TreeEntry | None:
     """Return a repository of its own as git adds one; None if nothing is committed there."""
     try:
         head = pygit2.Repository(str(place)).head
-    except pygit2.GitError:
+    except (pygit2.GitError, KeyError, ValueError):
         return None
     return TreeEntry(FileMode.COMMIT, bytes.fromhex(str(head.target)))
 
@@ -282,11 +363,9 @@ def _list_staged_files(path: Path, reader: pygit2.Repository, prefix: str) -> se
     Raises:
         GitNotInstalled, RemoteUnavailable: as for `run_git`.
     """
-    # Within a work tree of other files git finds the repository by itself.
-    about = [] if prefix else ["--git-dir", reader.path, "--work-tree", str(path.absolute())]
     listed = run_git(
         None,
-        *("-C", str(path.absolute()), *about),
+        *("-C", str(path.absolute()), "--git-dir", reader.path, "--work-tree", reader.workdir),
         *("ls-files", "-z", "--cached", "--others", "--exclude-standard"),
         errors="surrogateescape",
     )
@@ -302,22 +381,32 @@ def _list_staged_files(path: Path, reader: pygit2.Repository, prefix: str) -> se
 
 
 @contextmanager
-def _open_staging_ignore_rules(path: Path) -> Iterator[tuple[pygit2.Repository, str]]:
+def _open_staging_ignore_rules(
+    path: Path, source: str, bounds: RepositoryBounds
+) -> Iterator[tuple[pygit2.Repository, str]]:
     """Yield a repository that evaluates the folder's `.gitignore` files, and the prefix for its
     paths.
 
     In a work tree the files above the folder apply too, unless they ignore the folder itself.
     """
-    if around := pygit2.discover_repository(str(path)):
-        reader = pygit2.Repository(around)
-        top = Path(reader.workdir) if reader.workdir else None
-        if top and path.resolve().is_relative_to(top.resolve()):
-            prefix = f"{path.resolve().relative_to(top.resolve())}/"
-            if not reader.path_is_ignored(prefix):
-                yield reader, prefix
-                return
-    with TemporaryDirectory() as place:
-        bare = pygit2.init_repository(place, bare=True)
-        bare.config["core.bare"] = False
-        bare.config["core.worktree"] = str(path.absolute())
-        yield pygit2.Repository(place), ""
+    real = path.resolve()
+    top = next((above for above in real.parents if (above / ".git").exists()), None)
+    with ExitStack() as stack:
+        if top:
+            with suppress(GitNotInstalled):
+                found = GitFolder.of_work_tree(top, source, bounds.named)
+                reader = _as_work_tree(stack.enter_context(found.copied()), top)
+                prefix = f"{real.relative_to(top)}/"
+                if not reader.path_is_ignored(prefix):
+                    yield reader, prefix
+                    return
+        place = Path(stack.enter_context(TemporaryDirectory()))
+        pygit2.init_repository(str(place), bare=True).free()
+        yield _as_work_tree(place, path.absolute()), ""
+
+
+def _as_work_tree(repository: Path, top: Path) -> pygit2.Repository:
+    bare = pygit2.Repository(str(repository))
+    bare.config["core.bare"] = False
+    bare.config["core.worktree"] = str(top)
+    return pygit2.Repository(str(repository))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -30,6 +31,10 @@ class TreeSurvey:
     submodules: list[str] = field(default_factory=list)
     pointers: list[str] = field(default_factory=list)
     """Paths of files whose content is in Git LFS."""
+    filters: set[str] = field(default_factory=set)
+    """Names of filters that the tree's attributes give to files; git runs none of them."""
+    is_cut: bool = False
+    """Whether the repository has only the newest part of the history."""
 
     @property
     def notes(self) -> list[str]:
@@ -41,6 +46,11 @@ class TreeSurvey:
         if self.pointers:
             named = replace_surrogates(first_few(self.pointers, MOST_NAMED))
             notes.append(f"Git LFS is not followed, these files are pointers only: {named}.")
+        if filters := self.filters - {"lfs"}:
+            named = replace_surrogates(first_few(sorted(filters), MOST_NAMED))
+            notes.append(f"No filter of .gitattributes is run, files are as committed: {named}.")
+        if self.is_cut:
+            notes.append("Its history is not whole there: it begins at the oldest commit it has.")
         return notes
 
 
@@ -54,7 +64,6 @@ def survey_tree(
     """
     survey = TreeSurvey()
     small: list[tuple[str, pygit2.Oid]] = []
-    uses_lfs = False
     todo = [("", tree)]
     while todo:
         above, folder = todo.pop()
@@ -78,11 +87,16 @@ def survey_tree(
                 if size <= MOST_POINTER:
                     small.append((path, entry.id))
                 if name == ".gitattributes":
-                    uses_lfs = uses_lfs or b"filter=lfs" in cast("pygit2.Blob", entry).data
+                    survey.filters |= _named_filters(cast("pygit2.Blob", entry).data)
     bounds.check_bytes(source, survey.bytes, "its files have")
-    if uses_lfs:
+    if "lfs" in survey.filters:
         survey.pointers = sorted(
             path for path, oid in small if repository.odb.read(oid)[1].startswith(POINTER)
         )
     survey.submodules.sort()
     return survey
+
+
+def _named_filters(attributes: bytes) -> set[str]:
+    named = re.findall(rb"(?m)^[^#\n]*?\sfilter=(\S+)", attributes)
+    return {name.decode("utf-8", "surrogateescape") for name in named}

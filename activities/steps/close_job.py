@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.acceptance.contract import job_contract
 from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, Root
 from activities.commands.private_folder import remove_private_folders
 from activities.documents.input_documents import input_document_warnings
@@ -18,11 +20,14 @@ from activities.job.activity_context import (
     open_activity_snapshot,
 )
 from activities.job.job_folder import publish_checkpoint
+from activities.job.plan_and_todo_files import with_settled_plan
 from activities.job.snapshot import Snapshot
+from activities.job.statement_checks import holds_statements
 from activities.job.typed_result import read_typed_result
 from activities.job.workspace_summary import with_workspace_summary
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import todos_completed_by_job_end
+from activities.requirements.requirement_survey import completeness_notes
 from activities.requirements.store_sync import release_store_at_end
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
@@ -75,6 +80,8 @@ class CloseJobActivity:
     def _close_job(self, request: CloseRequest) -> CloseReply:
         snapshot = open_activity_snapshot(self._root, request)
         before = snapshot.files
+        ledger = [item.model_copy() for item in snapshot.state.scope]
+        _settle_ledger_at_close(snapshot, request)
         result = _job_result_at_close(snapshot, request)
         phase = snapshot.state.phase
         completed = todos_completed_by_job_end(snapshot) if request.status == "completed" else []
@@ -82,7 +89,14 @@ class CloseJobActivity:
             phase.close(completed)
         result.unresolved += release_store_at_end(self._root, snapshot, request.status)
         result.notes = "\n".join(
-            filter(None, [result.notes, *input_document_warnings(snapshot.files)])
+            filter(
+                None,
+                [
+                    result.notes,
+                    *completeness_notes(snapshot, activity_job_id()),
+                    *input_document_warnings(snapshot.files),
+                ],
+            )
         )
         if snapshot.repository and not snapshot.link:
             result.branch = _commit_branch_at_close(self._root, snapshot, request, result)
@@ -102,9 +116,21 @@ class CloseJobActivity:
             commit=result.checkpoint,
             at=timestamp,
             result=result,
+            scope=snapshot.state.items_changed_since(ledger),
             completed=completed,
             moved_aside=moved[:20],
         )
+
+
+def _settle_ledger_at_close(snapshot: Snapshot, request: CloseRequest) -> None:
+    """Complete what work on the spot completes; what code finds amiss in the end is open again."""
+    state, holds = snapshot.state, partial(holds_statements, snapshot.files)
+    if request.on_the_spot:
+        state.complete_on_the_spot(snapshot.commit, holds=holds)
+    for item in state.scope:
+        if item.status == "completed" and not holds(item):
+            item.status = "open"
+    snapshot.files, _ = with_settled_plan(snapshot.files, state.scope)
 
 
 def _result_file_text(result: JobResult) -> str:
@@ -153,15 +179,23 @@ def _job_result_at_close(snapshot: Snapshot, request: CloseRequest) -> JobResult
         called = snapshot.tool_call(request.call)["function"]
         arguments = REGISTRY["job_complete"].parse(called["arguments"])
         arguments["unresolved"] = arguments["unresolved"] or []
-    elif open_items := snapshot.state.open_items:
+    elif open_items := snapshot.state.open_scope:
         arguments["unresolved"] = [item.line for item in open_items[:MAX_LISTED]]
+    typed, lost = read_typed_result(snapshot) if request.status == "completed" else (None, "")
+    if lost:
+        said = f"The typed result is not handed over: {lost}"
+        arguments["notes"] = "\n".join(filter(None, [arguments.get("notes"), said]))
+    contract = job_contract(snapshot, arguments.get("unresolved") or [])
     return JobResult(
         status=request.status,
-        result=read_typed_result(snapshot) if request.status == "completed" else None,
+        statements=contract.statements,
+        met=contract.met,
+        contract=contract.rows,
+        result=typed,
         dropped=[
             f"{item.id}: {as_sentence(item.text)} Reason: {item.reason}"
             for item in snapshot.state.scope
-            if item.status == "dropped"
+            if item.status == "dropped" and not item.is_step
         ][:MAX_LISTED],
         phases=request.phases,
         rewinds=request.rewinds,

@@ -34,9 +34,9 @@ class FindCheckpointActivity:
         """Return the newest candidate that is complete here or in the remote."""
         with typed_failures(), heartbeats_from_thread():
             check_activity_root(self._root, request.root, request.remote)
-            if request.remote:
-                fetch_job(self._root, activity_job_id(), request.remote, request.candidates[0])
             with suppress(CheckpointMissing):
+                if request.remote:
+                    fetch_job(self._root, activity_job_id(), request.remote, request.candidates[0])
                 checkpoints = open_checkpoints(self._root, activity_job_id())
                 for commit in checkpoints.intact_commits(request.candidates):
                     with suppress(CheckpointMissing):

@@ -12,6 +12,7 @@ from activities.checkpoints import Root
 from activities.checkpoints.forgotten_records import ForgottenJob, find_forgotten_record
 from activities.forgetting.eligibility import ForgettingEligibility
 from activities.forgetting.job_files import has_job_files, job_lost_found_path, remove_job_paths
+from activities.forgetting.remote_jobs import forget_remote_job
 from activities.job.activity_context import activity_schedule_time
 from activities.requirements import store_sync
 from activities.runtime.failures import may_retry_activity, typed_failure, typed_failures
@@ -80,13 +81,18 @@ class ForgetActivity:
         done = ForgetResult()
         for record in records:
             earlier = find_forgotten_record(self._root, record.job)
-            if not has_job_files(self._root, record.job) and (earlier is None or earlier.done):
+            is_begun = earlier is not None and not earlier.done
+            is_here = is_begun or has_job_files(self._root, record.job)
+            if is_here:
+                remove_job_paths(self._root, record)
+            was_there, notes = forget_remote_job(self._root, record)
+            done.notes += notes
+            if not is_here and not was_there and not notes:
                 root = f"the workspaces root {self._root.path} (id {self._root.id})"
                 done.notes.append(
                     earlier.message if earlier else f"nothing of {record.job} is on {root}"
                 )
                 continue
-            remove_job_paths(self._root, record)
             done.jobs.append(record.job)
             if remaining := job_lost_found_path(self._root, record.job):
                 done.notes.append(f"{remaining} stays: files that people had put into {record.job}")

@@ -7,26 +7,37 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.acceptance.contract import work_fingerprint
 from activities.checkpoints import Root
 from activities.commands.check_commands import CheckRunner
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
-from activities.job.deliverables import fingerprint_deliverables, list_missing_deliverables
+from activities.job.deliverables import (
+    list_missing_deliverables,
+    list_unnamed_deliverables,
+)
 from activities.job.done_when import NO_COMMANDS, unmet_condition_reason
+from activities.job.placement import place_items, unplaced_items
 from activities.job.plan_and_todo_files import (
     MAX_FOUND,
+    PlanPhase,
     parse_agent_todo_file,
     parse_plan,
     plan_boxes,
-    tick_plan_boxes,
+    plan_step_texts,
     unread_plan_headings,
 )
 from activities.job.snapshot import Snapshot
+from activities.job.statement_checks import statement_problems
 from activities.job.todo_file_changes import changed_todo_files
 from activities.job.typed_result import result_problem
-from activities.job.unresolved import is_named_unresolved
+from activities.job.unresolved import explained_items, is_named_unresolved
 from activities.projects.handoff_checks import handoff_problems
 from activities.requirements.requirement_files import InvalidWorkspaceFile
-from activities.requirements.requirement_survey import survey_requirements
+from activities.requirements.requirement_survey import (
+    open_coverage_lines,
+    survey_requirements,
+    unproved_documents,
+)
 from activities.requirements.store_sync import check_store_before_completion
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
@@ -35,14 +46,15 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
-from protocol.endings import FactsRequest, GateFacts, GateFactsReply
-from protocol.scope_ledger import is_scope_only_unticked
-from protocol.short_text import as_sentence, one_line
+from protocol.endings import ContractFacts, FactsRequest, GateFacts, GateFactsReply, TodoEntry
+from protocol.scope_ledger import ScopeItem, sync_plan_steps, vanished_steps
+from protocol.short_text import first_few, one_line, shorten_to_both_ends
 
 MAX_NAMED = 30
-MAX_SENTENCES = 8
 """Uncovered sentences shown; `collect_requirements` lists all."""
 MAX_BOXES = 3
+MAX_PLAN_CHARACTERS = 6000
+MAX_PLACES = 60
 MAX_REASON_CHARACTERS = 2000
 """Maximum length of a reason why a project cannot take over a job's work."""
 
@@ -105,6 +117,9 @@ def gather_gate_facts(
             if todo.done_when and todo.done_when.command:
                 todo.done_when, todo.done_when_error = None, NO_COMMANDS
     entries: list[str] = arguments.get("unresolved") or []
+    known = {item.id for item in sync_plan_steps(snapshot.state.scope, plan_step_texts(plan))}
+    explained = explained_items(snapshot.state.scope, entries)
+    vanished = vanished_steps(snapshot.state.scope, plan_boxes(plan))
     facts = GateFacts(
         todos_file=handed.status,
         todos_error=handed.error,
@@ -115,10 +130,21 @@ def gather_gate_facts(
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
         plan_unread=[line[:100] for line in unread_plan_headings(written)][:10],
         plan_open=sum(phase.is_open for phase in plan),
-        plan_ahead=snapshot.state.phase.kind == "tactical" and _is_plan_ahead(snapshot, written),
+        plan_ahead=any(
+            phase.is_open
+            for place, phase in enumerate(plan, 1)
+            if place != snapshot.state.phase.plan_position
+        ),
         plan_boxes=[text[:80] for done, text in plan_boxes(plan) if not done][:MAX_BOXES],
-        only_unticked=is_scope_only_unticked(snapshot.state.scope, plan_boxes(plan)),
         plan_steps=len(plan_boxes(plan)),
+        unknown_items=_todos_with_unknown_items(handed.todos, known),
+        vanished=[item.id for item in vanished],
+        unplaced=[
+            f"{item.id} {item.text[:80]}"
+            for item in unplaced_items(snapshot.state.scope, written, handed.todos)
+        ],
+        idle=snapshot.state.phase_seen.is_idle and current is not None and not current.done_when,
+        worked=bool(snapshot.state.phase_seen.calls),
         updated=changed_todo_files(snapshot),
         unmet=unmet_condition_reason(
             snapshot.files, current.done_when if current else None, checks
@@ -130,9 +156,7 @@ def gather_gate_facts(
             and not is_named_unresolved(f"Phase {phase.number}", phase.name, entries)
         ][:MAX_NAMED],
         unexplained_items=[
-            item.id
-            for item in snapshot.state.open_items
-            if not is_named_unresolved(item.id, item.text, entries)
+            item.id for item in [*snapshot.state.open_scope, *vanished] if item.id not in explained
         ][:MAX_NAMED],
         workspace_tokens=tokens.count_tokens(snapshot.read_text("workspace.md")),
         missing_deliverables=list_missing_deliverables(
@@ -140,24 +164,71 @@ def gather_gate_facts(
         ),
         arguments_error=error,
     )
+    if snapshot.config.approve_plan and snapshot.state.phase.kind == "strategic":
+        facts.contract = _contract_facts(snapshot, plan, handed.todos)
     if called["name"] == "job_complete":
         deliverables = [] if error else arguments.get("deliverables") or []
-        _add_completion_facts(snapshot, deliverables, facts)
+        _add_completion_facts(snapshot, deliverables, entries, facts)
+        if not error:
+            facts.unnamed_deliverables = list_unnamed_deliverables(snapshot, deliverables, entries)
     return facts
 
 
-def _is_plan_ahead(snapshot: Snapshot, plan: str) -> bool:
-    """Return whether the plan has open boxes beyond those that the phase's todos complete."""
-    state = snapshot.state.model_copy(deep=True)
-    for todo in state.phase.open_todos:
-        state.complete_todo(todo.id, "")
-    return any(phase.is_open for phase in parse_plan(tick_plan_boxes(plan, state.scope)))
+def _todos_with_unknown_items(todos: Sequence[TodoEntry], known: set[str]) -> list[str]:
+    """Return `todo 3: S9` for each todo that names items which do not exist; the first few."""
+    unknown = {todo.id: [name for name in todo.items if name not in known] for todo in todos}
+    return [f"todo {id}: {first_few(names, 10)}" for id, names in unknown.items() if names][:5]
 
 
-def _add_completion_facts(snapshot: Snapshot, deliverables: list[str], facts: GateFacts) -> None:
+def _contract_facts(
+    snapshot: Snapshot, plan: Sequence[PlanPhase], todos: Sequence[TodoEntry]
+) -> ContractFacts:
+    """Return what a person who approves the plan is shown."""
+    state, text = snapshot.state, snapshot.read_text("plan.md")
+    places = place_items(state.scope, text)
+    by_todo = {name: todo.id for todo in todos for name in todo.items}
+
+    def placed(item: ScopeItem) -> str:
+        phases = [str(position) for position in sorted(places[item.id])]
+        where = f"phase {', '.join(phases)}" if phases else ""
+        todo = f"todo {by_todo[item.id]}" if item.id in by_todo else ""
+        return f"{item.id} {one_line(item.text, 160)}: {' and '.join(filter(None, (where, todo)))}"
+
+    scope = [item for item in state.scope if not item.is_step]
+    done = [todo for todo in state.phase.todos if todo.done and todo.done_when]
+    return ContractFacts(
+        plan=shorten_to_both_ends(text, MAX_PLAN_CHARACTERS),
+        places=[placed(item) for item in scope if item.status == "open"][:MAX_PLACES],
+        phases=[phase.label for phase in plan],
+        boxes=len(plan_boxes(plan)),
+        checks=[
+            *(f"todo: {todo.done_when.line}" for todo in todos if todo.done_when),
+            *(f"{verifier.name}: {verifier.command}" for verifier in snapshot.config.verifiers),
+        ],
+        held=[f"todo: {todo.done_when.line}" for todo in done if todo.done_when],
+        dropped=[
+            f"{item.id} {one_line(item.text, 160)}: {item.reason}"
+            for item in scope
+            if item.status == "dropped"
+        ],
+    )
+
+
+def _add_completion_facts(
+    snapshot: Snapshot, deliverables: list[str], entries: Sequence[str], facts: GateFacts
+) -> None:
     """Fill in what only the end of a job is judged by."""
     if not facts.arguments_error:
-        facts.deliverables_fingerprint = fingerprint_deliverables(snapshot, deliverables)
+        facts.deliverables_fingerprint = work_fingerprint(snapshot)
+    # What the call says is left undone is judged as open, not as amiss.
+    explained = explained_items(snapshot.state.scope, entries)
+    facts.amiss = [
+        f"{item.id}: {'; '.join(problems[:3])}"[:300]
+        for item in snapshot.state.scope
+        if item.status != "dropped"
+        and item.id not in explained
+        and (problems := statement_problems(snapshot.files, item))
+    ]
     facts.handoff = [why[:MAX_REASON_CHARACTERS] for why in handoff_problems(snapshot)][:MAX_NAMED]
     facts.result_problem = result_problem(snapshot)
 
@@ -167,23 +238,16 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
     if not agent_has_tool(snapshot.config, "set_sentences_aside"):
         return
     try:
-        now = survey_requirements(snapshot.files, activity_job_id(), no_tool_heartbeat)
+        now = survey_requirements(
+            snapshot.files, activity_job_id(), snapshot.config.settings, no_tool_heartbeat
+        )
     except InvalidWorkspaceFile as problem:
         facts.uncovered = [f"{problem}."]
         return
-    uncovered = now.coverage.uncovered
-    if uncovered:
-        count = (
-            f"{len(uncovered):,} of {now.coverage.total:,} sentences that say must or should are"
-        )
-        named = [
-            f"{document} {each.id} p.{each.page}: {one_line(each.text, 100)}"
-            for document, each in uncovered[:MAX_SENTENCES]
-        ]
-        facts.uncovered = [f"{count} neither cited nor set aside.", as_sentence("; ".join(named))]
+    facts.uncovered = open_coverage_lines(now)
     facts.badly_read = [
         f"{path}: {one_line(why, 300).rstrip('.')}"
-        for path, why in now.badly_read.items()
+        for path, why in unproved_documents(now).items()
         if not is_named_unresolved(path, path, entries)
     ][:MAX_NAMED]
 

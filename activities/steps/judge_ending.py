@@ -11,13 +11,14 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.commands.check_commands import CheckRunner
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.job.unresolved import is_named_unresolved
+from activities.phases.phase_tags import job_start_files
 from activities.projects.handoff_proof import handoff_proof_problems
+from activities.projects.verifier_runs import VerifierRunner
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
@@ -95,9 +96,9 @@ def _ending_publish_voters(root: Root, snapshot: Snapshot, request: EndingReques
     needed.
     """
     link = snapshot.repository
-    if link is None or link.publish is None or "job_complete" not in request.points:
+    if link is None or request.publish is None or "job_complete" not in request.points:
         return []
-    publish = link.publish
+    publish = request.publish.completed(link.origin.start)
     if not publish.approve or branch_changes_nothing(root, snapshot, link):
         return []
     question = PUBLISH.format(
@@ -110,12 +111,16 @@ def _ending_publish_voters(root: Root, snapshot: Snapshot, request: EndingReques
 
 def _ending_verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
     """Return voters for the verifier commands of the phase or job that the call ends."""
-    checks, kind = CheckRunner(root, activity_job_id(), snapshot.config), snapshot.state.phase.kind
+    kind = snapshot.state.phase.kind
     ends_phase, ends_job = "phase_end" in request.points, "job_complete" in request.points
+    if not snapshot.config.verifiers:
+        return []
+    start = job_start_files(snapshot.checkpoints)
+    runner = VerifierRunner(root, activity_job_id(), snapshot.config, start)
 
     def make_voter(verifier: Verifier) -> Voter:
         def run_verifier(arguments: dict[str, Any]) -> Vote:
-            finding = checks.run_check(snapshot.files, verifier.command, verifier.seconds)
+            finding = runner.run_verifier(snapshot.files, verifier, ends_job=ends_job)
             return Vote("deny", finding.text, undecided=not finding.decided) if finding else ALLOW
 
         return Voter(verifier.name, run_verifier)
@@ -141,7 +146,7 @@ def _ending_proof_voters(
         ):
             # The job gives up explicitly: the project sees the same and takes the work back.
             return ALLOW
-        why = handoff_proof_problems(root, activity_job_id(), snapshot)
+        why = handoff_proof_problems(root, activity_job_id(), snapshot, entries)
         return Vote("deny", why) if why else ALLOW
 
     return [Voter(PROOF_GUARD, check_proof, costly=True)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.guards.call_guards import CallGuards
@@ -19,7 +21,7 @@ from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens, job_prompt_body
-from activities.model.providers import provider_cache_key
+from activities.model.providers import REHEARSAL, provider_cache_key
 from activities.model.reply_classification import classify_reply
 from activities.model.reply_message import (
     reply_message,
@@ -27,15 +29,19 @@ from activities.model.reply_message import (
     wrap_unusable_arguments,
 )
 from activities.model.reply_stream import StreamedReply
+from activities.model.window import window_remedy
 from activities.redaction.credentials import hide_credentials
 from activities.runtime import metrics
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.tool_calls.call_refs import describe_call_ref
+from protocol.failure_details import helps_detail
 from protocol.requests import ModelReply, ModelRequest
 from protocol.short_text import one_line
 
 REFUSED_CHARACTERS = 200
+MOST_RATIO = 2.0
+"""Largest correction of our count of tokens by the endpoint's."""
 
 
 class ModelCallActivity:
@@ -62,14 +68,29 @@ class ModelCallActivity:
                     push.start()
                     return query
 
-                reply = await self._client.request_reply(
-                    build_query,
-                    partial(self._record_reply, request),
-                    compaction_exhausted=request.compaction_exhausted,
-                )
+                try:
+                    reply = await self._client.request_reply(
+                        build_query,
+                        partial(self._record_reply, request),
+                        compaction_exhausted=request.compaction_exhausted,
+                    )
+                except ApplicationError as error:
+                    if error.type != "ContextTooLong":
+                        raise
+                    helps = await asyncio.to_thread(self._describe_window, request)
+                    raise ApplicationError(
+                        error.message,
+                        *error.details,
+                        helps_detail(helps),
+                        type=error.type,
+                        non_retryable=error.non_retryable,
+                    ) from error
                 if behind := await push.wait_for_push():
                     reply.behind = behind
                 return reply
+
+    def _describe_window(self, request: ModelRequest) -> str:
+        return window_remedy(open_activity_snapshot(self._root, request))
 
     def _build_query(self, request: ModelRequest) -> ModelQuery:
         snapshot = open_activity_snapshot(self._root, request)
@@ -88,6 +109,9 @@ class ModelCallActivity:
         snapshot = open_activity_snapshot(self._root, request)
         estimate = count_prompt_tokens(snapshot)
         snapshot.state.step = request.step
+        snapshot.state.token_ratio = _token_ratio(
+            streamed, estimate / snapshot.state.token_ratio, snapshot.state.token_ratio
+        )
         snapshot.conversation = snapshot.conversation.append_reply(
             reply_message(request.step, streamed),
             reply_provider_data(request.step, streamed),
@@ -128,3 +152,14 @@ class ModelCallActivity:
         if streamed.is_fallback:
             reply.model = streamed.model
         return reply
+
+
+def _token_ratio(streamed: StreamedReply, estimate: float, before: float) -> float:
+    """Return the endpoint's count of a request for one token of ours; without one what it was.
+
+    It only corrects upwards: some endpoints leave out what they read from their cache.
+    """
+    is_counted = "usage" not in streamed.missing_parts and not streamed.is_fallback
+    if not is_counted or estimate <= 0 or streamed.model == REHEARSAL:
+        return before
+    return round(min(max(streamed.usage.prompt_tokens / estimate, 1.0), MOST_RATIO), 2)

@@ -9,12 +9,14 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import (
     activity_effect_key,
+    activity_job_id,
     activity_schedule_time,
     check_activity_root,
 )
 from activities.job.job_folder import publish_checkpoint
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
+from activities.model.window import window_notice
 from activities.phases.orientation import orientation_messages
 from activities.phases.phase_tags import phase_tag
 from activities.preparation.agent_resolution import resolve_job_limits, resolve_tool_routes
@@ -32,6 +34,7 @@ from activities.requirements.store_sync import (
     update_store_after_fork,
     update_store_after_replacement,
 )
+from activities.requirements.versions import begin_new_version
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.tool_offer import unoffered_tools
@@ -90,8 +93,9 @@ class PrepareActivity:
         state.unused_tools = unoffered_tools(
             snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
+        versions = [] if fork else begin_new_version(self._root, snapshot, activity_job_id())
         snapshot.begin_conversation(*orientation_messages(snapshot, prepared.last_page, traces))
-        notices = list(prepared.notices)
+        notices = [*prepared.notices, *versions]
         if fork:
             notices += update_store_after_fork(self._root, snapshot, fork.job)
         notices += update_store_after_replacement(
@@ -117,7 +121,11 @@ class PrepareActivity:
             context=count_prompt_tokens(snapshot),
             limits=resolve_job_limits(config),
             search_attributes=registered,
-            notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
+            notices=[
+                *notices,
+                *([why] if (why := window_notice(snapshot)) else []),
+                *(f"moved to lost+found: {path}" for path in moved[:20]),
+            ],
         )
         if snapshot.repository:
             reply.origin = snapshot.repository.origin.pinned

@@ -15,12 +15,13 @@ from activities.job.activity_context import (
 )
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.source_repository.branch_push import push_branch
+from activities.source_repository.branch_push import check_push_place, push_branch
 from activities.source_repository.job_branch import (
     commit_job_branch,
     completed_branch_story,
     open_branch_repository,
 )
+from config.agent_files import start_rights
 from config.schema.agent import ConfigError
 from protocol.publishing import BranchResult, PublishRequest
 
@@ -42,8 +43,9 @@ def publish_branch_activity(root: Root) -> PublishBranch:
 def _publish_branch(root: Root, request: PublishRequest) -> BranchResult:
     snapshot = open_activity_snapshot(root, request)
     link = snapshot.repository
-    if link is None or link.publish is None:
+    if link is None or request.publish is None:
         raise ConfigError("publish: the job has no branch to push")
+    publish = request.publish.completed(link.origin.start)
     result = commit_job_branch(
         root,
         snapshot,
@@ -53,5 +55,11 @@ def _publish_branch(root: Root, request: PublishRequest) -> BranchResult:
     )
     if not result.commit:
         return result
-    address = push_branch(open_branch_repository(root, snapshot, link), link.publish, result.commit)
+    check_push_place(root, start_rights(snapshot.config), publish)
+    address = push_branch(
+        open_branch_repository(root, snapshot, link),
+        publish,
+        result.commit,
+        snapshot.config.start.folders or (),
+    )
     return result.model_copy(update={"published": address})

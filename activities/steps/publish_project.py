@@ -16,7 +16,8 @@ from activities.job.activity_context import (
 from activities.projects.project_remote import open_remote_project
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.source_repository.branch_push import push_branch
+from activities.source_repository.branch_push import check_push_place, push_branch
+from config.agent_files import load_agent
 from protocol.project_requests import PublishProjectRequest
 from protocol.publishing import BranchResult
 
@@ -44,5 +45,7 @@ def _publish_project(root: Root, request: PublishProjectRequest) -> BranchResult
     )
     if result.base == request.head:
         return result.model_copy(update={"commit": ""})
-    address = push_branch(repository, request.publish, request.head)
+    rights = load_agent("generalist").start
+    check_push_place(root, rights, request.publish)
+    address = push_branch(repository, request.publish, request.head, rights.folders or ())
     return result.model_copy(update={"published": address})

@@ -1,17 +1,28 @@
-"""The review of a completion: another agent reads in a separate conversation and decides.
+"""The acceptance review: another agent judges in a separate conversation what was asked for.
 
 One activity is one reply of the reviewer plus the results of its look-ups. The conversation is kept
-in the checkpoint (`review/`), so an interrupted review continues. The reviewer can only read, and
-only `accept` accepts.
+in the checkpoint (`review/`), so an interrupted review continues. Its verdicts are kept with the
+statements; only what it finds unmet, with a quote that is there, sends a job back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from temporalio import activity
 
-from activities.checkpoints import Files, FilesError, PathRefused, Root
+from activities.acceptance.contract import work_fingerprint
+from activities.acceptance.quotes import checked_verdict
+from activities.acceptance.shown_work import (
+    PART_TOKENS,
+    ShownWork,
+    evidence_line,
+    shown_work,
+    statement_lines,
+)
+from activities.checkpoints import CheckpointMissing, Files, FilesError, PathRefused, Root
 from activities.job.activity_context import (
     activity_effect_key,
     activity_job_id,
@@ -21,6 +32,7 @@ from activities.job.activity_context import (
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
 from activities.job.tool_messages import tool_result_message
+from activities.job.unresolved import explained_items
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
@@ -34,24 +46,26 @@ from activities.runtime.heartbeats import heartbeats
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.result_text import truncate_result
-from activities.toolkit.tool_context import ToolContext
+from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.verdict import read_verdict
+from activities.tools.verdict import MAX_FINDINGS, ReadVerdicts, read_verdicts
 from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
-from protocol import scope_ledger
+from protocol.contract import numbered_statements
 from protocol.endings import MAX_LOOK_UPS, ReviewReply, ReviewRequest
+from protocol.evidence import Evidence
+from protocol.scope_ledger import Statement
+from protocol.short_text import one_line, shorten_to_start
 
-PART_TOKENS = 6000
+BRIEF_TOKENS = 2500
 RESULT_CHARACTERS = 8000
 ERROR = "Error: "
 TOO_MANY = f"Not run: at most {MAX_LOOK_UPS} calls of a reply are carried out."
-BEFORE = (
-    "You sent the job back for this. See whether it was put right, and ask for nothing that "
-    "contradicts it."
-)
-DECIDE = "Read on with a tool, or decide: call accept, or send_back with findings."
-LAST_REPLY = "This is your last reply: call accept, or send_back with findings."
+DECIDE = "Call judge_statements once, with a verdict for each id above."
+READ_OR_DECIDE = "Read on with a tool, or call judge_statements once, with a verdict for each id."
+LAST_REPLY = "This is your last reply: call judge_statements, with a verdict for each id."
+NOT_JUDGED = "the reviewer gave no verdict that could be read"
+OMITTED = "the reviewer left this out"
 
 
 class ReviewJobActivity:
@@ -74,10 +88,12 @@ class ReviewJobActivity:
         snapshot = open_activity_snapshot(self._root, request)
         reviewer = _reviewer_config(snapshot)
         conversation = _review_conversation(snapshot, request)
-        tools, key = (
-            resolve_reviewer_tools(reviewer),
-            provider_cache_key(activity_job_id(), "review"),
-        )
+        key = provider_cache_key(activity_job_id(), "review")
+        tools = [
+            entry
+            for entry in resolve_reviewer_tools(reviewer)
+            if entry.group == "verdict" or not request.last
+        ]
         return ModelQuery(
             reviewer.model_chain("strategic"),
             lambda model: conversation_prompt_body(model, tools, conversation, key),
@@ -94,11 +110,11 @@ class ReviewJobActivity:
             commit="", at=activity_schedule_time(), usage=priced_usage(streamed, snapshot.config)
         )
         reply.usage.sent_calls = len(streamed.calls)
-        verdict, findings = read_verdict(streamed.calls)
-        if verdict:
-            reply.verdict, reply.findings = verdict, findings
-            snapshot.state.review_findings = findings if verdict == "sent back" else ""
-            reply.usage.tool_calls = 1
+        read = read_verdicts(streamed.calls, streamed.text)
+        if read is not None or request.last:
+            reply.findings = judge_job(snapshot, request, read)
+            reply.verdict = "sent back" if reply.findings else "accepted"
+            reply.usage.tool_calls = int(bool(streamed.calls))
         else:
             results = self._run_look_ups(snapshot, reviewer, conversation, streamed.calls)
             run = results[:MAX_LOOK_UPS]
@@ -106,7 +122,7 @@ class ReviewJobActivity:
             reply.usage.failed_calls = sum(text.startswith(ERROR) for text in run)
             conversation = conversation.append(
                 *(tool_result_message(number, place, text) for place, text in enumerate(results)),
-                *([] if results else [{"role": "user", "content": DECIDE}]),
+                *([] if results else [{"role": "user", "content": READ_OR_DECIDE}]),
             )
         snapshot.review = conversation.files
         reply.context = conversation.count_tokens(
@@ -164,38 +180,98 @@ def _review_conversation(snapshot: Snapshot, request: ReviewRequest) -> Conversa
         system = render_template(_reviewer_config(snapshot).instructions_template, instructions="")
         conversation = Conversation(Files.empty(snapshot.checkpoints.store)).append(
             {"role": "system", "content": system},
-            {"role": "user", "content": review_task(snapshot, request.call)},
+            {"role": "user", "content": review_task(snapshot, request)},
         )
-    if request.last:
+    if request.last and request.number:
         conversation = conversation.append({"role": "user", "content": LAST_REPLY})
     return conversation
 
 
-def review_task(snapshot: Snapshot, call: int) -> str:
-    """Return the reviewer's task: the job's claim beside its instructions."""
-    claim = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
-    ledger = snapshot.state.scope
-    parts = {
-        "Instructions (instructions.md)": snapshot.read_text("instructions.md"),
-        f"Scope ({scope_ledger.scope_ledger_line(ledger)})": _review_bullet_list(
-            [f"{item.line} {item.reason}".strip() for item in ledger]
-        ),
-        "Deliverables": _review_bullet_list(claim["deliverables"]),
-        "What the agent says was done": claim["summary"],
-        "Its notes": claim["notes"],
-        "Its confidence": str(claim["confidence"]),
-        "What it lists as unresolved": _review_bullet_list(claim["unresolved"] or []),
-    }
-    # A reviewer who does not know them may ask for the opposite.
-    if findings := snapshot.state.review_findings:
-        parts["What you found before"] = f"{BEFORE}\n\n{findings}"
-    shown = [
-        "# "
-        f"{heading}\n\n{clip_to_tokens(text, PART_TOKENS, 'the files hold the rest') or 'nothing'}"
-        for heading, text in parts.items()
+def review_task(snapshot: Snapshot, request: ReviewRequest) -> str:
+    """Return the reviewer's task: what was asked for, what was seen, and the work itself."""
+    claim, state = _claimed_result(snapshot, request.call), snapshot.state
+    ledger, seen = state.scope, state.phase_seen
+    if seen.calls:
+        # The end completes what is open by the work of this phase.
+        here = Evidence.of("on the spot", state.phase.number, seen, snapshot.commit)
+        ledger = [
+            item.model_copy(update={"evidence": here})
+            if item.status == "open" and item.evidence is None
+            else item
+            for item in ledger
+        ]
+    work = _work_to_review(snapshot, request, claim["deliverables"])
+    dropped = [
+        f"{item.line} Reason: {item.reason}"
+        for item in ledger
+        if item.status == "dropped" and not item.is_step
     ]
-    return "\n\n".join(["The agent says that this job is done.", *shown, DECIDE])
+    parts = {
+        "Statements": statement_lines(ledger),
+        "Listed as not done": _clipped_list(claim["unresolved"]),
+        "Dropped": _clipped_list(dropped),
+        "The brief (instructions.md)": clip_to_tokens(
+            snapshot.read_text("instructions.md"), BRIEF_TOKENS, "the rest is not shown"
+        ),
+        "The work: what was changed" if work.is_diff else "The work": work.text,
+    }
+    shown = [f"# {heading}\n\n{text}" for heading, text in parts.items() if text]
+    return "\n\n".join([*shown, DECIDE if request.last else READ_OR_DECIDE])
 
 
-def _review_bullet_list(lines: list[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+def judge_job(snapshot: Snapshot, request: ReviewRequest, read: ReadVerdicts | None) -> str:
+    """Keep the verdicts in the ledger, their quotes checked, and return why the job may not end.
+
+    Args:
+        snapshot: The job; its statements get their verdicts.
+        request: The review.
+        read: What the reviewer says; None if no verdict could be read.
+
+    Returns:
+        The unmet statements with the findings, bounded; empty if there is none, except for those
+        that the job itself names as not done.
+    """
+    claim, state = _claimed_result(snapshot, request.call), snapshot.state
+    work = _work_to_review(snapshot, request, claim["deliverables"]).quoted
+    scope = [item for item in state.scope if not item.is_step]
+    admitted = explained_items(scope, claim["unresolved"])
+    verdicts = read.verdicts if read else {}
+    silent = Statement(text="", finding=OMITTED if verdicts else NOT_JUDGED)
+    unmet, judged = [], dict[str, list[Statement]]()
+    for id_, item, statement in numbered_statements(state.scope):
+        if item.status == "dropped":
+            continue
+        given = verdicts.get(id_, silent)
+        checked = checked_verdict(statement, evidence_line(item.evidence), work, given)
+        judged.setdefault(item.id, []).append(checked)
+        if checked.verdict == "unmet" and item.id not in admitted:
+            unmet.append(f"{id_} {one_line(checked.text, 100)!r}: {one_line(checked.finding, 300)}")
+    for item in state.scope:
+        item.statements = judged.get(item.id, item.statements)
+    state.judged = work_fingerprint(snapshot)
+    also = [read.findings] if unmet and read and read.findings else []
+    return shorten_to_start("\n".join(f"- {each}" for each in [*unmet, *also]), MAX_FINDINGS)
+
+
+def _work_to_review(
+    snapshot: Snapshot, request: ReviewRequest, deliverables: Sequence[str]
+) -> ShownWork:
+    try:
+        start = Snapshot.load(snapshot.checkpoints, request.since) if request.since else None
+    except CheckpointMissing:
+        start = None
+    return shown_work(snapshot, deliverables, start, no_tool_heartbeat)
+
+
+def _claimed_result(snapshot: Snapshot, call: int) -> dict[str, Any]:
+    """Return the paths that the agent names as its result, and what it lists as unresolved."""
+    claim = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
+    return {
+        "deliverables": claim["deliverables"],
+        "unresolved": [entry for entry in claim["unresolved"] or [] if isinstance(entry, str)],
+    }
+
+
+def _clipped_list(lines: list[str]) -> str:
+    text = "\n".join(f"- {line}" for line in lines)
+    return clip_to_tokens(text, PART_TOKENS, "the rest is not shown")

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from temporalio import activity
 
-from activities.checkpoints import Root, diff_files, take_edits
+from activities.checkpoints import (
+    Files,
+    FilesError,
+    PathRefused,
+    Root,
+    diff_files,
+    take_edits,
+)
 from activities.job.activity_context import (
     activity_job_id,
     activity_schedule_time,
     open_activity_snapshot,
 )
+from activities.job.brief_statements import brief_statements
 from activities.job.edit_description import describe_edits, name_edited_paths
 from activities.job.job_folder import pack_full_job_journal
-from activities.job.plan_and_todo_files import parse_plan, plan_boxes
 from activities.job.remarks import add_remarks_to_instructions
+from activities.phases.snapshot_transition import complete_steps_ticked_by_person
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.path_ownership import leave_out_refused_edits, restore_unreadable_files
+from protocol.job_state import JobState
 from protocol.requests import ImportReply, TakeFolderRequest
-from protocol.scope_ledger import complete_ticked_scope_items
+from protocol.scope_ledger import Statement
+from protocol.short_text import one_line
 
+INSTRUCTIONS = "instructions.md"
 NAMED_PATHS = 8
 """Number of edited paths that the log and the notices name."""
 
@@ -49,9 +62,11 @@ class TakeFolderActivity:
             snapshot.record_changes(before)
             paths = name_edited_paths(changes, NAMED_PATHS)
             ledger = snapshot.state.model_copy(deep=True)
-            complete_ticked_scope_items(
-                snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
-            )
+            changed = {change.path for change in changes}
+            if "plan.md" in changed:
+                complete_steps_ticked_by_person(snapshot, request.by)
+            if INSTRUCTIONS in changed:
+                notes += add_items_of_edit(snapshot.state, before, snapshot.files)
             timestamp = activity_schedule_time()
             commit = snapshot.save(
                 snapshot.commit_message(
@@ -69,3 +84,26 @@ class TakeFolderActivity:
                 paths=paths,
                 scope=snapshot.state.items_changed_since(ledger.scope),
             )
+
+
+def add_items_of_edit(state: JobState, before: Files, after: Files) -> list[str]:
+    """Add what a person wrote into the instructions to the scope; return notes for people."""
+    known = {each.text for each in brief_statements(_instructions(before), INSTRUCTIONS)}
+    notes = list[str]()
+    for statement in brief_statements(_instructions(after), INSTRUCTIONS):
+        if statement.text in known:
+            continue
+        try:
+            item = state.add_item(statement.text)
+        except ValueError as full:
+            return [*notes, str(full)]
+        place = f"{INSTRUCTIONS}:{statement.line}"
+        item.statements = [Statement(text=item.text, place=place, paths=list(statement.paths))]
+        notes.append(f"{item.id} is added to the scope: {one_line(item.text, 100)}")
+    return notes
+
+
+def _instructions(files: Files) -> str:
+    with suppress(FilesError, PathRefused):
+        return files.read(INSTRUCTIONS).decode(errors="replace")
+    return ""

@@ -34,7 +34,7 @@ from activities.phases.snapshot_transition import (
     enter_phase,
     opening_phase_messages,
     restore_phase_start,
-    take_scope_from_plan,
+    take_steps_from_plan,
 )
 from activities.redaction.secrets import redact
 from activities.requirements.store_sync import update_store_after_rewind
@@ -97,7 +97,7 @@ class TransitionActivity:
                 last_page = snapshot.read_text(f"{archive_stem(snapshot.state.phase)}.md")
                 remarks = update_store_after_rewind(self._root, snapshot)
         if request.purpose == "work":
-            take_scope_from_plan(snapshot)
+            take_steps_from_plan(snapshot)
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
         enter_phase(snapshot.state, build_next_phase(snapshot, request))

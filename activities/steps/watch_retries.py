@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from activities.job.activity_context import activity_job_id
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
-from protocol.failure_details import read_unfinished_detail
+from protocol.failure_details import read_helps_detail, read_unfinished_detail
 from protocol.requests import RetriedCall, WatchRetriesRequest
 
 LOOK_SECONDS = 1.0
@@ -74,7 +74,10 @@ async def find_retried_call(client: Client, request: WatchRetriesRequest) -> Ret
                 is_call_retried(each) for each in all_pending if each.activity_type == kind
             ):
                 return RetriedCall(
-                    activity=kind.name, message=failure.message, unfinished=unfinished
+                    activity=kind.name,
+                    message=failure.message,
+                    helps=read_helps_detail(failure.details),
+                    unfinished=unfinished,
                 )
     return None
 

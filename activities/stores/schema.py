@@ -59,6 +59,13 @@ REQUIREMENTS = Table(
     Column("withdrawn_why", Text),  # if set, filling does not restore the row
     Column("restored_by", Text),  # the person who undid the withdrawal
     Column("restored_why", Text),
+    Column("digest", Text),  # SHA-256 of its source as it was read
+    Column("kept_by", Text),  # the last job that found it unchanged in a new version
+    Column("suspect", Text),  # why it may no longer hold: its passage changed or is gone
+    Column("rationale", Text),
+    Column("verification", Text),
+    Column("priority", Text),
+    Column("owner", Text),  # the person it is assigned to
     Index("requirements_said", "said"),
     Index("requirements_to_take", "status", "withdrawn", "at"),
     Index("requirements_taken", "taken_by"),
@@ -78,6 +85,7 @@ CITATIONS = Table(
     Column("quote", Text, nullable=False),
     Column("url", Text),
     Column("accessed", Text),
+    Column("source_id", Text),  # what the document calls the item
     ForeignKeyConstraint(
         ["job", "requirement"], ["requirements.job", "requirements.id"], ondelete="CASCADE"
     ),

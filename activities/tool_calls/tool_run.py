@@ -15,9 +15,10 @@ from activities.job.activity_context import (
     activity_schedule_ms,
 )
 from activities.job.conversation import Conversation
-from activities.job.plan_and_todo_files import parse_plan, plan_boxes
+from activities.job.plan_and_todo_files import parse_plan, plan_boxes, with_settled_plan
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
+from activities.phases.snapshot_transition import settle_worked_items
 from activities.redaction.shown_arguments import show_arguments
 from activities.runtime.failures import (
     is_storage_failure,
@@ -27,6 +28,7 @@ from activities.runtime.failures import (
 from activities.runtime.heartbeats import throttled_heartbeat
 from activities.stores.store_errors import StoreUnavailableError
 from activities.tool_calls.call_result import record_call_result, tool_call_commit_time
+from activities.tool_calls.work_seen import note_seen_work
 from activities.toolkit.effects import run_tool_once
 from activities.toolkit.namesakes import namesakes_note
 from activities.toolkit.path_ownership import check_changed_paths, is_system_path
@@ -37,7 +39,18 @@ from activities.toolkit.tool_offer import deferred_tool_refusal
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
 from protocol.errors import Invalid, Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest, tool_effect_key
-from protocol.scope_ledger import complete_ticked_scope_items
+from protocol.scope_ledger import vanished_steps
+from protocol.short_text import count_noun, first_few, one_line
+
+UNTICKED = (
+    "\nTaken back in plan.md: {ticks}. The system ticks a box when a todo that covers it is "
+    "completed, or the list of its phase."
+)
+GONE = (
+    "\nNo longer in plan.md, and still owed: {steps}. A todo that names one in `items` covers it; "
+    "drop_item(ids, reason) leaves it out."
+)
+MOST_GONE = 10
 
 
 class CallRefused(Refusal):
@@ -72,7 +85,11 @@ def run_tool(
         return record_call_result(snapshot, request, story, request.answer)
     refused = snapshot.commit_message(f"{entry.name} refused")
     if (why := request.refusal) is not None:
-        return record_call_result(snapshot, request, refused, why, failed=True)
+        reopened = snapshot.state.reopen_items(request.reopen)
+        reply = record_call_result(snapshot, request, refused, why, failed=True)
+        if reopened:
+            reply.scope = reopened
+        return reply
     raw = snapshot.tool_call(request.call)["function"]["arguments"]
     before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
     story = snapshot.commit_message(entry.name)
@@ -102,16 +119,24 @@ def run_tool(
     if request.helper:
         tree = snapshot.checkpoints.files(request.helper)
         snapshot.keep_helper(request.call, Conversation(tree.subfolder(CONVERSATION)))
-    first_path, progress = _record_workspace_changes(snapshot, before, outcome.files)
+    first_path, paths = _record_workspace_changes(snapshot, before, outcome.files)
+    note_seen_work(
+        snapshot.state,
+        entry,
+        entry.load_arguments(raw),
+        paths,
+        failed_command=bool(outcome.command_failure),
+    )
+    unticked = _settle_plan(snapshot) if "plan.md" in paths else ""
     story += f" {first_path}" if first_path else ""
     reply = record_call_result(
         snapshot,
         request,
         story,
-        outcome.text,
+        outcome.text + unticked,
         guards.report_outcome(),
         added=outcome.added,
-        changed=progress,
+        changed=any(not is_system_path(path) for path in paths),
         polls=entry.polling,
     )
     reply.command_failure = outcome.command_failure
@@ -134,22 +159,33 @@ def _failure_text(
 
 def _record_workspace_changes(
     snapshot: Snapshot, before: Files, tool_files: Files
-) -> tuple[str, bool]:
-    """Return the first changed path, and whether the tool itself changed files of the work.
-
-    Changes to the system's files, and changes by hooks, do not count as progress.
-    """
+) -> tuple[str, list[str]]:
+    """Return the first changed path, and the paths that the tool itself changed, without hooks."""
     changed = snapshot.record_changes(before)
-    if "plan.md" in changed:
-        complete_ticked_scope_items(
-            snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
-        )
     by_tool = (
         changed
         if tool_files == snapshot.files
         else [change.path for change in diff_files(before, tool_files)]
     )
-    return changed[0] if changed else "", any(not is_system_path(path) for path in by_tool)
+    return changed[0] if changed else "", by_tool
+
+
+def _settle_plan(snapshot: Snapshot) -> str:
+    """Set the boxes of a changed plan as the ledger has them; return what the model is told."""
+    written = snapshot.files
+    snapshot.files, unticked = with_settled_plan(written, snapshot.state.scope)
+    snapshot.record_changes(written)
+    settle_worked_items(snapshot)
+    gone = vanished_steps(
+        snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
+    )
+    text = ""
+    if unticked:
+        text += UNTICKED.format(ticks=count_noun(len(unticked), "tick"))
+    if gone:
+        named = first_few([f"{step.id} {one_line(step.text, 60)}" for step in gone], MOST_GONE)
+        text += GONE.format(steps=named)
+    return text
 
 
 def _ask_about_tool_call(

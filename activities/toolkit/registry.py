@@ -56,6 +56,12 @@ class Tool:
     at_most_once: bool
     owns: tuple[str, ...]
     needs: str = ""
+    looks: bool = False
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether a call that succeeds is work, even if it changes no file."""
+        return self.effect == "outside" and not self.looks
 
     @property
     def route(self) -> ToolRoute:
@@ -90,6 +96,16 @@ class Tool:
             raise TypeError(f"{self.name} returned {type(answer).__name__}; a tool returns text")
         return answer
 
+    @property
+    def advice_when_cut(self) -> str:
+        """What to do after a call was cut at the limit of a reply."""
+        if self.name in ("write_file", "append_file"):
+            return (
+                "Do it in smaller pieces, such as write_file for the first part and append_file "
+                "for each further one."
+            )
+        return f"Say less in one call; its form is {self.signature}."
+
     def parse(self, raw_arguments: str) -> dict[str, Any]:
         """Parse and check a call's arguments. Raises ToolError."""
         return self.check_arguments(self.load_arguments(raw_arguments))
@@ -106,8 +122,7 @@ class Tool:
         if isinstance(arguments, dict) and CUT in arguments:
             raise ToolError(
                 f"{self.name}: the reply reached the output limit before the arguments were "
-                "complete. Do it in smaller pieces, such as write_file for the first part and "
-                "append_file for each further one."
+                f"complete. {self.advice_when_cut}"
             )
         if isinstance(arguments, dict) and MIXED_UP in arguments:
             raise ToolError(
@@ -189,6 +204,7 @@ def tool(
     at_most_once: bool = False,
     owns: tuple[str, ...] = (),
     needs: str = "",
+    looks: bool = False,
 ) -> Callable[[F], F]:
     """Register a function as a tool.
 
@@ -205,6 +221,7 @@ def tool(
             call is not repeated but reported as "may have happened".
         owns: Paths that only this tool may write; a trailing `/` includes everything below.
         needs: The tool whose results it needs; an agent without that one gets it only by name.
+        looks: It reaches outside only to read there.
 
     Raises:
         ConfigError: The function or its declaration is invalid.
@@ -234,6 +251,7 @@ def tool(
             at_most_once=at_most_once,
             owns=owns,
             needs=needs,
+            looks=looks,
         )
         return function
 

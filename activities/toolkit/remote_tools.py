@@ -39,6 +39,7 @@ def remote_tool(declared: DeclaredTool, server: Server) -> Tool:
         seconds=seconds + (FOLDER_SECONDS if server.cwd else 0),
         polling=False,
         at_most_once=declared.effect == "once",
+        looks=declared.effect == "reads",
         # Images of its answers.
         owns=("received/",),
     )

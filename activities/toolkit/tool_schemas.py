@@ -32,9 +32,9 @@ https://developers.openai.com/api/docs/guides/structured-outputs#supported-schem
 
 
 def offerable_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema as OpenAI's endpoints accept it: no alternatives at the top, and items for
-    each list. Constraints lost here are still checked when a tool is called."""
-    expanded = _map_schema(schema, _add_schema_items)
+    """Return the schema as endpoints accept it: no alternatives at the top, items for each list,
+    and no regular expressions. Constraints lost here are still checked when a tool is called."""
+    expanded = _map_schema(without_keywords(schema, NO_GRAMMAR), _add_schema_items)
     properties = dict(expanded.get("properties") or {})
     for branch in (choice for key in CHOICES for choice in expanded.get(key) or []):
         if isinstance(branch, dict):
@@ -57,6 +57,8 @@ def schema_argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0
     described = []
     if isinstance(values := field.get("enum"), list):
         described.append(f"one of {first_few([str(each)[:80] for each in values], MAX_VALUES)}")
+    if isinstance(pattern := field.get("pattern"), str) and pattern not in (r"\S", ".+"):
+        described.append(f"matching {pattern[:80]}")
     for least, most, unit in BOUNDS:
         described += _tool_schema_bound_facts(field.get(least), field.get(most), unit)
     described += [
@@ -102,15 +104,17 @@ def _format_tool_schema_bound(value: Any) -> str:
     return f"{value:,}"
 
 
-CHECKED_ANYWAY = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
+NO_GRAMMAR = frozenset({"pattern"})
+"""Keywords that servers refuse which make a grammar of a schema, such as llama.cpp's."""
+CHECKED_ANYWAY = frozenset({"minLength", "maxLength", "minItems", "maxItems", *NO_GRAMMAR})
 
 
 def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a signature's schema without what costs tokens but hardly helps a model.
 
-    That is titles, the null variant of optional arguments, and lengths of texts and lists: a call
-    that exceeds one gets an error. `additionalProperties: false` stays only where it makes a schema
-    strict.
+    That is titles, the null variant of optional arguments, patterns, and lengths of texts and
+    lists: a call that does not keep to one gets an error. `additionalProperties: false` stays only
+    where it makes a schema strict.
     """
     definitions = schema.get("$defs", {})
 

@@ -6,10 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from activities.job.plan_and_todo_files import with_settled_plan
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from protocol.scope_ledger import TEXT_CHARACTERS
+from protocol.short_text import one_line
 
 Line = Annotated[str, Field(min_length=1, max_length=TEXT_CHARACTERS, pattern=r"\S")]
 
@@ -30,15 +32,22 @@ def add_item(
     return f"Added {item.line}"
 
 
-@tool("job", effect="writes", phases=("strategic",))
+@tool("job", effect="writes", phases=("strategic",), owns=("plan.md",))
 def drop_item(
     context: ToolContext,
-    id: Annotated[str, Field(description="Id of an open item, such as S2.")],
-    reason: Annotated[Line, Field(description="Why it need not be covered.")],
+    ids: Annotated[
+        list[str], Field(min_length=1, description="Ids of open items or steps, as S2 or P3-P7.")
+    ],
+    reason: Annotated[Line, Field(description="Why they need not be covered.")],
 ) -> str:
-    """Leave a scope item out, for a reason that is shown with the job's result."""
+    """Leave scope items or steps of the plan out, for a reason that people are shown.
+
+    Of the original items a fifth may be dropped; a person decides on more.
+    """
     try:
-        item = context.state.drop_item(id, reason)
+        dropped = context.state.drop_items(ids, reason)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
-    return f"Dropped {item.id}: {item.text} Reason: {item.reason}"
+    context.files, _ = with_settled_plan(context.files, context.state.scope)
+    named = "; ".join(f"{item.id} {one_line(item.text, 80)}" for item in dropped)
+    return f"Dropped {named}. Reason: {dropped[0].reason}"

@@ -18,7 +18,6 @@ from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import SetupFailed, layer_folders
-from activities.commands.variables import hide_command_variables
 from activities.job.result_cache import ResultCache
 from activities.projects.project_remote import open_remote_project
 from activities.projects.working_copy import WorkingCopyOrigin, working_copy_git
@@ -152,10 +151,10 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
                     folders,
                     cache=cache,
                 )
-            after, notes = private.read_back(), private.notes
+            after = private.read_back(hide_credentials=bool(shell.environment))
+            notes, hidden = private.notes, private.hidden
     except sandbox.SandboxUnavailable as error:
         raise DependencyUnavailable(str(error)) from error
-    after, hidden = hide_command_variables(context.config.shell, before, after)
     if hidden:
         notes = [*notes, f"Credentials became [redacted] in: {first_few(hidden, MAX_NAMED)}"]
     if ended.refused:

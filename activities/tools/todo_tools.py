@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 import yaml
@@ -23,14 +24,16 @@ from activities.job.plan_and_todo_files import (
     TodosFile,
     parse_agent_todo_file,
     parse_plan,
-    plan_boxes,
-    with_ticked_plan,
+    plan_step_texts,
+    with_settled_plan,
 )
+from activities.job.statement_checks import holds_statements
 from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from protocol.phase import fewest_todos_after_phase
+from protocol.scope_ledger import sync_plan_steps
 from protocol.short_text import count_noun
 from protocol.todo_list import DoneWhen
 
@@ -103,14 +106,21 @@ def todo_complete(
     checks = CheckRunner(context.root, context.job, context.config)
     if why := unmet_condition_reason(context.files, todo.done_when, checks):
         raise ToolError(why)
-    unnamed = [] if todo.items else context.state.covered_by(todo)
-    context.state.complete_todo(todo.id, notes)
-    context.files = with_ticked_plan(context.files, context.state.scope)
+    covered = context.state.covered_by(todo)
+    context.state.complete_todo(
+        todo.id,
+        notes,
+        commit=context.commit,
+        held=todo.done_when.line if todo.done_when else "",
+        holds=partial(holds_statements, context.files),
+    )
+    context.files, _ = with_settled_plan(context.files, context.state.scope)
     following = context.state.phase.current
     remain = context.state.phase.open_count
     text = f"Completed todo {todo.id}; {remain} remain{'s' if remain == 1 else ''}."
-    if unnamed:
-        text += f" It names no scope item and counts for {unnamed[0]}."
+    completed = [i.id for i in context.state.scope if i.id in covered and i.status == "completed"]
+    if covered and not todo.items and completed:
+        text += f" It names no scope item and counts for {covered[0]}."
     return text + (f" Next is todo {following.id}." if following else "")
 
 
@@ -186,9 +196,8 @@ def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str
     commands = any(todo.done_when and todo.done_when.command for todo in todos)
     if commands and not agent_has_tool(context.config, "run_command"):
         yield f"done_when: {NO_COMMANDS}"
-    known = {item.id for item in context.state.scope}
-    if not any(item.original for item in context.state.scope):
-        known |= {f"P{number}" for number in range(1, len(plan_boxes(plan)) + 1)}
+    scope = sync_plan_steps(context.state.scope, plan_step_texts(plan))
+    known = {item.id for item in scope}
     if unknown := sorted({item for todo in todos for item in todo.items} - known):
         shown = sorted(known, key=lambda item: (item[:1], len(item), item))[:MAX_NAMED]
         yield (

@@ -1,61 +1,134 @@
-"""Tools by which a reviewer decides; the calls are read here."""
+"""The tool by which a reviewer judges, and the reading of its verdicts."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from activities.text.safe_text import replace_surrogates
-from activities.toolkit.registry import REGISTRY, tool
+from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
+from protocol.scope_ledger import Statement, Verdict
 
-VERDICTS = ("accept", "send_back")
-
+JUDGE = "judge_statements"
+MAX_VERDICTS = 500
+MAX_TEXT = 400
+"""Characters of a quote and of a finding."""
 MAX_FINDINGS = 1800
-NOT_HERE = "Only a review can accept a job or send it back."
+MAX_READ = 400_000
+"""Characters of a reply in which verdicts are looked for."""
+NOT_HERE = "Only a review judges statements."
+_WORDS: dict[str, Verdict] = {
+    "met": "met",
+    "unmet": "unmet",
+    "not met": "unmet",
+    "cannot tell": "cannot tell",
+    "can't tell": "cannot tell",
+}
+_SEVERITY: list[Verdict] = ["met", "cannot tell", "unmet"]
+
+
+class StatementVerdict(BaseModel):
+    """The verdict on one statement."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str = Field(max_length=20, description="Its id, such as B3 or B3.2.")
+    verdict: Literal["met", "unmet", "cannot tell"]
+    quote: str = Field(
+        "", max_length=MAX_TEXT, description="Words of the work that show it, to the letter."
+    )
+    finding: str = Field(
+        "", max_length=MAX_TEXT, description="For unmet: what is missing, and where."
+    )
 
 
 @tool("verdict", effect="reads", phases=("strategic",))
-def accept(
+def judge_statements(
     context: ToolContext,
-    findings: Annotated[str, Field(max_length=MAX_FINDINGS, description="What was checked.")] = "",
-) -> str:
-    """Accept the job as done."""
-    raise ToolError(NOT_HERE)
-
-
-@tool("verdict", effect="reads", phases=("strategic",))
-def send_back(
-    context: ToolContext,
-    findings: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=MAX_FINDINGS,
-            description="Each defect, with its file and what to do about it.",
-        ),
+    verdicts: Annotated[
+        list[StatementVerdict],
+        Field(max_length=MAX_VERDICTS, description="One for each statement."),
     ],
+    findings: Annotated[
+        str, Field(max_length=MAX_FINDINGS, description="What else the agent has to know.")
+    ] = "",
 ) -> str:
-    """Send the job back to work; it is told the findings."""
+    """Judge each statement: is it met by the work? This ends the review."""
     raise ToolError(NOT_HERE)
 
 
-def read_verdict(calls: list[tuple[str, str]]) -> tuple[Any, str]:
-    """Return a reply's verdict and findings; (None, "") if it only looks things up.
+class ReadVerdicts(NamedTuple):
+    """What a reviewer says."""
 
-    An unreadable verdict counts as sent back, and any rejection outweighs an acceptance.
+    verdicts: dict[str, Statement]
+    """Verdict, quote and finding by statement id."""
+    findings: str
+
+
+def read_verdicts(calls: Sequence[tuple[str, str]], text: str) -> ReadVerdicts | None:
+    """Return the verdicts of a reply; None if it only reads or talks.
+
+    A verdict that cannot be read is left out: what it would have judged counts as not judged. Of
+    several on one statement the worst counts.
+
+    Args:
+        calls: Name and arguments of its calls.
+        text: Its text, in which verdicts as a JSON object count as a call.
     """
-    accepted = None
-    for name, raw in calls:
-        if name not in VERDICTS:
-            continue
+    judging = [raw for name, raw in calls if name == JUDGE]
+    if not judging and (calls or '"verdict' not in text):
+        return None
+    verdicts: dict[str, Statement] = {}
+    findings = ""
+    for raw in judging or [text]:
+        for entry in _verdict_objects(raw):
+            if "verdict" not in entry:
+                findings = _bounded_text(entry["findings"])
+                continue
+            word = str(entry["verdict"]).casefold().replace("_", " ").strip()
+            id_ = str(entry["id"]).strip().strip("[]():").upper()
+            judged = Statement(
+                text="",
+                verdict=_WORDS.get(word, "cannot tell"),
+                quote=_bounded_text(entry.get("quote")),
+                finding=_bounded_text(entry.get("finding")),
+            )
+            earlier = verdicts.get(id_, judged)
+            verdicts[id_] = max(
+                earlier, judged, key=lambda each: _SEVERITY.index(each.verdict or "cannot tell")
+            )
+    return ReadVerdicts(verdicts, findings)
+
+
+def _bounded_text(value: Any) -> str:
+    return replace_surrogates(value).strip()[:MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _verdict_objects(raw: str) -> Iterator[dict[str, Any]]:
+    """Yield objects with an id and a verdict, and what else is found, as `{"findings": …}`.
+
+    They are also found in JSON that breaks off, and in prose.
+    """
+    text, decoder, place = raw[:MAX_READ], json.JSONDecoder(), 0
+    for _ in range(10 * MAX_VERDICTS):
+        if (place := text.find("{", place)) < 0:
+            return
         try:
-            findings = replace_surrogates(REGISTRY[name].parse(raw)["findings"])
-        except ToolError as problem:
-            return "sent back", f"the reviewer's verdict could not be read ({problem})"[:500]
-        if name == "send_back":
-            return "sent back", findings
-        accepted = findings
-    return (None, "") if accepted is None else ("accepted", accepted)
+            value, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            place += 1
+            continue
+        listed = value.get("verdicts", [value])
+        if isinstance(listed, str):
+            # Some models send a list as the text of its JSON.
+            yield from _verdict_objects(listed)
+        for entry in listed if isinstance(listed, list) else []:
+            if isinstance(entry, dict) and {"id", "verdict"} <= entry.keys():
+                yield entry
+        if "verdicts" in value and value.get("findings"):
+            yield {"findings": value["findings"]}

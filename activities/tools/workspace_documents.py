@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
@@ -67,6 +68,11 @@ def read_workspace_document(
         ) from None
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
+
+
+def document_digest(files: Files, path: str) -> str:
+    """Return the SHA-256 of a document's bytes, by which its versions are told apart."""
+    return hashlib.sha256(files.read(path)).hexdigest()
 
 
 def input_document_paths(files: Files) -> list[str]:

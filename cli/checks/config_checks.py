@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from activities.preparation.agent_resolution import (
     resolve_tool_routes,
 )
 from activities.projects.required_commands import failing_required_command, required_commands
-from activities.requirements.text.indicators import Indicators
+from activities.projects.verifier_runs import files_named, runners_named
+from activities.text.indicators import Indicators
+from activities.text.instructing import StatementWords
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.own_tools import own_tools_by_file
 from activities.toolkit.registry import Tool
-from activities.tools.verdict import VERDICTS
+from activities.tools.verdict import JUDGE
 from cli.checks.check_result import CheckResult, ConfigFinding
 from cli.checks.guard_checks import check_agent_guards, check_learned_guards
 from cli.output import UserError
@@ -147,7 +150,7 @@ def _agent_tools_to_check(config: AgentConfig) -> tuple[list[Tool], bool]:
     try:
         return resolve_configured_tools(config), False
     except ConfigError:
-        if {"verdict", *VERDICTS}.isdisjoint(config.tools):
+        if {"verdict", JUDGE}.isdisjoint(config.tools):
             raise
         return resolve_reviewer_tools(config), True
 
@@ -187,10 +190,28 @@ def _check_agent_config(name: str, folder: Path) -> ConfigFinding:
     ]
     if configuration_layers(folder).is_own(source):
         parts.append(str(source))
+    parts += list_open_verifiers(resolved.config)
     if missing:
         # Workers may have them: the command can run on another machine.
         parts.append(f"shell.environment needs {', '.join(missing)}, not set here")
     return ConfigFinding(name, ", ".join(parts), data=data)
+
+
+def list_open_verifiers(config: AgentConfig) -> list[str]:
+    """Return a warning for each verifier that goes through a file that the agent can write."""
+    warnings = []
+    for verifier in config.verifiers:
+        paths = [path for path in files_named(verifier.command) if not path.startswith("..")]
+        patterns = verifier.frozen or []
+        if runners_named(verifier.command):
+            continue
+        loose = [path for path in paths if not any(fnmatch(path, each) for each in patterns)]
+        if loose:
+            warnings.append(
+                f"warning: the verifier {verifier.name} goes through {loose[-1]}, a file that the "
+                "agent can write: name it under frozen, or keep it under sealed"
+            )
+    return warnings
 
 
 def _shared_config_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
@@ -200,6 +221,7 @@ def _shared_config_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], 
         "agents/*/guards/*.yaml": read_guards,
         "prompts/*.md": read_prompt_template,
         "requirements/*.yaml": partial(read_yaml_model, kind=Indicators),
+        "briefs/*.yaml": partial(read_yaml_model, kind=StatementWords),
     }
     for pattern, read in readers.items():
         for path in sorted(folder.glob(pattern)):

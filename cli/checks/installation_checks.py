@@ -33,14 +33,16 @@ def check_token_vocabulary() -> CheckResult:
 
 
 def check_sandbox() -> CheckResult:
-    from activities.commands import sandbox  # noqa: PLC0415 - loads what only activities need
+    # Loads what only activities need.
+    from activities.commands import sandbox, user_namespace  # noqa: PLC0415
 
     program = sandbox.find_bwrap()
     if why := sandbox.sandbox_problem(program):
         # Only agents that run commands need it.
         lacking = "none, so agents that run commands do not start"
         return CheckResult("sandbox", True, f"{lacking}: {why}", off=True)
-    return CheckResult("sandbox", True, f"{program}; commands can be run")
+    as_whom = " as the user nobody, since this is root" if user_namespace.is_machine_root() else ""
+    return CheckResult("sandbox", True, f"{program}; commands can be run{as_whom}")
 
 
 def check_git() -> CheckResult:

@@ -1,15 +1,17 @@
 """The checks of `doctor` that concern models: the endpoint's answer and, on request, two turns.
 
-The turns have one tool and are sent as jobs send them.
+The turns have the tools of an agent's jobs and are sent as jobs send them, streamed and in one
+piece.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from temporalio.exceptions import ApplicationError
 
@@ -17,9 +19,10 @@ from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation
 from activities.job.tool_messages import tool_result_message
 from activities.model.client import call_endpoint
-from activities.model.dialect import REASONING, Dialect
+from activities.model.dialect import Dialect
 from activities.model.endpoint import connect_endpoint
 from activities.model.endpoint_errors import endpoint_refusal_text
+from activities.model.endpoint_wordings import REASONING
 from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import (
@@ -31,10 +34,13 @@ from activities.model.providers import (
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.redaction.credentials import hide_credentials
 from activities.tool_catalogue import REGISTRY
+from activities.toolkit.registry import Tool
+from activities.toolkit.tool_offer import offer_tools
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.failure_details import read_mend_detail
+from protocol.failure_details import read_helps_detail, read_mend_detail
+from protocol.phase import PhaseKind
 from protocol.short_text import one_line
 
 if TYPE_CHECKING:
@@ -51,7 +57,7 @@ SYSTEM = "\n".join(
     [
         "You are checked for whether you can call tools. Do exactly what you are asked.",
         # Providers do not cache prompts shorter than a few thousand tokens.
-        *(f"Rule {n}: a rule with this number says nothing but its number." for n in range(1, 151)),
+        *(f"Rule {n}: a rule with this number says nothing but its number." for n in range(1, 61)),
     ]
 )
 FIRST_PROMPT = f"Call {TOOL} twice in one reply: once for {PATHS[0]} and once for {PATHS[1]}."
@@ -60,6 +66,7 @@ PARSER = (
     "start the server with its tool-call parser: docs/model-endpoints.md, has the "
     "flags; or set model.name to a model that calls tools"
 )
+SMALL_AGENT = "small"
 SHOWN = 120
 
 
@@ -68,28 +75,36 @@ class ModelCheckExchange:
     """A conversation with a model, and the request dialect the model accepts."""
 
     model: ModelConfig
+    tools: list[Tool]
     conversation: Conversation
     dialect: Dialect = field(default_factory=Dialect)
 
     @classmethod
-    def begin(cls, model: ModelConfig, folder: Path) -> ModelCheckExchange:
+    def begin(cls, model: ModelConfig, tools: list[Tool], folder: Path) -> ModelCheckExchange:
         """Start the first turn, with a store in `folder`."""
         root = Root.open(folder / "root", create=True)
         empty = Files.empty(Checkpoints.create(root, "doctor").store)
         opening = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": FIRST_PROMPT}]
-        return cls(model, Conversation(empty).append(*opening))
+        return cls(model, tools, Conversation(empty).append(*opening))
 
-    async def request_reply(self) -> StreamedReply:
-        """Return the next reply, adapting to refusals that allow it. Raises ApplicationError."""
+    async def request_reply(self, *, in_other_form: bool = False) -> StreamedReply:
+        """Return the next reply, adapting to refusals that allow it. Raises ApplicationError.
+
+        Args:
+            in_other_form: Whether to ask for a stream where jobs do not, and the other way round.
+        """
         while True:
             model = self.dialect.adapt_settings(self.model)
-            body = conversation_prompt_body(model, [REGISTRY[TOOL]], self.conversation)
+            if in_other_form:
+                model = model.model_copy(update={"stream": not model.stream})
+            body = conversation_prompt_body(model, self.tools, self.conversation)
             try:
                 streamed = await call_endpoint(
                     connect_endpoint, model, self.dialect.adapt_body(body)
                 )
             except ApplicationError as error:
-                tried = self.dialect.adjust_to_refusal(endpoint_refusal_text(error), self.model)
+                refusal = "" if in_other_form else endpoint_refusal_text(error)
+                tried = self.dialect.adjust_to_refusal(refusal, self.model)
                 if tried is None:
                     raise
                 self.dialect = tried
@@ -117,40 +132,69 @@ def list_models_to_check(config: AgentConfig) -> list[ModelConfig]:
     return list({model.model_dump_json(): model for model in named}.values())
 
 
-async def check_model(model: ModelConfig) -> AsyncIterator[CheckResult]:
-    """Yield checks of what jobs need from a model."""
+def list_tools_to_send(config: AgentConfig) -> list[Tool]:
+    """Return what the requests of an agent's phases offer, with the tool that the turns call."""
+    offers = [offer_tools(config, kind).offered for kind in get_args(PhaseKind)]
+    offered = {tool.name: tool for offer in offers for tool in offer}
+    return list({TOOL: REGISTRY[TOOL], **offered}.values())
+
+
+async def check_model(
+    model: ModelConfig, tools: list[Tool] | None = None
+) -> AsyncIterator[CheckResult]:
+    """Yield checks of what jobs need from a model.
+
+    Args:
+        model: Its settings.
+        tools: The tools of the requests; None: those of `generalist`.
+    """
     if model.name == REHEARSAL:
         yield CheckResult(
             "model", False, "no endpoint is configured, so jobs run on the rehearsal model",
             "set OPENAI_BASE_URL or OPENAI_API_KEY",
         )  # fmt: skip
         return
+    tools = tools or list_tools_to_send(load_agent("generalist"))
     with TemporaryDirectory() as folder:
-        exchange = ModelCheckExchange.begin(model, Path(folder))
+        exchange = ModelCheckExchange.begin(model, tools, Path(folder))
         try:
             first = await exchange.request_reply()
         except ApplicationError as error:
-            yield CheckResult(
-                "first turn", False, error.message,
-                _endpoint_failure_remedy(error) or "see docs/model-endpoints.md",
-            )  # fmt: skip
+            yield _check_failed_turn("first turn", error)
             return
         yield _check_model_request(exchange)
+        yield _check_tool_schemas(exchange)
         for check in _check_model_calls(first):
             yield check
+        yield await _check_other_form(exchange)
         exchange.add_results(first)
         try:
             second = await exchange.request_reply()
         except ApplicationError as error:
-            yield CheckResult(
-                "second turn", False, f"results of tools are refused: {error.message}",
-                "see docs/model-endpoints.md",
-            )  # fmt: skip
+            yield _check_failed_turn("second turn", error)
             return
     yield _check_reasoning(first, exchange)
     yield _check_model_cache(second)
     yield _check_model_usage(first, second)
     yield _check_finish_reasons(first, second)
+
+
+def _check_failed_turn(name: str, error: ApplicationError) -> CheckResult:
+    if error.type == "ContextTooLong":
+        return CheckResult(
+            name, False, error.message,
+            f"give the server a larger window, or use the agent `{SMALL_AGENT}`: "
+            "docs/local-models.md",
+        )  # fmt: skip
+    if name == "second turn":
+        return CheckResult(
+            name, False, f"results of tools are refused: {error.message}",
+            "see docs/model-endpoints.md",
+        )  # fmt: skip
+    return CheckResult(
+        name, False, error.message,
+        _endpoint_failure_remedy(error) or "see docs/model-endpoints.md",
+    )  # fmt: skip
 
 
 def _check_model_request(exchange: ModelCheckExchange) -> CheckResult:
@@ -160,14 +204,31 @@ def _check_model_request(exchange: ModelCheckExchange) -> CheckResult:
     request = f"model {model.name}{effort}, {api}"
     if dialect.api:
         request += ", to which it was referred"
-    without = sorted(dialect.unsupported | dialect.keywords)
-    changes = [f"without, or otherwise: {', '.join(without)}"] if without else []
-    changes += (
-        [f"with at most {dialect.max_reply_tokens} tokens a reply"]
-        if dialect.max_reply_tokens
-        else []
-    )
+    changes = replace(dialect, api=None).describe_changes(Dialect())
     return CheckResult("request", True, f"{request}: taken {'; '.join(changes) or 'as it is'}")
+
+
+def _check_tool_schemas(exchange: ModelCheckExchange) -> CheckResult:
+    """Report how the schemas of an agent's tools were taken."""
+    size = len(json.dumps([tool.schema for tool in exchange.tools], ensure_ascii=False))
+    sent = f"{len(exchange.tools)} tools, {size:,} characters"
+    if lacking := sorted(exchange.dialect.keywords):
+        found = f"{sent}: the endpoint takes no {', '.join(lacking)}, which are left out"
+    else:
+        found = f"{sent}: taken as they are"
+    return CheckResult("tool schemas", True, found)
+
+
+async def _check_other_form(exchange: ModelCheckExchange) -> CheckResult:
+    """Report whether the first turn is answered in the form for which jobs do not ask."""
+    is_streamed = exchange.dialect.adapt_settings(exchange.model).stream
+    name, setting = ("in one piece", "false") if is_streamed else ("streamed", "true")
+    try:
+        reply = await exchange.request_reply(in_other_form=True)
+    except ApplicationError as error:
+        return CheckResult(name, True, f"not answered, so keep model.stream: {error.message}")
+    count = f"{len(reply.calls)} calls" if reply.calls else "no call"
+    return CheckResult(name, True, f"{count}; model.stream={setting} asks for this form")
 
 
 def _check_model_calls(reply: StreamedReply) -> Iterator[CheckResult]:
@@ -232,21 +293,22 @@ def _check_finish_reasons(*replies: StreamedReply) -> CheckResult:
     return CheckResult("finish reasons", True, ", ".join(reply.finish for reply in replies))
 
 
-async def check_models() -> AsyncIterator[CheckResult]:
-    """Yield checks of what jobs need from their models."""
+async def check_models(agent: str) -> AsyncIterator[CheckResult]:
+    """Yield checks of what the jobs of an agent need from their models."""
     try:
-        models = list_models_to_check(load_agent("generalist"))
+        config = load_agent(agent)
+        models, tools = list_models_to_check(config), list_tools_to_send(config)
     except ConfigError as error:
         yield CheckResult("configuration", False, str(error), "correct it")
         return
     for model in models:
-        async for check in check_model(model):
+        async for check in check_model(model, tools):
             several = len(models) > 1
             yield replace(check, name=f"{model.name}: {check.name}") if several else check
 
 
 def _endpoint_failure_remedy(error: ApplicationError) -> str:
-    mend = read_mend_detail(error.details)
+    mend = read_mend_detail(error.details) or read_helps_detail(error.details)
     return f"{mend[:1].lower()}{mend[1:]}"
 
 

@@ -23,10 +23,13 @@ def doctor(
         bool,
         typer.Option(
             "--model",
-            help="Instead, test the configured models in two turns with a tool. It costs a "
-            "few thousand tokens for each model.",
+            help="Instead, test the configured models in two turns with the agent's tools. It "
+            "costs about 10,000 tokens for each model.",
         ),
     ] = False,
+    agent: Annotated[
+        str, typer.Option(help="The agent whose models and tools `--model` tests.")
+    ] = "generalist",
     json: Json = False,
 ) -> int:
     """Check everything a job needs, and say how to fix what is wrong."""
@@ -39,7 +42,7 @@ def doctor(
 
     async def print_checks() -> list[CheckResult]:
         results = []
-        examined = check_models() if model else run_checks(project, tool_problems)
+        examined = check_models(agent) if model else run_checks(project, tool_problems)
         async for check in examined:
             results.append(check)
             if not json:

@@ -35,7 +35,9 @@ def list_(
         has_ended = ", or all have ended" if is_open else ""
         print_note(f"no jobs yet{has_ended}; `starter.py start AGENT --instructions …` starts one")
         return OK
-    for line in render_text_table(jobs, COLUMNS):
+    # The last phase of a completed job says less than what was met.
+    shown = [{**row, "phase": row.get("met") or row["phase"]} for row in jobs]
+    for line in render_text_table(shown, COLUMNS):
         print_result(line)
     if len(jobs) == limit:
         print_note(f"the newest {limit}; `--limit` shows more, `--open` those that have not ended")

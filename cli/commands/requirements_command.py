@@ -10,22 +10,29 @@ import typer
 
 from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
+from cli.requirements.requirement_documents import (
+    contradicting_pairs,
+    export_marked_document,
+    export_matrix,
+)
 from cli.requirements.requirement_rendering import (
     requirement_json,
     requirement_line,
     requirement_page,
 )
+from cli.requirements.requirement_review import review_requirements, show_version_difference
 from cli.requirements.requirement_search import rank_requirements, read_stored_requirements
 from cli.root_access import run_with_root
 from cli.signals.signal_sending import signal_sender_name
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
-    from activities.requirements.requirement import Requirement
     from activities.requirements.requirement_store import StoredRequirement
 
-Action = Literal["list", "search", "show", "export", "withdraw", "restore"]
-Format = Literal["csv", "markdown", "json", "reqif"]
+Action = Literal[
+    "list", "search", "show", "export", "diff", "accept", "reject", "assign", "withdraw", "restore"
+]
+Format = Literal["csv", "markdown", "json", "reqif", "html", "matrix"]
 MOST = 1_000_000
 T = TypeVar("T")
 
@@ -36,8 +43,8 @@ def requirements(
         list[str] | None,
         typer.Argument(
             help=(
-                "For show, withdraw and restore the ids, such as job-1/REQ-001; for search "
-                "the words."
+                "For show, accept, reject, assign, withdraw and restore the ids, such as "
+                "job-1/REQ-001; for diff two jobs; for search the words."
             ),
             show_default=False,
         ),
@@ -57,11 +64,17 @@ def requirements(
     format: Annotated[Format, typer.Option(help="Format of an export.")] = "csv",
     to: Annotated[Path | None, typer.Option(help="File for an export.", show_default=False)] = None,
     reason: Annotated[
-        str, typer.Option(help="Reason of the withdrawal or restoration, stored with it.")
+        str, typer.Option(help="Reason of a review, withdrawal or restoration, stored with it.")
+    ] = "",
+    by: Annotated[
+        str, typer.Option(help="The person who reviews, or to whom it is assigned.")
     ] = "",
     json: Json = False,
 ) -> int:
-    """List, search, show, export, withdraw or restore requirements in the store.
+    """List, search, show, export, compare, review, withdraw or restore requirements in the store.
+
+    diff A B compares the requirements of a job with those of the one that replaced it. accept,
+    reject and assign are a person's word on requirements.
 
     A withdrawn requirement stays withdrawn, whatever its job does: it no longer appears in
     searches, claims and counts, and is removed from the graph. A restored one is back; if it was
@@ -70,6 +83,11 @@ def requirements(
     names = what or []
     if action == "show":
         return _show_requirements(_require_requirement_names(action, names), json=json)
+    if action == "diff":
+        return show_version_difference(names, json=json)
+    if action in ("accept", "reject", "assign"):
+        chosen = _require_requirement_names(action, names)
+        return review_requirements(action, chosen, reason.strip(), by or signal_sender_name(), json)
     if action in ("withdraw", "restore"):
         change = _withdraw_requirements if action == "withdraw" else _restore_requirements
         return change(_require_requirement_names(action, names), reason.strip(), json=json)
@@ -83,7 +101,7 @@ def requirements(
         entries = rank_requirements(" ".join(names), entries)
     entries = entries[:limit]
     if action == "export":
-        return _export_requirements(entries, format, to)
+        return _export_requirements(entries, format, to, document)
     return _print_requirements(entries, json=json)
 
 
@@ -190,17 +208,28 @@ def _drop_withdrawn_from_graph(root: Root, names: list[str]) -> list[str]:
     return []
 
 
-def _export_requirements(entries: list[StoredRequirement], format: Format, to: Path | None) -> int:
-    from activities.requirements.export import requirements_as_csv, requirements_as_table  # noqa: PLC0415
-    from activities.text.safe_text import as_readable_json  # noqa: PLC0415 - loads the activities
+def _export_requirements(
+    entries: list[StoredRequirement], format: Format, to: Path | None, document: str
+) -> int:
+    from activities.requirements.export import (  # noqa: PLC0415 - loads the activities
+        group_duplicates,
+        requirement_rows,
+        requirements_as_csv,
+        requirements_as_table,
+    )
+    from activities.text.safe_text import as_readable_json  # noqa: PLC0415
 
-    records = [entry.requirement for entry in entries]
     if format == "json":
         text = as_readable_json([requirement_json(each) for each in entries])
     elif format == "reqif":
-        text = _export_as_reqif(records)
+        text = _export_as_reqif(entries)
+    elif format == "html":
+        text = export_marked_document(entries, document)
+    elif format == "matrix":
+        text = export_matrix(entries)
     else:
-        text = requirements_as_csv(records) if format == "csv" else requirements_as_table(records)
+        rows = requirement_rows(entries, group_duplicates(entries))
+        text = requirements_as_csv(rows) if format == "csv" else requirements_as_table(rows)
     if to is None:
         print(escape_controls(text), end="")
         return OK
@@ -212,7 +241,7 @@ def _export_requirements(entries: list[StoredRequirement], format: Format, to: P
     return OK
 
 
-def _export_as_reqif(records: list[Requirement]) -> str:
+def _export_as_reqif(entries: list[StoredRequirement]) -> str:
     try:
         from activities.requirements.reqif_export import requirements_as_reqif  # noqa: PLC0415 - of an extra
     except ImportError:
@@ -220,7 +249,8 @@ def _export_as_reqif(records: list[Requirement]) -> str:
             "--format reqif needs the extra reqif: pip install '.[reqif]' in the checkout, or "
             "`reqif` beside the installed package"
         ) from None
-    return requirements_as_reqif(records, datetime.now(UTC).isoformat(timespec="seconds"))
+    pairs = contradicting_pairs([each.requirement.ref for each in entries])
+    return requirements_as_reqif(entries, datetime.now(UTC).isoformat(timespec="seconds"), pairs)
 
 
 def _require_requirement_names(action: str, names: list[str]) -> list[str]:

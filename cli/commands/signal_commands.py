@@ -87,7 +87,8 @@ def resume(
         list[str] | None,
         typer.Option(
             "--set",
-            help="A setting of the job's model from now on, such as model.send_reasoning=true.",
+            help="A setting of the job's model from now on, such as model.send_reasoning=true; or "
+            "of the push at the end: publish.branch=other, publish=none.",
             metavar="KEY=VALUE",
         ),
     ] = None,

@@ -58,6 +58,13 @@ def start(
         list[str] | None,
         typer.Option(help="Document to work on: a local file or a URL. Repeat for more."),
     ] = None,
+    brief: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Document that says what to do, such as a specification: each of its statements "
+            "becomes part of the scope. Repeat for more."
+        ),
+    ] = None,
     item: Annotated[
         list[str] | None, typer.Option(help="Scope item the job must cover. Repeat for more.")
     ] = None,
@@ -72,6 +79,14 @@ def start(
             "only completes if the result is valid."
         ),
     ] = None,
+    replaces: Annotated[
+        str,
+        typer.Option(
+            help="Job on an earlier version of the document: its requirements that still stand "
+            "there keep id, status and decision, and only the rest is worked on.",
+            metavar="JOB",
+        ),
+    ] = "",
     every: Every = "",
     repository: Repository = None,
     ref: Ref = None,
@@ -82,6 +97,12 @@ def start(
     publish: Publish = None,
     publish_to: PublishTo = "",
     approve_publish: ApprovePublish = False,
+    approve_plan: Annotated[
+        bool,
+        typer.Option(
+            "--approve-plan", help="Wait after planning until a person approves the plan."
+        ),
+    ] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -89,7 +110,8 @@ def start(
 
     Example: `starter.py start creator --document policy.pdf --instructions "Only chapter 3"`.
     The same from the Web UI: workflow type `Job`, task queue `longhaul`, input
-    `{"agent": "creator", "documents": ["/srv/policy.pdf"]}`, with paths on the worker's host.
+    `{"agent": "creator", "documents": ["/srv/policy.pdf"]}`, with paths in folders that the
+    worker's `start.documents` names.
     """
     if id is not None:
         check_new_job_id(id)
@@ -99,9 +121,15 @@ def start(
         instructions,
         document or [],
         item or [],
-        [*(set or []), *(result_schema_setting(result_schema) if result_schema else [])],
+        [
+            *(set or []),
+            *(result_schema_setting(result_schema) if result_schema else []),
+            *(["approve_plan=true"] if approve_plan else []),
+            *([f"settings.replaces={replaces}"] if replaces else []),
+        ],
         begins_from,
         publish_input_fields(publish, publish_to, begins_from, approve=approve_publish),
+        brief,
     )
     job_id = new_job_id(agent) if id is None else id
     if every:

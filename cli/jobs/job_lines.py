@@ -9,6 +9,7 @@ from cli.output import escape_controls
 from cli.projects import project_rendering
 from cli.trials import trial_rendering
 from engine.program_names import name_running_program
+from protocol.contract import ContractRow, contract_line
 from protocol.short_text import count_noun
 from protocol.usage import Usage
 
@@ -139,6 +140,23 @@ def job_status_line(status: Status, waiting: dict[str, str] | None) -> str:
         "" if status.get("trial") else current,
     ]
     return escape_controls(" · ".join(part for part in parts if part))
+
+
+def contract_rows(result: dict[str, Any]) -> list[ContractRow]:
+    """Return the rows of a result's contract; none for the result of a project or a trial."""
+    fields = set(ContractRow.model_fields)
+    return [
+        ContractRow.model_validate({key: row[key] for key in fields & row.keys()})
+        for row in result.get("contract") or []
+    ]
+
+
+def job_ending_line(status: Status) -> str:
+    """Render `completed, 11 of 12 statements met`."""
+    result = status.get("result") or {}
+    statements, count = (int(result.get(name) or 0) for name in ("statements", "met"))
+    met = contract_line(statements, count, contract_rows(result))
+    return ", ".join(part for part in (str(status.get("status")), met) if part)
 
 
 def job_title_line(status: Status) -> str:

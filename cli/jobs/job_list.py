@@ -55,6 +55,7 @@ async def list_jobs(client: Client, limit: int, *, is_open: bool = False) -> lis
             "agent": one_line(str(memo.get("agent") or ""), MOST_STATE) or None,
             "status": outcome or memo.get("status") or "running",
             "phase": one_line(state, MOST_STATE) or None,
+            "met": one_line(str(memo.get("met") or ""), MOST_STATE) or None,
             "title": memo.get("title"),
             "started": f"{started.astimezone():%Y-%m-%d %H:%M:%S}",
         }

@@ -7,6 +7,7 @@ from pathlib import Path
 from cli.jobs.current_notices import render_current_notices
 from cli.jobs.job_lines import (
     Status,
+    job_ending_line,
     job_limits_line,
     job_origin_line,
     job_phase_line,
@@ -40,8 +41,9 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
     """Render a running job in lines."""
     details = str(status.get("details") or "")
     ends = status.get("result") and not status.get("trial")
+    met = ends and not status.get("project") and status["result"].get("statements")
     lines = [
-        job_title_line(status),
+        job_title_line(status) + (f" · {job_ending_line(status)}" if met else ""),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
         # A memo's `details` already contain the phase and its name.
         "" if details.startswith("phase ") else job_phase_line(status),

@@ -10,6 +10,7 @@ from typing import Any
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import (
     Client,
+    WorkflowExecution,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
@@ -29,6 +30,8 @@ JOB = "Job"
 PROJECT = "Project"
 TRIAL = "Trial"
 QUERY_SECONDS = 5.0
+MOST_RUNS = 50
+"""Most runs of a job among which its own latest one is looked for after a refused start."""
 MOST_REASON = 600
 """Characters of why an activity is tried again."""
 
@@ -140,6 +143,8 @@ class JobView:
 async def describe_job(client: Client, job_id: str) -> WorkflowExecutionDescription:
     """Return Temporal's description of the job's latest run.
 
+    A later start under its id that was refused is no run of the job.
+
     Raises:
         UserError: There is no such job.
     """
@@ -158,7 +163,26 @@ async def describe_job(client: Client, job_id: str) -> WorkflowExecutionDescript
         raise UserError(
             f"{job_id!r} is not a job but a workflow of type {description.workflow_type}"
         )
-    return description
+    if description.status != WorkflowExecutionStatus.FAILED or await _has_begun(description):
+        return description
+    return await _describe_earlier_run(client, description) or description
+
+
+async def _has_begun(run: WorkflowExecution) -> bool:
+    """Return whether a run got as far as its first phase, from which on the memo has a state."""
+    return bool((await read_job_memo(run)).get("state"))
+
+
+async def _describe_earlier_run(
+    client: Client, refused: WorkflowExecutionDescription
+) -> WorkflowExecutionDescription | None:
+    """Return the job's own latest run; None if there is none but the refused start."""
+    runs = client.list_workflows(f'WorkflowId = "{refused.id}"', limit=MOST_RUNS)
+    earlier = [run async for run in runs if run.run_id != refused.run_id]
+    for run in sorted(earlier, key=lambda run: run.start_time, reverse=True):
+        if run.start_time <= refused.start_time and await _has_begun(run):
+            return await client.get_workflow_handle(run.id, run_id=run.run_id).describe()
+    return None
 
 
 async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -> JobView:
@@ -171,12 +195,15 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
         UserError: There is no such job.
     """
     description = await describe_job(client, job_id)
-    memo, status = await read_job_memo(description), await query_job_status(client, job_id, seconds)
+    memo = await read_job_memo(description)
+    outcome = description.status or WorkflowExecutionStatus.RUNNING
+    closed = outcome in CLOSED
+    # A run that is open may go on in another before it is asked.
+    run_id = description.run_id if closed else None
+    status = await query_job_status(client, job_id, seconds, run_id)
     live = status is not None
     if status is None:
         status = status_from_memo(memo)
-    outcome = description.status or WorkflowExecutionStatus.RUNNING
-    closed = outcome in CLOSED
     status = {"job_id": job_id, **status}
     if closed:
         status = await _add_closed_status(client, description, status)
@@ -201,9 +228,15 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
     )
 
 
-async def query_job_status(client: Client, job_id: str, seconds: float) -> dict[str, Any] | None:
+async def query_job_status(
+    client: Client, job_id: str, seconds: float, run_id: str | None = None
+) -> dict[str, Any] | None:
     """Return the result of the job's `status` query; None if no worker answered."""
-    handle = client.get_workflow_handle(job_id)
+    handle = (
+        client.get_workflow_handle(job_id, run_id=run_id)
+        if run_id
+        else client.get_workflow_handle(job_id)
+    )
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while (remaining := end - loop.time()) > 0:

@@ -11,7 +11,7 @@ from cli.report.tally import Passed, Tally
 from protocol.phase import Phase
 
 JUDGE = "the judge said yes"
-REVIEW = "the review accepted it"
+REVIEW = "the review found nothing unmet"
 
 
 def list_proofs(facts: CheckpointFacts, tally: Tally | None, status: str) -> list[Proof]:

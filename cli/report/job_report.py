@@ -8,6 +8,7 @@ from typing import Any
 
 from temporalio.client import Client
 
+from cli.jobs.job_lines import contract_rows
 from cli.jobs.job_view import JobView
 from cli.report import failure_patterns
 from cli.report.checkpoint_facts import CheckpointFacts, PhaseStart
@@ -35,9 +36,12 @@ from cli.report.step_bars import fold_step_bars
 from cli.report.tally import Tally, tally_history
 from engine.web_ui import answering_web_ui_link
 from protocol import scope_ledger as ledger
+from protocol.contract import ContractRow, contract_line
 from protocol.scope_ledger import ScopeItem
 from protocol.usage import Usage
 
+LISTS = ("files", "checks")
+"""Fields of a contract's row that are lists of names."""
 FORGOTTEN = (
     "Temporal no longer has this job: tokens by step, refusals and waiting times are not known."
 )
@@ -94,7 +98,7 @@ def compose_job_report(
         waits=tally.waits if tally else [],
         steps=_renumber_report_steps(fold_step_bars(tally.steps, BARS), shift) if tally else [],
         refusals=_renumber_report_steps(merge_refusals(refusals), shift),
-        scope=_compose_scope_ledger(facts.state.scope),
+        scope=_compose_scope_ledger(facts.state.scope, result),
         evidence=list_proofs(facts, tally if complete else None, head.status)[-MOST_LISTED:],
         deliverables=_compose_deliverables(facts, result),
         unresolved=[sanitize_line(each) for each in unresolved[:MOST_LISTED]],
@@ -320,10 +324,15 @@ def _compose_person_act(act: dict[str, Any]) -> Act:
     )
 
 
-def _compose_scope_ledger(items: list[ScopeItem]) -> Scope:
-    first = sorted(items, key=lambda item: item.status == "completed")
+def _compose_scope_ledger(items: list[ScopeItem], result: dict[str, Any]) -> Scope:
+    scope = [item for item in items if not item.is_step]
+    first = sorted(scope, key=lambda item: item.status == "completed")
+    rows = contract_rows(result)
+    counts = ledger.scope_counts(items)
     return Scope(
-        **ledger.scope_counts(items),
+        **{name: counts[name] for name in counts.keys() & Scope.model_fields.keys()},
+        met=contract_line(int(result.get("statements") or 0), int(result.get("met") or 0), rows),
+        contract=[_sanitize_contract_row(row) for row in rows],
         items=[
             Item(
                 id=sanitize_line(item.id, 40),
@@ -335,6 +344,13 @@ def _compose_scope_ledger(items: list[ScopeItem]) -> Scope:
             for item in first[:MOST_LISTED]
         ],
     )
+
+
+def _sanitize_contract_row(row: ContractRow) -> ContractRow:
+    texts = ("id", "item", "statement", "place", "reason", "quote", "finding")
+    update: dict[str, Any] = {name: sanitize_line(getattr(row, name)) for name in texts}
+    update |= {name: [sanitize_line(each) for each in getattr(row, name)] for name in LISTS}
+    return row.model_copy(update=update)
 
 
 def _renumber_report_steps(rows: list[Any], by: int) -> list[Any]:

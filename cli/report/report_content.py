@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from protocol.contract import ContractRow
 from protocol.data_model import Data
 
 MOST_PHASES = 500
@@ -202,7 +203,7 @@ class Act(Data):
 
 
 class Scope(Data):
-    """The scope ledger."""
+    """The scope ledger, and the contract of a job that has ended."""
 
     original: int = 0
     completed: int = 0
@@ -211,6 +212,9 @@ class Scope(Data):
     open: int = 0
     items: list[Item] = Field(default_factory=list)
     """The first items; open and dropped ones come first."""
+    met: str = ""
+    """`11 of 12 statements met`."""
+    contract: list[ContractRow] = Field(default_factory=list)
 
 
 class Proof(Data):

@@ -26,10 +26,14 @@ def requirement_line(entry: StoredRequirement) -> str:
 
 
 def _requirement_status_word(entry: StoredRequirement) -> str:
-    return "withdrawn" if entry.withdrawn else entry.requirement.status
+    if entry.withdrawn:
+        return "withdrawn"
+    return f"{entry.requirement.status}{', suspect' if entry.suspect else ''}"
 
 
 def requirement_page(entry: StoredRequirement) -> str:
+    from activities.requirements.text.wording import wording_remarks  # noqa: PLC0415 - loads the activities
+
     requirement = entry.requirement
     lines = [
         f"{requirement.ref} · {_requirement_status_word(entry)} · {requirement.force} · "
@@ -42,6 +46,16 @@ def requirement_page(entry: StoredRequirement) -> str:
         lines += [f"> {citation.quote}", f"  {citation.document}, {citation.place}"]
         lines += [f"  {citation.url}, read {citation.accessed}"] if citation.url else []
     lines += ["", f"Confidence {requirement.confidence:g}. {requirement.reasoning}"]
+    lines += [f"Suspect: {entry.suspect}"] if entry.suspect else []
+    fields = {
+        "Number": requirement.source_id,
+        "Rationale": requirement.rationale,
+        "Verification": requirement.verification,
+        "Priority": requirement.priority,
+        "Owner": entry.owner,
+        "Wording": "; ".join(wording_remarks(requirement.text)),
+    }
+    lines += [f"{name}: {value}" for name, value in fields.items() if value]
     if entry.decided_by:
         double = f" of {requirement.duplicate_of}" if requirement.duplicate_of else ""
         lines.append(
@@ -62,6 +76,9 @@ def requirement_json(entry: StoredRequirement) -> dict[str, Any]:
         "ref": requirement.ref,
         **requirement.content,
         "job": requirement.job,
+        "source_id": requirement.source_id,
+        "suspect": entry.suspect,
+        "owner": entry.owner,
         "decided_by": entry.decided_by,
         "reasons": entry.reasons,
         "withdrawn": entry.withdrawn,

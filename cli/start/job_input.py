@@ -30,6 +30,7 @@ def job_input(
     settings: list[str],
     repository: dict[str, Any] | None = None,
     publish: dict[str, Any] | None = None,
+    brief: list[str] | None = None,
 ) -> dict[str, Any]:
     """Build the start input of a job, checked as far as possible without a worker.
 
@@ -39,7 +40,12 @@ def job_input(
     """
     text = read_instructions_text(instructions)
     check_job_input_size(
-        {"instructions": text, "items": items, "documents": documents, "set": settings}
+        {
+            "instructions": text,
+            "items": items,
+            "documents": [*documents, *(brief or [])],
+            "set": settings,
+        }
     )
     overrides = parse_job_settings(settings)
     try:
@@ -50,14 +56,19 @@ def job_input(
         raise UserError(str(problem)) from None
     if not full_text:
         raise UserError(f"agent {agent} has no instructions of its own; give --instructions")
-    if config.needs_documents and not documents:
+    if config.needs_documents and not (documents or brief):
         raise UserError(f"agent {agent} works on documents; give at least one --document")
+    staged = stage_documents(
+        [*documents, *(brief or [])],
+        workspaces_root(),
+        config.limits.file_bytes,
+        config.workspace.remote,
+    )
     start_input = {
         "agent": agent,
         "instructions": text,
-        "documents": stage_documents(
-            documents, workspaces_root(), config.limits.file_bytes, config.workspace.remote
-        ),
+        "documents": staged[: len(documents)],
+        "brief": staged[len(documents) :],
         "items": items,
         "set": overrides,
         "repository": stage_repository(repository or {}, [config]),

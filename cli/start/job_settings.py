@@ -13,7 +13,10 @@ from config.layers import configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
 
 SHIPPED_AGENTS = frozenset(
-    {"coder", "creator", "generalist", "initializer", "manager", "reviewer", "tester", "validator"}
+    {
+        *("coder", "creator", "generalist", "initializer", "manager", "reviewer", "small"),
+        *("tester", "validator"),
+    }
 )
 
 

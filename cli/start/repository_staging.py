@@ -57,14 +57,14 @@ def _upload_staged_repository(path: Path, staged: str, remote: str) -> None:
     """
     from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
     from activities.checkpoints.remote_files import store_remote_folder  # noqa: PLC0415 - takes a moment
-    from activities.source_repository.staged_folder import staged_folder_commit  # noqa: PLC0415
+    from activities.source_repository.staged_folder import carried_staged_folder  # noqa: PLC0415
 
     name = staged.removeprefix(STAGED).partition("/")[0]
     try:
         store_remote_folder(
             remote,
             open_workspaces_root(workspaces_root()).staged / name,
-            staged_folder_commit(name),
+            carried_staged_folder(open_workspaces_root(workspaces_root()).staged / name),
         )
     except (GitNotInstalled, RemoteUnavailable) as error:
         raise UserError(

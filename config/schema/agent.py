@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from config.schema.agent_sections import (
     AgentSettings,
@@ -19,6 +20,8 @@ from config.schema.agent_sections import (
     PhaseJudge,
     Prompts,
     Review,
+    ScopeRules,
+    Sealed,
     TodoLists,
     Verifier,
 )
@@ -29,6 +32,7 @@ from config.schema.notifications import Notify
 from config.schema.reply_phrases import Wording
 from config.schema.shell import ShellConfig
 from config.schema.skills import Skill
+from config.schema.start import StartRights
 from config.schema.web import Web
 from config.schema.workspace import Workspace
 from protocol.call_price import Price
@@ -36,6 +40,14 @@ from protocol.data_model import Data
 from protocol.errors import Invalid
 from protocol.phase import PhaseKind
 from protocol.stuck_thresholds import StuckThresholds
+
+
+def _none_as_null(value: Any) -> Any:
+    return None if value == "none" else value
+
+
+def _sealed_from_text(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
 
 
 class AgentFile(Data):
@@ -85,8 +97,22 @@ class AgentFile(Data):
         True,
         description="Whether the model is asked after a failed attempt what to learn from it.",
     )
-    review: Review | None = Field(
-        None, description="The agent that reviews a completion in a fresh context; null: none."
+    review: Annotated[
+        Review | None,
+        BeforeValidator(_none_as_null, json_schema_input_type=Review | Literal["none"] | None),
+    ] = Field(
+        None,
+        description="The agent that judges in a fresh context whether each statement of what was "
+        "asked for is met, before a job ends; none or null: no review.",
+    )
+    approve_plan: bool = Field(
+        False,
+        description="Whether a person approves the plan before the first work, and later what "
+        "takes a phase, an item or a check out of it.",
+    )
+    scope: ScopeRules = Field(
+        default_factory=lambda: ScopeRules.model_validate({}),
+        description="What the agent may leave out of what was asked for.",
     )
     result_schema: dict[str, Any] | None = Field(
         None,
@@ -146,6 +172,11 @@ class AgentFile(Data):
         default_factory=list,
         description="Commands (build, lint, tests) that must succeed before a phase ends.",
     )
+    sealed: list[Annotated[Sealed, BeforeValidator(_sealed_from_text)]] = Field(
+        default_factory=list,
+        description="Files of the worker's machine that only verifiers, `done_when` commands and "
+        "proofs may read; a plain text is a path.",
+    )
     judge: PhaseJudge | None = Field(
         None,
         description="A model that sees the task and a phase's changes, and can refuse to let the "
@@ -154,6 +185,10 @@ class AgentFile(Data):
     workspace: Workspace = Field(
         default_factory=lambda: Workspace.model_validate({}),
         description="Where checkpoints are stored besides the workspaces root.",
+    )
+    start: StartRights = Field(
+        default_factory=lambda: StartRights.model_validate({}),
+        description="What a start of this agent may decide; no start can set it.",
     )
     todos: TodoLists
     settings: AgentSettings = Field(
@@ -164,6 +199,16 @@ class AgentFile(Data):
         default_factory=lambda: Web.model_validate({}),
         description="Addresses that fetch_page may reach, and the provider of web_search.",
     )
+
+    @model_validator(mode="after")
+    def _sealed_confined(self) -> Self:
+        for each in self.sealed:
+            path = Path(each.path)
+            if self.shell.sandbox == "none":
+                raise ValueError("sealed files need a sandbox, which hides them from commands")
+            if shown := next((p for p in self.shell.readable if path.is_relative_to(p)), None):
+                raise ValueError(f"the sealed {path} is in {shown}, which shell.readable shows")
+        return self
 
     @property
     def prompt_files(self) -> dict[str, str]:
@@ -212,18 +257,6 @@ class AgentConfig(AgentFile):
         others = [self.judge.model] if self.judge else []
         others += self.reviewer.models if self.reviewer else []
         return [self.model, *self.phase_models.values(), *self.fallbacks, *others]
-
-    @property
-    def credential_variables(self) -> set[str]:
-        """Names of the worker's variables that hold credentials."""
-        keyed = [*self.models, self.embeddings, self.web.search]
-        variables = {each.api_key_variable for each in keyed if each and each.api_key_variable}
-        variables |= set(self.shell.environment.values())
-        for server in self.mcp.values():
-            variables |= {*server.env.values(), *server.headers.values()}
-        if self.notify:
-            variables |= {*self.notify.headers.values()} | {self.notify.url_variable or ""} - {""}
-        return variables | (self.reviewer.credential_variables if self.reviewer else set())
 
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
@@ -77,6 +78,16 @@ class ModelConfig(Data):
         description="How requests mark what the endpoint should cache: `breakpoint` for OpenAI's "
         "models from gpt-5.6 on, `cache_control` for gateways to Anthropic's models; "
         "`auto` decides by the model's name.",
+    )
+    parallel_calls: bool | None = Field(
+        None,
+        description="Whether a reply may have several calls, sent as `parallel_tool_calls`; null: "
+        "nothing is sent.",
+    )
+    bare_calls: bool = Field(
+        False,
+        description="Whether a reply that is one JSON object with the name of an offered tool and "
+        "arguments that fit is taken as the call, which small models write as text.",
     )
     vision: bool = Field(
         False, description="Whether the model accepts images; if so, it is offered view_image."
@@ -217,6 +228,20 @@ class Limits(Data):
         return self
 
 
+class ScopeRules(Data):
+    drop_share: float = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="Share of the original scope items that the agent may drop by itself.",
+    )
+    beyond: Literal["ask", "refuse", "list"] = Field(
+        "ask",
+        description="If more were dropped when the job wants to complete: ask a person, refuse, or "
+        "complete with what was dropped listed.",
+    )
+
+
 class PredefinedTodo(Data):
     """An entry of `todos`; a text alone stands for its `content`."""
 
@@ -273,6 +298,29 @@ class AgentSettings(Data):
     confidence_threshold: float = Field(
         0.5, ge=0, le=1, description="Candidates below this confidence are left out."
     )
+    replaces: str = Field(
+        "", description="Job on an earlier version of the document, whose requirements are kept."
+    )
+    items: list[str] = Field(
+        default_factory=list,
+        description="Regular expressions of the numbers that are requirements, such as "
+        "V[0-9.]+; each number of such a form is cited or set aside.",
+    )
+    forms: list[Literal["statements", "will"]] = Field(
+        default_factory=list,
+        description="Further forms that count as binding: statements about a named actor (The "
+        "system logs …), and sentences with will.",
+    )
+    sample_size: int = Field(
+        20, ge=1, le=500, description="Sentences that nothing touches which are read to begin with."
+    )
+    may_be_missed: float = Field(
+        0.05,
+        gt=0,
+        le=1,
+        description="Share of those sentences that may be requirements at most (95 %), for the "
+        "document to be complete.",
+    )
     chunk_tokens: int = Field(1500, ge=50, description="Tokens of one chunk of a document.")
     chunk_overlap: int = Field(150, ge=0, description="Tokens that neighbouring chunks share.")
     research_web: bool = Field(
@@ -292,7 +340,8 @@ class AgentSettings(Data):
         0.85,
         ge=0,
         le=1,
-        description="Minimum similarity for it to call the other requirement a duplicate.",
+        description="Similarity from which two requirements are compared by numbers, units, "
+        "force, negation and words; without a difference they are duplicates.",
     )
     take_hours: float = Field(
         24,
@@ -301,6 +350,16 @@ class AgentSettings(Data):
         description="Hours after which an undecided requirement that a job has taken is free "
         "again.",
     )
+
+    @field_validator("items")
+    @classmethod
+    def _check_item_patterns(cls, patterns: list[str]) -> list[str]:
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        return patterns
 
     @model_validator(mode="after")
     def _check_chunk_overlap(self) -> Self:
@@ -344,9 +403,20 @@ class Review(Data):
         2,
         ge=1,
         le=20,
-        description="Number of times a job is sent back before it waits for a person.",
+        description="Number of times a job is sent back for what is not met. After that it ends, "
+        "and its result names what is not accepted.",
     )
-    calls: int = Field(12, ge=1, le=100, description="Maximum number of replies in one review.")
+    calls: int = Field(
+        1,
+        ge=1,
+        le=100,
+        description="Maximum number of replies in one review. With 1 the reviewer judges by what "
+        "it is shown, with more it can read on with its tools.",
+    )
+    projects: bool = Field(
+        False,
+        description="Whether jobs of projects are reviewed as well; a project has its own proof.",
+    )
 
 
 class Verifier(Data):
@@ -361,6 +431,28 @@ class Verifier(Data):
         ["tactical"],
         description="Kinds of phase at whose end it runs; it always runs before the job completes.",
     )
+    frozen: list[str] | None = Field(
+        None,
+        description="Patterns of files that decide what it shows, such as `ci/**`: they must be as "
+        "they were when the job began. null: files that the command names, or the configuration "
+        "of its test runner.",
+    )
+
+
+class Sealed(Data):
+    """A file or folder of the worker's machine that only checks may read."""
+
+    path: str = Field(
+        pattern=r"^/",
+        description="Absolute path on the worker's machine. Verifiers, `done_when` commands and "
+        "proofs see it at `/sealed/<its name>`; the agent's commands and tools do not.",
+    )
+    show: Literal["counts", "output"] = Field(
+        "counts",
+        description="What the agent sees of a check's result: names of tests and counts, or the "
+        "output.",
+    )
+    digest: str = Field("", description="Set when a job starts; a check refuses other content.")
 
 
 class PhaseJudge(Data):

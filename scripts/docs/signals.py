@@ -26,7 +26,10 @@ MEANING = {
     "instructions": "What to do. May be empty if the agent has its own instructions.",
     "documents": "Paths that the worker can read, http(s) addresses, or files that "
     "`starter.py` staged.",
-    "items": "Scope items: what the job must cover.",
+    "brief": "Documents that say what to do: each of their statements becomes part of the scope. "
+    '`{"path": "…", "brief": true}` among `documents` means the same.',
+    "items": "Scope items: what the job must cover; without any, the statements of the brief.",
+    "approve_plan": "Whether a person approves the plan before the work begins.",
     "set": "Configuration for this job alone: values by dotted key.",
     "fork": '`{"job": "…", "phase": N}`: continue from the start of a phase of another '
     "job; without `phase`, from the end of a closed one.",

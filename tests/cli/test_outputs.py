@@ -134,6 +134,7 @@ def test_a_demo_that_stays_up_gives_a_pipe_its_result(workspaces, tmp_path):
             os.killpg(demo.pid, signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("shipped_config")
 @pytest.mark.parametrize("whole_group", [True, False])
 def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
     workspaces, tmp_path, whole_group

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rehearsal import Answer, Reply, Request
+from rehearsal.acceptance import REVIEWER_TOOL, review_statements
 from rehearsal.request_view import RequestView, parse_request_view
 from rehearsal.wire import Arguments
 from tests.soak import soak
@@ -68,6 +69,8 @@ class Ledger:
         if not request.get("tools"):
             return Reply(content=f"Lines: {str(request['messages']).count('append_file(')}.")
         view = parse_request_view(request)
+        if REVIEWER_TOOL in view.tools:
+            return review_statements(request)
         verb = view.current_todo.text.partition(" ")[0] if view.current_todo else ""
         does = {
             "Describe": self._describe,

@@ -24,13 +24,15 @@ from protocol.search_attribute_names import NAMES
 from tests.buckets import KEYS
 
 REPOSITORY = Path(__file__).parents[2]
+WORKER_CONFIG = Path(__file__).parents[1] / "worker_config"
+"""Leaves every setting to starts; tests of what they may not set take `shipped_config`."""
 CLEAN = {
     name: value
     for name, value in os.environ.items()
     if not name.startswith(("OPENAI_", "LONGHAUL_", "TEMPORAL_", "OTEL_", "AWS_"))
-} | KEYS
-"""Our environment without variables that would misdirect a worker, and with keys for buckets of
-tests.
+} | {**KEYS, "LONGHAUL_CONFIG": str(WORKER_CONFIG)}
+"""Our environment without variables that would misdirect a worker, with keys for buckets of tests
+and the configuration of the tests' workers.
 """
 
 

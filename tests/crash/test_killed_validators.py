@@ -36,6 +36,8 @@ async def trial(place: Place) -> None:
     def decided() -> int:
         return sum(status != "draft" for status in statuses(store).values())
 
+    document = place.folder / "a.md"
+    document.write_text("# Records\n\n" + "\n\n".join(TEXTS) + "\n")
     names = ["judges-1", "judges-2"]
     with ModelServer(rehearse) as model:
         where = (place.temporal.address, root.path, "judges", model.base_url)
@@ -44,14 +46,18 @@ async def trial(place: Place) -> None:
         handles = [
             await client.start_workflow(
                 "Job",
-                {"agent": "validator", "set": {**BRIEFEST, "limits.max_todos": 2}},
+                {
+                    "agent": "validator",
+                    "documents": [str(document)],
+                    "set": {**BRIEFEST, "limits.max_todos": 2},
+                },
                 id=name,
                 task_queue="judges",
                 result_type=dict,
             )
             for name in names
         ]
-        # One was just decided; the other job is amid its calls about another.
+        # One was just decided; the job that took it is amid its calls about the next.
         await asyncio.to_thread(until, decided, 90)
         worker.kill()
         place.workers.worker(*where)

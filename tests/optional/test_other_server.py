@@ -24,8 +24,9 @@ pytestmark = pytest.mark.skipif(not ENDPOINT, reason="LONGHAUL_TEST_ENDPOINT is 
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize("agent", ["generalist", "small"])
 async def test_a_job_with_its_model_comes_to_a_clear_state(
-    temporal: Client, root: Root, api: str, stream: bool
+    temporal: Client, root: Root, agent: str, api: str, stream: bool
 ) -> None:
     if api == "responses" and httpx2.post(f"{ENDPOINT}/responses", json={}).status_code == 404:
         pytest.skip(f"{ENDPOINT} has no Responses API")
@@ -37,11 +38,11 @@ async def test_a_job_with_its_model_comes_to_a_clear_state(
         "model.stream": stream,
         "limits.job.model_calls": 12,
     }
-    queue = f"other-{api}-{stream}"
+    queue = f"other-{agent}-{api}-{stream}"
     activities = all_activities(root, connect=connect_endpoint)
     async with build_worker(temporal, root=root, task_queue=queue, activities=activities):
         jobs = Jobs(temporal, root, queue)
-        start = {"agent": "generalist", "instructions": "Write a guide on tea.", "set": settings}
+        start = {"agent": agent, "instructions": "Write a guide on tea.", "set": settings}
         handle = await jobs.start(start)
         status = await jobs.until(handle, status=lambda word: word != "running")
         print(status["status"], status["waiting"], status["usage"], status["notices"][-3:])

@@ -53,7 +53,7 @@ def test_every_variable_of_ours_is_documented(path: Path) -> None:
     assert [name for name in named if f"`{name}`" not in DOCUMENTED] == []
 
 
-def test_probes_ask_where_the_worker_answers() -> None:
+def suite_probes_ask_where_the_worker_answers() -> None:
     [worker] = worker_pod()["containers"]
     ports = {port["name"]: port["containerPort"] for port in worker["ports"]}
     assert f"LONGHAUL_HEALTH=0.0.0.0:{ports['health']}" in IMAGE

@@ -24,6 +24,7 @@ LAYERS = [
     "activities.tools",
     "activities.requirements",
     "activities.tool_calls",
+    "activities.acceptance",
     "activities.tool_catalogue",
     "activities.steps",
     "activities.activity_catalogue",

@@ -16,6 +16,7 @@ def test_a_copy_is_equal_and_shares_nothing() -> None:
     )
     copy = state.deep_copy()
     assert copy == state
+    copy.seen.add_work(["output/tea.md"])
     copy.complete_todo(1, "done")
     copy.found_tools.append("find")
     assert (state.phase.open_count, state.found_tools) == (1, ["wait"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import re
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from rehearsal import Failure, Reply, rehearse
 from rehearsal.wire import Answer, Request, Stall
 from tests.activities.mcp.serving import PATIENT
 from tests.activities.source_repository.origins import WorkTree, bare_clone
+from tests.crash.processes import WORKER_CONFIG
 from tests.workflows import (
     delegating,
     team,
@@ -442,18 +444,12 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "waiting_start": (waiting_start, drafting),
     "outage": (outage, writing),
     "away_job": (away_job, refusing),
-    # As the one before. An older worker ran the workflow, which waited for a person.
-    "parked_job": (away_job, refusing),
     "resumed_job": (resumed_job, drafting),
     "project_job": (project_job, colliding),
-    # As the one before, which was recorded when a merge conflict still led to a reflection.
-    "collided_job": (project_job, colliding),
     "helped": (helped, reading),
     "published": (published, test_publish.model),
     "skilled": (skilled, looking),
     "asked": (asked, ordering),
-    # As the one before, which was recorded when an answer was traced before the server had it.
-    "misread": (asked, ordering),
     "trial": (trial, Short),
     "limited_trial": (limited_trial, trial_limits.CountingModel),
     "waiting_trial": (waiting_trial, trial_limits.CountingModel),
@@ -465,6 +461,7 @@ async def record(version: str, scenes: Sequence[str]) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in scenes or SCENES:
         scene, model = SCENES[name]
+        print(name, flush=True)
         # A separate folder, as several scenes have jobs of the same id.
         with tempfile.TemporaryDirectory() as folder:
             root = Root.open(Path(folder) / "root", create=True)
@@ -495,4 +492,5 @@ def _anonymous(history: str) -> str:
 
 
 if __name__ == "__main__":
+    os.environ["LONGHAUL_CONFIG"] = str(WORKER_CONFIG)
     asyncio.run(record("0.1.0", sys.argv[1:]))

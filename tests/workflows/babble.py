@@ -22,8 +22,9 @@ LATE = 9
 """The phase from which on it does the right thing."""
 _HEADER = re.compile(r"Todo list · (strategic|tactical) phase (\d+)")
 _OPEN = re.compile(r"^[▶☐] ", re.MULTILINE)
+_OWED = re.compile(r"^- ([SBAP]\d+) \(open\): ", re.MULTILINE)
 _OF_SCOPE = re.compile(r"open: (.*)")
-_ITEM = re.compile(r"\b[SPA]\d+\b")
+_ITEM = re.compile(r"\b[SBPA]\d+\b")
 DONE: Call = ("todo_complete", {"notes": "so it is"})
 PATHS = (
     "output/a.md",
@@ -58,7 +59,7 @@ class Babble:
         kind, number = header.groups() if header else ("strategic", "1")
         chance = random.Random(f"{self.seed} {json.dumps(messages, sort_keys=True)}")
         if int(number) >= LATE or len(messages) > LONG:
-            return Reply(calls=_does_right(kind, last, chance))
+            return Reply(calls=_does_right(kind, last, messages, chance))
         if chance.random() < 0.05:
             return Reply(chance.choice(["Shall I go on?", "All is done.", "I have looked."]))
         most = chance.choice([1, 3, 8, MOST_CALLS])
@@ -90,7 +91,7 @@ def _anything(kind: str, last: str, chance: random.Random) -> Call:
         (4, _plan(chance)),
         (2, _hand_over(chance, items)),
         (1, ("add_item", {"text": f"Also {chance.randint(1, 99)}"})),
-        (1, ("drop_item", {"id": chance.choice(items), "reason": "Nobody wants it."})),
+        (1, ("drop_item", {"ids": [chance.choice(items)], "reason": "Nobody wants it here."})),
         (2, _finish(chance.choice([["output/a.md"], ["output/none.md"], []]))),
         (1, ("request_clarification", {"question": "Which tea?", "default": "Black."})),
     ]
@@ -135,13 +136,28 @@ def _finish(deliverables: list[str]) -> Call:
     return ("job_complete", {**claim, "unresolved": ["Phase 1: it could not be done in this way."]})
 
 
-def _does_right(kind: str, last: str, chance: random.Random) -> list[Call]:
+def _does_right(
+    kind: str, last: str, messages: list[dict[str, Any]], chance: random.Random
+) -> list[Call]:
     write_call: Call = ("write_file", {"path": "output/a.md", "content": f"{chance.random()}\n"})
     if kind == "tactical":
         return [write_call, *[DONE] * min(len(_OPEN.findall(last)), MOST_CALLS - 1)]
-    open_items = _ITEM.findall(" ".join(_OF_SCOPE.findall(last)))[: MOST_CALLS - 4]
+    said = [str(message.get("content")) for message in messages]
+    owed = [] if any(text.startswith("Dropped ") for text in said) else _OWED.findall(said[1])
     drops: list[Call] = [
-        ("drop_item", {"id": item, "reason": "Nobody wants it."})
-        for item in dict.fromkeys(open_items)
-    ]
-    return [write_call, *drops, _plan(chance, done=True), _finish(["output/a.md"])]
+        ("drop_item", {"ids": owed, "reason": "Nobody wants it in the end."})
+    ] * bool(owed)
+    shown = said[1].partition("\n# plan.md")[2]
+    if "- [ ] " in shown and "todos.yaml" not in said[-2]:
+        note = ("write_file", {"path": "workspace.md", "content": f"{chance.random()}\n"})
+        todos = [{"content": "Do what is left", "items": owed}]
+        listed = ("todo_write", {"phase": "Rest", "description": "", "todos": todos})
+        has_phase = "\n## Phase " in shown.partition("\n# archive")[0]
+        touched = _touched_plan(said) if has_phase else _plan(chance)
+        return [note, touched, listed, DONE, DONE]
+    return [write_call, *drops, _finish(["output/a.md"])]
+
+
+def _touched_plan(said: list[str]) -> Call:
+    """Return an edit of the plan that changes no box."""
+    return ("append_file", {"path": "plan.md", "content": f"\nAfter {len(said)} messages.\n"})

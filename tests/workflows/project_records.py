@@ -31,7 +31,7 @@ def started(form: str, **details: Any) -> ProjectRecord:
         repository="/r/tea.git",
         head="c0",
         stages=pipeline.pipeline_stages(start),
-        scope=scope_from_texts(start.items),
+        scope=[item.slim for item in scope_from_texts(start.items)],
         limits=start.limits,
     )
 

@@ -78,7 +78,7 @@ class Short:
         if not request.get("tools"):
             return self.judge(request) if is_judge_request(request) else Reply(content="Summary.")
         view = parse_request_view(request)
-        if "send_back" in view.tools:
+        if "judge_statements" in view.tools:
             return self.reviewer(request)
         if (
             view.calls
@@ -101,10 +101,16 @@ def _called(tool: str, view: RequestView) -> bool:
     return any(done_call.tool == tool for done_call in view.calls)
 
 
+def _placing(view: RequestView) -> dict[str, Any]:
+    """Return a todo for the whole scope, where it has several items, as that of a fork may have."""
+    owed = [each for each in view.open_items if not each.startswith("P")]
+    return {"items": owed} if len(owed) > 1 else {}
+
+
 MARKED = plan("[x] Boil", "[x] Brew")
 TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
 DEFAULTS: dict[str, Sequence[Call] | Does] = {
-    "Hand": lambda view: [DONE if _called("todo_write", view) else hand_over({})],
+    "Hand": lambda view: [DONE if _called("todo_write", view) else hand_over(_placing(view))],
     "Work": lambda view: [TEA, DONE],
     "Mark": lambda view: [MARKED, close("output/tea.md")],
     "Rethink": [DONE],

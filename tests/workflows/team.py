@@ -19,6 +19,8 @@ TODOS = {
     "todos.rewind": ["Rethink"],
     "todos.transition": ["Mark"],
 }
+STEP = "Do S1-S99, B1-B99"
+"""The step of their plan, in which whatever they owe has its place."""
 Writes = Callable[[str], Sequence[Call]]
 """The calls of a job's tactical phase, from its instructions."""
 ENDS_REPLY = ("todo_write", "todo_complete", "request_clarification")
@@ -78,11 +80,14 @@ class Team:
             # Lessons from earlier jobs are no part of it.
             task = task.partition("# What earlier jobs ran into")[0]
             task_copy = write("workspace.md", task[:8000])
-            return [plan("[ ] Do"), task_copy, hand_over({}), DONE]
+            return [plan(f"[ ] {STEP}"), task_copy, hand_over({}), DONE]
         if verb == "Mark":
             if view.calls and is_error_result(view.calls[-1].result):
                 return [("todo_rewind", {"issue": view.calls[-1].result})]
-            return [plan("[x] Do"), close(summary=self.summary, unresolved=list(self.unresolved))]
+            return [
+                plan(f"[x] {STEP}"),
+                close(summary=self.summary, unresolved=list(self.unresolved)),
+            ]
         for text, writes in self.does.items():
             if text in view.workspace:
                 return [*writes(view.workspace), DONE]

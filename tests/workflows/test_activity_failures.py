@@ -49,7 +49,7 @@ def wrapped(
         ("Endpoint", "endpoint", "endpoint"),
         ("ModelRefused", "endpoint", "request"),
         # Edits are read only while a job is paused.
-        ("ContextTooLong", "endpoint", "shorten instructions.md or workspace.md and rewind"),
+        ("ContextTooLong", "endpoint", "give the server a larger window"),
         ("Storage", "storage", "space"),
         ("WrongRoot", "storage", "root"),
         ("NewerVersion", "tool", "workers of the earlier version"),

@@ -33,7 +33,13 @@ LETTER = 0.1
 MOST = 5000
 """Most checkpoints of a job that are examined."""
 WAITS = {"stuck", "review", "rewinds", "paused"}
-SET = {"limits.min_todos": 1, "limits.rewinds": 5, "limits.clarifications": 0, "reflection": False}
+SET = {
+    "limits.min_todos": 1,
+    "limits.rewinds": 5,
+    "limits.clarifications": 0,
+    "reflection": False,
+    "scope.beyond": "list",
+}
 OWN_LIST = {"todos.work": ["Make the tea.", "Taste it.", "Pour it."]}
 LETTERS: list[tuple[str, dict[str, object]]] = [
     ("pause", {}),
@@ -61,12 +67,12 @@ class Comparing(httpx2.AsyncBaseTransport):
         summary = (
             status["phase"]["number"],
             [(todo["id"], todo["content"], todo["status"]) for todo in status["todos"]],
-            [(item["id"], item["status"]) for item in status["items"]],
+            sorted((item["id"], item["status"]) for item in status["items"] + status["steps"]),
         )
         stored = (
             state.phase.number,
             [(todo.id, todo.content, _status(state.phase, todo)) for todo in state.phase.todos],
-            [(item.id, item.status) for item in state.scope],
+            sorted((item.id, item.status) for item in state.scope),
         )
         self.compared += 1
         if summary != stored:

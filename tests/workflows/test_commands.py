@@ -35,7 +35,11 @@ async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Ro
     command = "grep -q tea output/tea.md"
     model = Short(
         {
-            "Plan": [plan("[x] Brew"), hand_over({"done_when": {"command": command}}), DONE],
+            "Plan": [
+                plan("[ ] Boil", "[ ] Brew"),
+                hand_over({"done_when": {"command": command}}),
+                DONE,
+            ],
             "Work": [work, DONE],
             "Close": [close("output/tea.md", "output/tested.md")],
         }
@@ -61,7 +65,7 @@ async def test_a_phase_does_not_end_over_a_command_that_failed_unread(
     works = iter([[succeeding, failing, DONE]])
     model = Short(
         {
-            "Plan": [plan("[x] Brew"), hand_over({}), DONE],
+            "Plan": [plan("[ ] Boil", "[ ] Brew"), hand_over({}), DONE],
             "Work": lambda view: next(works, [DONE]),
             "Close": [close("output/tea.md")],
         }

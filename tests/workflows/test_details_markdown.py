@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protocol.contract import ContractRow
 from protocol.usage import Usage
 from workflows import details_markdown
 
@@ -20,3 +21,14 @@ def test_cost_shows_when_there_is_some() -> None:
 def test_a_heading_stands_only_over_something() -> None:
     assert details_markdown.markdown_list_lines("Notices", []) == []
     assert details_markdown.markdown_list_lines("Notices", ["a"]) == ["", "### Notices", "", "- a"]
+
+
+def test_a_contract_is_a_table_of_bounded_length() -> None:
+    row = ContractRow(id="S1", item="S1", statement="Cover | tea", status="completed", phase=2)
+    met = row.model_copy(update={"todo": 3, "verdict": "met", "quote": "green", "files": ["a.md"]})
+    dropped = row.model_copy(update={"id": "S2", "status": "dropped", "reason": "no milk"})
+    lines = details_markdown.markdown_contract_lines([met, dropped, *[row] * 100])
+    assert lines[5] == "| Cover \\| tea | S1 | 2.3 | a.md |  | **met**: green |"
+    assert lines[6].endswith("| **dropped**: no milk |")
+    assert lines[-1] == "and 62 more, in output/completion.json"
+    assert details_markdown.markdown_contract_lines([]) == []

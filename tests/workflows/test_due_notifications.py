@@ -43,7 +43,7 @@ async def test_the_end_is_told_with_names_and_no_content(temporal: Client, root:
     assert body["job"] == handle.id
     assert body["agent"] == "generalist"
     assert body["command"] == f"starter.py show {handle.id}"
-    assert body["text"] == f"{handle.id} has ended: completed."
+    assert body["text"] == f"{handle.id} has ended: completed, 1 statement, not reviewed."
     assert header["idempotency-key"] == body["key"]
     assert "content" not in body
     assert SECRET not in json.dumps(body)
@@ -175,7 +175,7 @@ async def test_a_hook_is_told_on_its_standard_input(
     assert event["hook_event_name"] == "Notification"
     assert event["notification_type"] == "end"
     assert event["session_id"] == handle.id
-    assert event["message"] == f"{handle.id} has ended: completed."
+    assert event["message"] == f"{handle.id} has ended: completed, 1 statement, not reviewed."
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
-from activities.checkpoints import Checkpoints, Root, open_checkpoints
+from activities.checkpoints import CheckpointMissing, Checkpoints, Root, open_checkpoints
 from activities.checkpoints.forgotten_records import (
     ForgottenJob,
     find_forgotten_record,
@@ -17,6 +19,7 @@ from activities.checkpoints.forgotten_records import (
 )
 from activities.checkpoints.repository_owner import OWNER_FILE, OwnerMark
 from activities.forgetting.job_files import LOCKS, has_job_files, job_paths
+from activities.job.checkpoint_fetch import fetch_snapshot
 from activities.requirements.requirement import Citation, Requirement
 from activities.requirements.store_sync import match_rows_to_workspace
 from activities.stores.outbox import Call as StoreCall
@@ -232,3 +235,61 @@ async def test_one_that_cannot_be_forgotten_now_keeps_no_other_from_it(jobs: Job
     assert any(
         "'taken' is not a job but a workflow of type Other" in note for note in report["notes"]
     )
+
+
+def bare(path: Path) -> Path:
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    return path
+
+
+def listed(remote: Path) -> str:
+    command = ["git", "--git-dir", str(remote), "for-each-ref", "--format=%(refname)"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+async def test_with_a_remote_a_job_goes_there_too_and_does_not_come_back(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    remote = bare(tmp_path / "remote.git")
+    settings = {"workspace.remote": f"file://{remote}"}
+    async with serving(temporal, root, Short()) as jobs:
+        first, other = await done(jobs, set=settings), await done(jobs, set=settings)
+        commit = (await first.query("status"))["checkpoint"]
+        assert f"jobs/{first.id}/" in listed(remote)
+        result = await forget(jobs, first.id)
+        assert result["jobs"] == [first.id]
+        [note] = result["notes"]
+        assert note.startswith(f"the remote file://{remote} names nothing of {first.id} any more")
+        assert [line for line in listed(remote).split() if first.id in line] == [
+            f"refs/longhaul/jobs/{first.id}/owner/forgotten-{record_of(root, first.id).timestamp}"
+        ]
+        assert f"jobs/{other.id}/" in listed(remote)
+        # Neither this host nor one with another root brings it back.
+        for place in (root, Root.open(tmp_path / "other", create=True)):
+            with pytest.raises(CheckpointMissing, match="was forgotten"):
+                fetch_snapshot(place, first.id, f"file://{remote}", commit)
+        assert not has_job_files(root, first.id)
+        assert (await forget(jobs, first.id))["count"] == 0
+
+
+async def test_a_remote_that_is_away_is_named_and_cleared_later(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    remote = bare(tmp_path / "remote.git")
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await done(jobs, set={"workspace.remote": f"file://{remote}"})
+        remote.rename(tmp_path / "away")
+        result = await forget(jobs, handle.id)
+        assert result["jobs"] == [handle.id]
+        assert f"{handle.id} in the remote file://{remote} stay for now" in result["notes"][0]
+        assert not has_job_files(root, handle.id)
+        (tmp_path / "away").rename(remote)
+        assert (await forget(jobs, handle.id))["jobs"] == [handle.id]
+    assert "/forgotten-" in listed(remote)
+    assert "/runs/" not in listed(remote)
+
+
+def record_of(root: Root, name: str) -> ForgottenJob:
+    record = find_forgotten_record(root, name)
+    assert record
+    return record

@@ -82,10 +82,9 @@ REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
     "content blank": (facts(with_first(content=" \n ")), ["content of todo 1"]),
     "content a number": (facts(with_first(content=7)), ["content of todo 1"]),
     "items unknown": (
-        facts(with_first(items=["S1", "S9"])),
-        ["todo 1", "do not exist: S9", "S1, S2"],
+        facts(unknown_items=["todo 1: S9"]),
+        ["do not exist: todo 1: S9", "S1, S2"],
     ),
-    "items no list": (facts(with_first(items="S9")), ["do not exist: S9"]),
     "done_when wrong": (
         facts(with_first(done_when={"matches": {"path": "a.md", "pattern": "("}})),
         ["done_when of todo 1", "not valid RE2"],
@@ -138,20 +137,17 @@ def test_a_plan_that_is_done_leads_to_the_final_phase(purpose: Purpose, expected
 def test_a_plan_that_is_done_and_not_ticked_is_told_so() -> None:
     outcome = phase_gate(state("transition"), GateFacts(plan_phases=2, plan_open=1), LIMITS)
     assert isinstance(outcome, Refusal)
-    for words in ("plan.md has 1 open phase.", "tick its boxes", "todo_write (5 to 20 todos)"):
+    for words in ("plan.md has 1 open phase.", "drop_item(ids", "todo_write (5 to 20 todos)"):
         assert words in outcome.reason
 
 
-def test_boxes_of_completed_items_are_ticked_in_one_call() -> None:
-    gate_facts = GateFacts(plan_phases=2, plan_open=1, plan_boxes=["Brew"], only_unticked=True)
-    outcome = phase_gate(state("transition"), gate_facts, LIMITS)
-    assert isinstance(outcome, Refusal)
-    assert 'old="[ ]", new="[x]", replace_all=true' in outcome.reason
-    assert outcome.reason.endswith("Then call todo_complete again.")
-    # While another item is open, ticking the boxes is not enough.
-    assert "replace_all" not in refused(covered("S2"), gate_facts)
-    # After a rewind an explanation is enough, as in any open phase.
-    assert completion_gate(covered(), gate_facts, rewinds=1) is None
+def test_what_was_asked_for_has_its_place_before_work_begins() -> None:
+    lacking = facts(GOOD, unplaced=["B2 Write a summary", "B3 Name the sources"])
+    for purpose in ("bootstrap", "rewind", "fork"):
+        outcome = phase_gate(state(purpose), lacking, LIMITS)
+        assert isinstance(outcome, Refusal)
+        assert "B2 Write a summary, B3 Name the sources. Name each by its id" in outcome.reason
+    assert follows(phase_gate(state("transition"), lacking, LIMITS)) == "work"
 
 
 def test_a_bootstrap_never_leads_to_the_final_phase() -> None:
@@ -174,6 +170,9 @@ def test_the_final_phase_ends_only_by_job_complete() -> None:
 
 def test_a_tactical_phase_ends_when_its_last_todo_is_done() -> None:
     assert follows(phase_gate(state("work"), GateFacts(), LIMITS)) == "transition"
+    idle = phase_gate(state("work"), GateFacts(idle=True), LIMITS)
+    assert isinstance(idle, Refusal)
+    assert "Nothing was done in this phase" in idle.reason
     undone = GateFacts(unmet="There is no a.md.")
     assert phase_gate(state("work"), undone, LIMITS) == Refusal("There is no a.md.")
 
@@ -188,19 +187,16 @@ def test_a_single_list_ends_the_work_unless_its_plan_goes_on() -> None:
     assert follows(phase_gate(work, facts(plan_ahead=True), single)) == "transition"
 
 
-def test_the_first_list_may_name_the_boxes_that_become_the_scope() -> None:
-    gate_facts = facts(with_first(items=["P1", "P2"]), plan_steps=2)
-    assert follows(phase_gate(without_scope(), gate_facts, LIMITS)) == "work"
-    outcome = phase_gate(without_scope(), facts(with_first(items=["P3"]), plan_steps=2), LIMITS)
+def test_a_list_names_only_items_that_exist() -> None:
+    outcome = phase_gate(state(), facts(unknown_items=["todo 1: P3"]), LIMITS)
     assert isinstance(outcome, Refusal)
-    assert "do not exist: P3. The items are: P1, P2." in outcome.reason
+    assert "do not exist: todo 1: P3. The items are: S1, S2." in outcome.reason
 
 
-def test_a_first_plan_has_no_more_boxes_than_can_be_kept_account_of() -> None:
-    outcome = phase_gate(without_scope(), facts(plan_steps=501), LIMITS)
+def test_a_plan_has_no_more_boxes_than_can_be_kept_account_of() -> None:
+    outcome = phase_gate(state(), facts(plan_steps=501), LIMITS)
     assert isinstance(outcome, Refusal)
     assert "501 boxes, at most 500" in outcome.reason
-    assert follows(phase_gate(state(), facts(plan_steps=501), LIMITS)) == "work"
 
 
 def covered(*open_ids: str) -> JobState:
@@ -232,8 +228,12 @@ def refused(job: JobState, gate_facts: GateFacts, rewinds: int = 0) -> str:
         ),
         (GateFacts(plan_open=3), ["3 open phases"]),
         (
-            GateFacts(plan_open=1, plan_boxes=["Brew", "Pour"], only_unticked=True),
-            ["1 open phase (such as Brew; Pour).", "ticks them all. Then call job_complete again"],
+            GateFacts(plan_open=1, plan_boxes=["Brew", "Pour"]),
+            ["1 open phase (such as Brew; Pour)."],
+        ),
+        (
+            GateFacts(amiss=["B1: output/a.md does not exist"]),
+            ["asked for by name is not there: B1: output/a.md does not exist."],
         ),
         (GateFacts(plan_unread=["## Phase II: x"]), ["## Phase II: x", "as `## Phase 2: name`"]),
         (GateFacts(arguments_error="confidence: at most 1"), ["confidence: at most 1"]),
@@ -331,27 +331,19 @@ def test_an_open_item_keeps_the_job_from_ending() -> None:
 
 def test_a_dropped_item_does_not() -> None:
     job = covered("S2")
-    job.drop_item("S2", "There is none.")
+    job.drop_items(["S2"], "There is none of it.")
     assert completion_gate(job, DONE, 0) is None
 
 
-def test_an_added_item_is_completed_by_a_box_that_names_it() -> None:
-    job = covered()
-    job.add_item("Say it in a sentence.")
-    reason = refused(job, DONE)
-    assert "1 scope item is open: A1 Say it in a sentence. Do the work, and tick a box" in reason
-    assert "`- [x] A1: …`" in reason
-
-
-def test_an_item_without_a_box_is_completed_by_a_todo_that_names_it() -> None:
-    job = covered("S1")
-    job.add_item("Say it in a sentence.")
-    reason = refused(job, DONE)
-    assert "2 scope items are open: S1 tea; A1 Say it in a sentence. Do the work." in reason
-    assert '"items": ["S1"]' in reason
-    assert "tick the boxes" not in reason
-    job.scope[0].source, job.scope[0].status = "plan", "open"
-    assert "tick the boxes" in refused(job, DONE)
+def test_a_small_correction_is_completed_on_the_spot() -> None:
+    worked = GateFacts(plan_phases=1, plan_open=1, worked=True)
+    assert completion_gate(covered("S1", "S2"), worked, 0) is None
+    assert completion_gate(covered("S1"), GateFacts(plan_phases=1), 0) is not None
+    many = covered("S1", "S2")
+    for text in ("cups", "spoons"):
+        many.add_item(text)
+    assert "4 scope items are open" in refused(many, worked)
+    assert "4 open phases" in refused(covered(), GateFacts(plan_open=4, worked=True))
 
 
 def test_what_is_open_is_given_up_only_after_a_rewind() -> None:

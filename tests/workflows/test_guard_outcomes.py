@@ -102,6 +102,7 @@ def sending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sending:
         "- {name: mine, point: before_tool, decision: ask, message: Sure?,\n"
         "   match: {changes: {path: [a.json], field: done}}}\n"
     )
+    (tmp_path / "config" / "defaults.yaml").write_text('start: {set: ["*"]}\n')
     monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path / "config"))
     settings = {
         "tools": ["files", "todos", "job", "shell"],

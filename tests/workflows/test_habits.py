@@ -49,7 +49,12 @@ class Claims:
         if view.refusal and not view.calls:
             self.refused.append(view.refusal)
             return [("run_command", {"command": f"echo {cup} holds"}), claim]
-        return [claim]
+        # Something is done, as a list in which nothing was cannot end, and no run.
+        return [TEA, claim]
+
+
+def violations(root: Root, job_id: str) -> list[Any]:
+    return [row for row in read_job_traces(root, job_id) if row.type == "violation"]
 
 
 async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
@@ -62,7 +67,7 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         for _ in range(2):
             blocked = await done(jobs, set={**SHELL, **rule})
         assert len(model.refused) == 6
-        assert [row.tool for row in read_job_traces(root, blocked)] == ["todo_complete"] * 3
+        assert [row.tool for row in violations(root, blocked)] == ["todo_complete"] * 3
 
         [line] = LearningPass(root).learn()
         name = "generalist.todo_complete.unproved"
@@ -75,7 +80,7 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         for _ in range(2):
             tried = await done(jobs, set=SHELL)
             assert model.refused == []
-            assert {row.stage for row in read_job_traces(root, tried)} == {"experiment"}
+            assert {row.stage for row in violations(root, tried)} == {"experiment"}
         [now] = LearningPass(root).guard_statuses()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
         LearningPass(root).promote_guard(name)

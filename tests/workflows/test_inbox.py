@@ -91,7 +91,7 @@ def test_a_record_that_fits_into_no_payload_does_once_its_letters_are_opened() -
     for _ in range(100):
         heavy.put("answer", ({"text": text * 20},))
     job = record(inbox=heavy.signals)
-    job.state.scope = scope_from_texts(["茶" * 160] * 2000)
+    job.state.scope = [item.slim for item in scope_from_texts(["茶" * 160] * 2000)]
     assert job.fits
     for _ in range(MOST_KEPT):
         trace_notes.note_trace(

@@ -30,7 +30,8 @@ def test_a_running_job() -> None:
     assert [todo["status"] for todo in answer["todos"]] == ["completed", "current", "open"]
     assert answer["plan"] == {"position": 2, "total": 4}
     assert answer["scope"] == {
-        "original": 2, "completed": 0, "added": 0, "dropped": 0, "open": 2
+        "original": 2, "completed": 0, "added": 0, "dropped": 0, "open": 2,
+        "steps": 0, "steps_completed": 0,
     }  # fmt: skip
     assert answer["checkpoints"] == [{"phase": 1, "id": "c0"}]
     assert answer["notices"] == ["refused: x"]

@@ -80,6 +80,7 @@ def test_runners_of_settled_tests_are_needed_as_well(
 
 
 def test_each_agents_own_sandbox_is_tried(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)  # Commands of a worker that is root run as nobody.
     project_start = ProjectStart.model_validate(
         {"form": "features", "instructions": "x", "needs": [f"ls {tmp_path}"]}
     )

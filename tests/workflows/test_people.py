@@ -15,6 +15,7 @@ from tests.workflows.resting import at_todo
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, TEA, Call, Short, close, hand_over, job, plan
 
+OOLONG = ("write_file", {"path": "output/tea.md", "content": "oolong"})
 FIRST = ("write_file", {"path": "notes/first.md", "content": "By the agent.\n"})
 
 
@@ -162,8 +163,8 @@ async def test_an_item_of_a_person_that_is_done_on_the_spot_costs_no_list(
 
     def mark(view: RequestView) -> list[Call]:
         tries.append(view.calls[-1].result if view.calls else "")
-        own = ["[x] A1: oolong it is"] if len(tries) > 1 else []
-        return [plan(*boxes, *own), close("output/tea.md")]
+        own = [OOLONG] if len(tries) > 1 else []
+        return [plan(*boxes), *own, close("output/tea.md")]
 
     model = Slow(Mark=mark)
     async with serving(temporal, root, model) as jobs:
@@ -176,5 +177,5 @@ async def test_an_item_of_a_person_that_is_done_on_the_spot_costs_no_list(
     assert (result["status"], result["phases"]) == ("completed", 3)
     # The word of job_complete alone is not enough.
     assert "1 scope item is open: A1 Use oolong." in tries[1]
-    assert "`- [x] A1: …`" in tries[1]
+    assert len(tries) == 2
     assert [(item["id"], item["status"]) for item in items][-1] == ("A1", "completed")

@@ -53,7 +53,8 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
             each: [hook(tmp_path / f"{each}.py", told_of)] for each in ("Stop", "SubagentStop")
         }
         handle = await jobs.start(
-            project("pipeline", stages=STAGES, set={"hooks": hooks}), kind="Project"
+            project("pipeline", stages=STAGES, set={"hooks": hooks, "review": "none"}),
+            kind="Project",
         )
         result = await jobs.result(handle)
         assert result["status"] == "completed", result

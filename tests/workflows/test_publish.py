@@ -11,6 +11,7 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from rehearsal.request_view import RequestView
 from tests.activities.source_repository.origins import WorkTree, bare_clone, git
+from tests.activities.wires import PASSWORD, USER, Web, web
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, MARKED, TEA, Call, Short, close, hand_over, job
 
@@ -229,3 +230,49 @@ async def test_a_person_who_denies_sends_the_work_back(
     assert status["refusals"] >= 1
     assert f"Subject: [PATCH] Unfinished work of {handle.id}" in patch
     assert tip(remote) == ""
+
+
+async def test_a_branch_that_a_hook_refuses_goes_under_another_name(
+    temporal: Client, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEA_ACCESS", PASSWORD)
+    git(remote, "config", "http.receivepack", "true")
+    hook = remote / "hooks" / "update"
+    hook.write_text('#!/bin/sh\n[ "$1" = refs/heads/free ] || { echo "protected" >&2; exit 1; }\n')
+    hook.chmod(0o755)
+    async with serving(temporal, root, model()) as jobs:
+        with web(remote.parent) as served:
+            await publish_elsewhere(jobs, served, remote)
+
+
+async def publish_elsewhere(jobs: Jobs, served: Web, remote: Path) -> None:
+    url = f"{served.url.replace('://', f'://{USER}@')}/remote.git"
+    repository = {"url": url, "token_variable": "TEA_ACCESS"}
+    start = job(repository=repository, publish={"branch": "stronger"})
+    handle = await jobs.start(start)
+    status = await jobs.until(handle, waiting_for="dependency")
+    assert "does not take the branch stronger: [remote rejected]" in status["waiting"]["message"]
+    assert "protected" in status["waiting"]["message"]
+    assert "--set publish.branch=" in status["waiting"]["remedy"]
+    await handle.signal("resume", {"set": {"publish.branch": "-bad"}})
+    await jobs.until(handle, notices=lambda lines: any("publish.branch:" in x for x in lines))
+    await handle.signal("resume", {"set": {"publish.branch": "free"}})
+    result = await jobs.result(handle)
+    assert result["status"] == "completed"
+    assert tip(remote, "free") == result["branch"]["commit"]
+
+
+async def test_checked_out_branches_are_not_pushed_and_work_ends_without_a_push(
+    temporal: Client, root: Root, tree: WorkTree
+) -> None:
+    start = job(repository={"url": tree.url}, publish={"branch": "trunk"})
+    before = tree.head
+    async with serving(temporal, root, model()) as jobs:
+        handle = await jobs.start(start)
+        status = await jobs.until(handle, waiting_for="dependency")
+        assert "currently checked out" in status["waiting"]["message"]
+        await handle.signal("resume", {"set": {"publish": None}})
+        result = await jobs.result(handle)
+    assert (result["status"], tree.head) == ("completed", before)
+    assert result["branch"]["published"] == ""
+    assert result["branch"]["files"] == ["output/changes.patch", "output/branch.bundle"]

@@ -86,7 +86,12 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
             ],
         ),
         n2=Reply(
-            None, [plan("[ ] Boil"), hand_over({}), ("delete_file", {"path": "instructions.md"})]
+            None,
+            [
+                plan("[ ] Boil", "[ ] Brew"),
+                hand_over({}),
+                ("delete_file", {"path": "instructions.md"}),
+            ],
         ),
         n3=Reply("Shall I go on?"),
         # At this failure the job stops within the same phase, and can be inspected.
@@ -174,7 +179,7 @@ async def test_a_job_whose_file_is_damaged_goes_back_before_it(
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
 
     big: Call = ("write_file", {"path": "big.md", "content": text})
-    written = [big, plan("[ ] Boil"), hand_over({}), DONE]
+    written = [big, plan("[ ] Boil", "[ ] Brew"), hand_over({}), DONE]
     async with serving(temporal, root, Short({"Plan": written, "Work": work})) as jobs:
         handle = await jobs.start(job(), job_id="damaged")
         result = await jobs.result(handle, 60)

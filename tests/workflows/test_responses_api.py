@@ -74,7 +74,9 @@ async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
 ) -> None:
     # Replies of the reviewer, another agent.
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
-    reviews = cycle([call("read_file", path="output/tea.md"), call("accept", findings="Good.")])
+    verdict = {"id": "B1", "verdict": "met", "quote": "tea"}
+    judged = call("judge_statements", verdicts=[verdict])
+    reviews = cycle([call("read_file", path="output/tea.md"), judged])
     model = Short({"Close": [close("output/tea.md")]}, reviewer=lambda _: next(reviews))
     ask = call("request_clarification", question="Which tea?", default="Any.")
     provider = Provider(Responses(Deviating({4: ask}, model)), chat=frozenset({"chatty"}))
@@ -95,7 +97,7 @@ async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
     looked_up = [
         request
         for request in provider.responses.requests
-        if any(tool["name"] == "accept" for tool in request.get("tools", []))
+        if any(tool["name"] == "judge_statements" for tool in request.get("tools", []))
     ]
     assert reasoned(looked_up[-1])
 

@@ -204,7 +204,7 @@ AFTER = {
     ],
     "written again": [
         Reply(calls=[LIST, NEWS]),
-        Reply(calls=[DONE]),
+        Reply(calls=[write("output/b.md"), DONE]),
         Reply(calls=[NEWS, finish("output/a.md")]),
     ],
 }
@@ -261,7 +261,7 @@ async def test_no_todo_is_shown_as_done_by_an_end_of_another_kind(
     model = Script(
         Reply(calls=[write("output/tea.md"), DONE, DONE]),
         Reply(calls=[LIST]),
-        Reply(calls=[DONE]),
+        Reply(calls=[write("output/more.md"), DONE]),
         Reply(calls=[finish("output/tea.md")]),
     )
     async with serving(temporal, root, model) as jobs:
@@ -332,7 +332,15 @@ async def test_an_agent_whose_work_is_one_list_begins_with_it(temporal: Client, 
     assert "The job begins. Its instructions" in model.requests[0]["messages"][1]["content"]
     assert "tactical phase 1" in told(model.requests[0])
     assert (result["status"], result["phases"]) == ("completed", 2)
-    assert status["scope"] == {"original": 3, "completed": 3, "added": 0, "dropped": 0, "open": 0}
+    assert status["scope"] == {
+        "original": 1,
+        "completed": 1,
+        "added": 0,
+        "dropped": 0,
+        "open": 0,
+        "steps": 2,
+        "steps_completed": 2,
+    }
     assert "- [x] Make the tea.\n- [x] Taste it.\n" in plan_text
 
 
@@ -342,7 +350,7 @@ async def test_before_the_end_such_an_agent_can_still_hand_over_work(
     model = Script(
         Reply(calls=[write("output/tea.md"), DONE, DONE]),
         Reply(calls=[todos("Warm it up.", todos=[{"content": "Warm it up."}])]),
-        Reply(calls=[DONE]),
+        Reply(calls=[write("output/warm.md"), DONE]),
         Reply(calls=[finish("output/tea.md")]),
     )
     async with serving(temporal, root, model) as jobs:
@@ -355,7 +363,7 @@ async def test_before_the_end_such_an_agent_can_still_hand_over_work(
 async def test_refused_completions_count_over_phases(temporal: Client, root: Root) -> None:
     def go_on(request: Request) -> Reply:
         if "tactical" in told(request).partition("\n")[0]:
-            return Reply(calls=[DONE])
+            return Reply(calls=[("list_files", {}), DONE])
         if any(answer.startswith("Error: ") for answer in results(request)[-1:]):
             return Reply(calls=[todos("a", todos=[{"content": "a"}])])
         return Reply(calls=[finish("output/missing.md")])
@@ -371,7 +379,7 @@ async def test_refused_completions_count_over_phases(temporal: Client, root: Roo
 
 async def test_a_deliverable_that_changed_is_a_new_claim(temporal: Client, root: Root) -> None:
     model = Script(
-        Reply(calls=[DONE, DONE]),
+        Reply(calls=[write("notes/a.md"), DONE, DONE]),
         *(
             Reply(
                 calls=[write("output/tea.md") if n % 2 else append(n), finish("output/tea.md", "x")]

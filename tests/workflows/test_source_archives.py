@@ -95,7 +95,7 @@ async def run_tests(
     """Return what the command printed in a job on the repository."""
     model = Short(
         {
-            "Plan": [plan("[x] Test"), hand_over({}), DONE],
+            "Plan": [plan("[ ] Boil", "[ ] Brew"), hand_over({}), DONE],
             "Work": [("run_command", {"command": f"({command}) | tee output/tests.txt"}), DONE],
             "Close": [close("output/tests.txt")],
         }

@@ -71,7 +71,9 @@ class Stops:
 def working() -> Short:
     edit = {"path": "repo/tea.py", "content": MENDED}
     tea = ("write_file", {"path": "output/tea.md", "content": "tea"})
-    return Short({"Hand": [hand_over({})], "Work": lambda view: [("write_file", edit), tea, DONE]})
+    work = [("write_file", edit), tea, DONE]
+    return Short({"Hand": lambda view: [hand_over({"items": list(view.open_items)})],
+                  "Work": lambda view: work})  # fmt: skip
 
 
 @pytest.fixture

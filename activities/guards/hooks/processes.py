@@ -12,10 +12,9 @@ from contextlib import suppress
 from typing import IO
 
 from activities.guards.hooks.answers import HookRun
+from activities.redaction.credentials import ORDINARY, hide_credentials
 from activities.runtime.child_process import ChildOutputReader
 
-PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM")
-"""Variables of the worker that every hook gets, beside those that begin with LC_."""
 MAX_OUTPUT = 1_000_000
 """Longest answer in bytes; a longer one is discarded."""
 TICK = 0.02
@@ -28,7 +27,8 @@ def hook_environment(names: Iterable[str], folder: str) -> dict[str, str]:
         names: Variables of the worker that the configuration passes on.
         folder: The workspace.
     """
-    passed_names = {*PASSED_ON, *names}
+    # Every hook gets the ordinary ones.
+    passed_names = {*ORDINARY, *names}
     variables = {k: v for k, v in os.environ.items() if k in passed_names or k.startswith("LC_")}
     # Existing scripts use these to find their files.
     return {**variables, "CLAUDE_PROJECT_DIR": folder, "PWD": folder}
@@ -37,7 +37,7 @@ def hook_environment(names: Iterable[str], folder: str) -> dict[str, str]:
 def run_hook(
     command: str, event: bytes, *, folder: str, seconds: float, variables: list[str]
 ) -> HookRun:
-    """Run a command with the event on its standard input; always returns.
+    """Run a command with the event on its standard input; always returns, without credentials.
 
     Nothing of its process group is left running.
     """
@@ -77,8 +77,8 @@ def run_hook(
     if out.size > MAX_OUTPUT:
         trouble = trouble or f"it printed more than {MAX_OUTPUT:,} bytes"
     if trouble:
-        return HookRun(err=err.text, trouble=trouble)
-    return HookRun(process.returncode, out.text, err.text)
+        return HookRun(err=hide_credentials(err.text), trouble=trouble)
+    return HookRun(process.returncode, hide_credentials(out.text), hide_credentials(err.text))
 
 
 def _write_hook_input(stream: IO[bytes], data: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from activities.guards.hooks.tool_mapping import (
 from activities.guards.voting import ALLOW, Vote, Voter
 from activities.job.activity_context import activity_schedule_ms
 from activities.job.snapshot import Snapshot
+from activities.redaction.credentials import encode_without_credentials, hide_credentials
 from activities.redaction.secrets import redact
 from activities.toolkit.path_ownership import restore_owned_paths
 from config.regexes import compile_cached_pattern
@@ -177,12 +178,22 @@ class Hooks:
             seconds=hook.timeout,
             variables=hook.environment,
         )
-        return read_answer(ran)
+        return _without_credentials(read_answer(ran))
+
+
+def _without_credentials(answer: HookAnswer) -> HookAnswer:
+    """Hide what JSON had escaped. A hook that puts a credential into a call changes the call."""
+    return replace(
+        answer,
+        reason=hide_credentials(answer.reason),
+        context=hide_credentials(answer.context),
+        updated=json.loads(encode_without_credentials(answer.updated)),
+    )
 
 
 def _read_voter_folder(private: PrivateFolder) -> Files:
     try:
-        return private.read_back()
+        return private.read_back(hide_credentials=True)
     except FilesError as error:
         raise HookFailed(str(error)) from None
 

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from activities.documents.pages import Page
-from activities.requirements.text.indicators import shipped_indicators
 from activities.requirements.text.statements import statements_of
+from activities.text.indicators import shipped_indicators
 
 LEAST_SHARE = 0.14
 """Share of frequent words in prose; two may be missing, since a few words prove little. English

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from activities.documents import Page
-from activities.requirements.text.indicators import shipped_indicators
+from activities.text.indicators import shipped_indicators
 
 MentionKind = Literal["regulation", "abbreviation", "defined term", "name", "term"]
 MAX_TERM_CHARACTERS = 80

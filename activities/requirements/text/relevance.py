@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from activities.requirements.text.indicators import Modality, shipped_indicators
+from activities.requirements.text.imperatives import find_order
+from activities.text.indicators import Modality, shipped_indicators
 
 _WEIGHT: dict[Modality, float] = {
     "prohibition": 0.8,
@@ -36,8 +37,13 @@ class Relevance:
     signs: list[str]
 
 
-def judge_relevance(text: str) -> Relevance:
-    """Judge a statement by its modal words, the regulations it names, and its form."""
+def judge_relevance(text: str, lead_in: str = "") -> Relevance:
+    """Judge a statement by its modal words, the regulations it names, and its form.
+
+    Args:
+        text: The statement, or an item of a list.
+        lead_in: For an item the words before the list, with which it is judged.
+    """
     hits = shipped_indicators().find(text)
     demands = [hit for hit in hits if hit.modality]
     score, signs = NO_DEMAND, ["no word that obliges, forbids, recommends or permits"]
@@ -45,6 +51,11 @@ def judge_relevance(text: str) -> Relevance:
         best = max(demands, key=lambda hit: _WEIGHT[hit.modality or "permission"])
         modality = best.modality or "permission"
         score, signs = _WEIGHT[modality], [f"{_NAMES[modality]} ({best.words})"]
+    elif order := find_order(text, item=True):
+        score = _WEIGHT[order.modality]
+        signs = [f"{_NAMES[order.modality]} by its form ({order.words})"]
+    if lead_in and score < (with_lead := judge_relevance(f"{lead_in.rstrip(':')} {text}")).score:
+        return Relevance(with_lead.score, [*with_lead.signs, "with the words before its list"])
     if regulations := sorted({hit.regulation for hit in hits if hit.regulation}):
         score += 0.1
         signs.append(f"speaks of {', '.join(regulations)}")
@@ -54,7 +65,7 @@ def judge_relevance(text: str) -> Relevance:
     if text.rstrip().endswith("?"):
         score -= 0.3
         signs.append("is a question")
-    if len(text.split()) < 5:
+    if len(text.split()) < 5 and (demands or score == NO_DEMAND):
         score -= 0.2
         signs.append("is no whole statement")
     if _ASIDE.search(text):

@@ -74,6 +74,7 @@ def _is_running_foot(lines: list[str], numbered: bool) -> bool:
         (numbered or bool(_PAGE_LINE.fullmatch(above)))
         and lines[-2:-1] != [above]  # ordinary text would be this close
         and text[-1] not in ".!?:;"
+        and " | " not in text  # a table row, whose last cell may be a figure
         and len(text) <= 70
         and bool(RUNNING_TITLE.match(text))
     )

@@ -11,6 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from activities.documents.line_ends import fold_line_ends
 from activities.documents.pages import Page, find_page_section_starts, section_before
+from activities.requirements.text.item_numbers import (
+    SECTION_NUMBER,
+    ItemNumbers,
+    section_number,
+)
 from activities.requirements.text.running_lines import (
     _NOTE_MARK,
     RUNNING_TITLE,
@@ -19,9 +24,10 @@ from activities.requirements.text.running_lines import (
     split_footnotes,
     split_running_lines,
 )
+from activities.text.sentence_ends import CLOSERS, STARTER, split_at_sentence_ends
 
 _ITEM = re.compile(
-    r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
+    r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}[a-z]?|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
 )
 _BULLET = re.compile(r"\s*[*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb]\s")
 _CLAUSE = re.compile(r"\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+")
@@ -31,23 +37,6 @@ _RULE = re.compile(r"[-=_*~|:+\s]{3,}$")
 _LEADERS = re.compile(r"\.{5}|(?:\. ){4}")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _CELLS = re.compile(r"\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
-_CLOSERS = "\"'\u201d\u2019\u00bb)]*_"
-_END = re.compile(
-    r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]*_]*"
-    # A footnote mark is not part of the sentence; after a digit it may be a decimal.
-    r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|(?:\[(?:\d{1,3}|[ivxl]{1,6})\])+|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
-    r"(?=\s|$)"
-)
-_SECTION = re.compile(
-    r"\s*(?:#+\s*)?(§+\s*\d+\w?|(?:Art(?:icle|ikel)?\.?|Section|Chapter|Kapitel|Abschnitt)\s+\d+\w?"
-    r"|(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+|\d{1,2}(?=\.?\s))"
-)
-_TOKEN = re.compile(r"[^\s(\[\"'\u201e\u201c]+$")
-_STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[{*_]*([^\W_])")
-_MONTH = re.compile(
-    r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
-    r"Werktag|Jahrhundert)"
-)
 _JOINING = {"and", "or", "of", "to", "the", "und", "oder", "der", "die", "das", "von"}
 _FIRST = ("1", "a", "A", "i")
 _STOPS = tuple(".!?:;")
@@ -72,6 +61,17 @@ class Sentence:
     """Number of its section as the document gives it, or the title if there is no number."""
     rest: str = ""
     """The part of it that is on the next page."""
+    number: str = ""
+    """What the document calls the item or table row it is in: `6.2.1`, `AU-02 a.1`, `§ 257 (2)`."""
+    level: int = 0
+    """How many lists it is in, one in the other."""
+    column: int = 0
+    """The cell of a table row it is in, from 1; 0 outside of tables."""
+
+    @property
+    def source_id(self) -> str:
+        """What the document calls the item or section it is in; empty if it has no number."""
+        return self.number or section_number(self.section)
 
 
 @dataclass(slots=True)
@@ -80,6 +80,9 @@ class _Block:
     is_item: bool = False
     is_heading: bool = False
     section: str = ""
+    column: int = 0
+    row: str = ""
+    """The first cell of its row."""
 
 
 def split_sentences(
@@ -98,6 +101,7 @@ def split_sentences(
     last = -1
     section = ""
     # The file's own section marks are more reliable than lines that look like headings.
+    numbers = ItemNumbers()
     titles = {_section_title_words(title) for page in page_list for title in page.sections}
     for page in page_list:
         running, lines = split_running_lines(page, furniture)
@@ -115,9 +119,16 @@ def split_sentences(
             if _section_title_words(" ".join(block.lines)) in titles:
                 # The heading itself, or its entry in the table of contents.
                 block.is_heading = True
-            page_sentences += _split_block_into_sentences(
-                page.number, block, abbreviations, section
-            )
+            if block.lines:
+                number, level = numbers.number_block(
+                    block.lines[0], section, item=block.is_item, row=block.row
+                )
+                page_sentences += [
+                    replace(each, number=number, level=level, column=block.column)
+                    for each in _split_block_into_sentences(
+                        page.number, block, abbreviations, section
+                    )
+                ]
         if (
             last >= 0
             and page_sentences
@@ -160,7 +171,7 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
             block = _Block()
         elif _is_row_not_sentence(lines, number - 1):
             yield block
-            yield from (_Block([cell], is_item=True) for cell in _CELLS.split(line) if cell.strip())
+            yield from _row_blocks(line)
             block = _Block()
         elif _HEADING.match(line) or _is_heading(line, after, block, width):
             yield block
@@ -175,6 +186,12 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
         else:
             block.lines.append(line)
     yield block
+
+
+def _row_blocks(line: str) -> Iterator[_Block]:
+    cells = [cell for cell in _CELLS.split(line) if cell.strip()]
+    for column, cell in enumerate(cells, 1):
+        yield _Block([cell], is_item=True, column=column, row=cells[0])
 
 
 def _is_row_not_sentence(lines: list[str], place: int) -> bool:
@@ -205,12 +222,12 @@ def _is_title_not_sentence(line: str) -> bool:
     """
     words = [word for word in re.findall(r"[^\W\d_]+", line) if len(word) > 3]
     capitals = sum(word[0].isupper() for word in words)
-    return bool(_HEADING.match(line) or _SECTION.match(line)) or capitals > 0.6 * len(words)
+    return bool(_HEADING.match(line) or SECTION_NUMBER.match(line)) or capitals > 0.6 * len(words)
 
 
 def _section_number(line: str) -> str:
     """Return the number before a heading or clause; for a marked heading without one, its title."""
-    if match := _SECTION.match(line):
+    if match := SECTION_NUMBER.match(line):
         return " ".join(match[1].split())
     return line.strip("# \t")[:200] if _HEADING.match(line) else ""
 
@@ -235,7 +252,7 @@ def _begins_clause(line: str, block: _Block) -> bool:
 def _section_title_words(heading: str) -> str:
     """Return the words of a heading in lower case, without the mark or number before them."""
     start = 0
-    for marker in (_HEADING, _ITEM, _SECTION):
+    for marker in (_HEADING, _ITEM, SECTION_NUMBER):
         if match := marker.match(heading, start):
             start = match.end()
     return " ".join(heading[start:].strip(".: \t").casefold().split())
@@ -247,7 +264,7 @@ def _parse_section_number(section: str) -> list[int]:
 
 
 def _block_ends_sentence(block: _Block) -> bool:
-    return not block.lines or block.lines[-1].rstrip().rstrip(_CLOSERS)[-1:] in _STOPS
+    return not block.lines or block.lines[-1].rstrip().rstrip(CLOSERS)[-1:] in _STOPS
 
 
 def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
@@ -262,7 +279,7 @@ def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
     if (_BULLET.match(after) and not numbered) or words[-1].lower() in _JOINING:
         return False  # the line introduces a list or continues on the next line
     first = words[1] if numbered and len(words) > 1 else words[0]
-    follows = _STARTER.match(after)
+    follows = STARTER.match(after)
     return (
         len(words) <= 9
         # Terms in a glossary may begin with a small letter.
@@ -281,11 +298,7 @@ def _split_block_into_sentences(
         if match := marker.match(text, start):
             start = match.end()
     first = True
-    ends = [end for end in _END.finditer(text, start) if _is_sentence_end(text, end, abbreviations)]
-    for stop, following in [
-        *((end.start("mark") if end["mark"] else end.end(), end.end()) for end in ends),
-        (len(text), len(text)),
-    ]:
+    for stop, following in split_at_sentence_ends(text, start, abbreviations):
         folded = fold_line_ends(text[start:stop])
         start = following
         if folded:
@@ -293,23 +306,10 @@ def _split_block_into_sentences(
             first = False
 
 
-def _is_sentence_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bool:
-    starter = _STARTER.match(text, stop.end())
-    if starter is None or (starter[1].islower() and not stop["mark"]):
-        return starter is None
-    if not stop[0].startswith(".") or len(stop[0].removesuffix(stop["mark"] or "")) > 1:
-        return True
-    before = _TOKEN.search(text, max(0, stop.start() - 40), stop.start())
-    token = before[0].lower() if before else ""
-    if token.isdigit():
-        return len(token) > 2 or not _MONTH.match(text, stop.end())
-    return not (token in abbreviations or re.fullmatch(r"(?:\w\.)*\w", token))
-
-
 def _continues_sentence(last: Sentence, first: Sentence, words: frozenset[str]) -> bool:
     if last.is_heading or last.text[-1] in ".!?:;" or first.is_heading or first.is_item:
         return False
-    starter = _STARTER.match(first.text)
+    starter = STARTER.match(first.text)
     if starter is not None and starter[1].islower():
         return True
     return last.text[-1] in ",-" or last.text.split()[-1].lower() in words

@@ -8,10 +8,13 @@ from pydantic import Field
 
 from activities.documents import name_unread_pages
 from activities.requirements import candidate_list, requirement_files
+from activities.requirements.coverage import ALARM_SENTENCES, ALARM_SHARE, covered_candidates
+from activities.requirements.requirement_survey import view_workspace_document
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.requirements.text.mentions import find_mentions
+from activities.requirements.text.numbering import NumberClass
 from activities.requirements.text.relevance import judge_relevance
-from activities.requirements.text.statements import statements_of
+from activities.requirements.versions import read_new_version
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
@@ -25,7 +28,7 @@ MAX_TERMS = 60
 
 @tool("requirements", effect="writes", phases=("tactical",), local=False, seconds=180)
 def identify_requirement_candidates(context: ToolContext, path: DocumentPath) -> str:
-    """Find sentences that may be requirements, by obligation language in English and German.
+    """Find what may be requirements: numbered entries, and sentences that bind by words or form.
 
     Answers with the list, and keeps those of all documents identified so far in
     candidates/candidates.json and, to be read, in candidates/candidates.md; asked about a document
@@ -36,10 +39,23 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     path = canonical_document_path(context.files, path)
     threshold = context.config.settings.confidence_threshold
     pages = read_workspace_pages(context, path)
-    every = list(statements_of(pages).candidates)
+    try:
+        view = view_workspace_document(context.files, path, pages, context.config.settings)
+    except requirement_files.InvalidWorkspaceFile as problem:
+        raise ToolError(f"{problem}.") from None
+    every = view.candidates
+    kept = 0
+    if version := read_new_version(context.files):
+        covered = covered_candidates(view, version.kept)
+        kept = len(covered)
+        every = [each for each in every if each.id not in covered]
+    classes = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
+    entries = [entry for each, yes in classes if yes for entry in each.entries]
     likely = [c for c in every if c.confidence >= threshold]
     try:
-        context.files = candidate_list.put_candidates(context.files, path, every, threshold)
+        context.files = candidate_list.put_candidates(
+            context.files, path, every, entries, threshold
+        )
     except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
     weak = len(every) - len(likely)
@@ -47,6 +63,16 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     further += name_unread_pages(pages)
     if not is_language_known(pages):
         further += f" {UNKNOWN_LANGUAGE}: read all of it."
+    if kept:
+        further += f" {kept} are left out, since requirements that are kept cite them."
+    further += "".join(f"\n{line}" for line in _number_lines(classes))
+    binding = sum(each.binds for each in every)
+    count = sum(not each.is_heading for each in view.statements.in_order)
+    if count >= ALARM_SENTENCES and binding < ALARM_SHARE * count and not entries:
+        further += (
+            f"\nOnly {binding:,} of its {count:,} sentences bind by their words: its requirements "
+            "may be told in another form. Read a page, and see settings.forms and decide_numbers."
+        )
     if not likely:
         return f"No candidates in {path}.{further}"
     lines = [
@@ -60,6 +86,15 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     noun = "candidate" if len(likely) == 1 else "candidates"
     head = f"{len(likely)} {noun} in {path}, all in {candidate_list.MARKDOWN_PATH}.{further}"
     return "\n".join([head, *lines])
+
+
+def _number_lines(classes: list[tuple[NumberClass, bool | None]]) -> list[str]:
+    says = {
+        True: "each is to be cited or set aside, and they are in the list",
+        False: "not taken for requirements; decide_numbers says otherwise",
+        None: "undecided: say with decide_numbers whether they are requirements",
+    }
+    return [f"Numbers {each.description}: {says[yes]}." for each, yes in classes]
 
 
 @tool("requirements", effect="reads", phases=("tactical",))

@@ -11,10 +11,21 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.requirements import candidate_list, requirement_files
-from activities.requirements.coverage import Coverage
+from activities.requirements.completeness import PATH as DECISIONS
+from activities.requirements.completeness import NumberDecision, put_decisions, read_decisions
+from activities.requirements.coverage import (
+    Coverage,
+    DocumentView,
+    quotes_by_page,
+    untouched_sentences,
+)
 from activities.requirements.export import requirements_as_pages
 from activities.requirements.requirement import Requirement
-from activities.requirements.requirement_survey import RequirementSurvey, survey_requirements
+from activities.requirements.requirement_survey import (
+    RequirementSurvey,
+    survey_requirements,
+    view_workspace_document,
+)
 from activities.requirements.set_aside_rules import (
     PATH,
     SetAsideRule,
@@ -23,15 +34,17 @@ from activities.requirements.set_aside_rules import (
     read_set_aside_rules,
 )
 from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.text.statements import statements_of
+from activities.requirements.text.numbering import Entry
 from activities.requirements.tools.result_lists import shorten_list, tally_words
+from activities.requirements.versions import kept_as_data
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath
 from activities.tools.workspace_documents import canonical_document_path, read_workspace_pages
-from protocol.short_text import count_noun
+from protocol.data_model import Data
+from protocol.short_text import count_noun, one_line
 
 REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
@@ -39,6 +52,15 @@ UNCOVERED = "candidates/uncovered.md"
 MAX_DOCUMENTS = 30
 MAX_PAGES = 60
 LISTED_TEXT = 110
+SAMPLE_TEXT = 400
+
+
+class SampleMark(Data):
+    """Whether a sampled sentence is a requirement."""
+
+    id: str = Field(max_length=20, description="Such as S-001.")
+    is_requirement: bool
+    reason: str = Field(min_length=3, max_length=300)
 
 
 @tool("requirements", effect="writes", local=False, seconds=180, owns=(PATH,))
@@ -49,7 +71,8 @@ def set_sentences_aside(
         str, Field(min_length=10, max_length=1000, description="Why they need no requirement.")
     ],
     ids: Annotated[
-        list[str] | None, Field(max_length=500, description="Of candidates, such as C-012.")
+        list[str] | None,
+        Field(max_length=500, description="Of candidates, such as C-012, or numbers of the text."),
     ] = None,
     pages: Annotated[str | None, Field(description='"3" or "2-5".')] = None,
     section: Annotated[
@@ -89,16 +112,25 @@ def set_sentences_aside(
     except ValueError as problem:
         raise ToolError(str(problem)) from None
     _check_confidence_threshold(context, below)
-    every = statements_of(read_workspace_pages(context, path)).candidates
-    if unknown := set(rule.ids) - {each.id for each in every}:
-        raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
-    matching = [each for each in every if each.binds and rule.sets_aside(path, each)]
-    if not matching and not rule.takes_whole_document:
-        raise ToolError(f"No sentence of {path} with words of obligation fits that.")
+    view = _view_document(context, path)
+    entries = [
+        entry
+        for numbers in view.statements.number_classes
+        if view.are_requirements(numbers)
+        for entry in numbers.entries
+    ]
+    every: list[Candidate | Entry] = [each for each in view.candidates if each.binds]
+    every += entries
+    known = {each.id for each in view.candidates} | {each.id for each in entries}
+    if unknown := set(rule.ids) - known:
+        raise ToolError(f"{path} has no candidate or number {', '.join(sorted(unknown)[:5])}.")
+    matching = [each for each in every if rule.sets_aside(path, each)]
+    if not matching and not rule.takes_places:
+        raise ToolError(f"No binding sentence and no number of {path} fits that.")
     if rule in rules:
         raise ToolError("That rule is there already.")
     context.files = put_rules(context.files, [*rules, rule])
-    lines = [candidate_list.describe_candidate(each, LISTED_TEXT) for each in matching[:10]]
+    lines = [_describe_passage(each, LISTED_TEXT) for each in matching[:10]]
     more = [f"and {len(matching) - 10:,} more"] if len(matching) > 10 else []
     count = count_noun(len(matching), "sentence")
     return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
@@ -108,25 +140,31 @@ def set_sentences_aside(
 def collect_requirements(context: ToolContext) -> str:
     """Write output/requirements.json from every requirements/req_NNN/final.json.
 
-    output/requirements.md has the same to be read. The text of the documents is searched for
-    sentences that say must, must not or should: those that no citation touches and no rule sets
-    aside are in candidates/uncovered.md, and the job cannot complete while there are any. Answers
-    with them, with how many requirements there are of each force and type, the pages cited, and
+    output/requirements.md has the same to be read. The documents' own numbers and the sentences
+    that bind by words or form are counted: those that no citation touches and no rule sets aside
+    are in candidates/uncovered.md, and the job cannot complete while there are any. When none is
+    left, a sample is drawn of the sentences that nothing touches, for judge_sample. Answers with
+    all that, with how many requirements there are of each force and type, the pages cited, and
     what is wrong with a `final.json` that was left out. Call it again when something has changed.
     """
-    try:
-        now = survey_requirements(context.files, context.job, context.heartbeat)
-    except requirement_files.InvalidWorkspaceFile as problem:
-        raise ToolError(f"{problem}.") from None
+    now = _survey(context)
+    if not now.coverage.uncovered and not now.coverage.open_entries:
+        _draw_samples(context, now)
     for path, text in {
-        REQUIREMENTS: as_readable_json([each.content for each in now.requirements]),
-        PAGES: requirements_as_pages(now.requirements, _set_aside_rule_lines(now)),
+        REQUIREMENTS: as_readable_json(
+            [*(each.content for each in now.requirements), *kept_as_data(context.files)]
+        ),
+        PAGES: requirements_as_pages(
+            now.requirements, now.statements, _set_aside_rule_lines(now), _sample_lines(now)
+        ),
         UNCOVERED: _uncovered_sentence_page(now.coverage),
     }.items():
         context.files = context.files.write(path, text.encode())
     lines = [
         f"Wrote {count_noun(len(now.requirements), 'requirement')} to {REQUIREMENTS} and {PAGES}."
     ]
+    if now.kept:
+        lines.append(f"Kept from the earlier version: {count_noun(len(now.kept), 'requirement')}.")
     if now.broken:
         lines += ["Left out, to be mended:", *shorten_list(now.broken)]
     if now.requirements:
@@ -137,6 +175,144 @@ def collect_requirements(context: ToolContext) -> str:
             *shorten_list(_cited_page_lines(now.requirements), MAX_DOCUMENTS),
         ]
     return "\n".join([*lines, *_coverage_lines(now)])
+
+
+@tool("requirements", effect="writes", local=False, seconds=180, owns=(DECISIONS,))
+def judge_sample(
+    context: ToolContext,
+    path: DocumentPath,
+    marks: Annotated[list[SampleMark], Field(min_length=1, max_length=500)],
+) -> str:
+    """Say of each sampled sentence of a document whether it is a requirement, with the reason.
+
+    A requirement has then to be cited, and so have the sentences like it, or they are set aside; a
+    new sample follows. What the sample does not show bounds what may have been missed.
+    """
+    path = canonical_document_path(context.files, path)
+    now = _survey(context)
+    if path not in now.views:
+        raise ToolError(f"{path}: {now.badly_read.get(path, 'is no input document')}")
+    view = now.views[path]
+    unread = {each.id: each for r in view.decisions.rounds for each in r.unread}
+    if unknown := {mark.id for mark in marks} - unread.keys():
+        raise ToolError(
+            f"{path} has no unread sentence {', '.join(sorted(unknown)[:5])}; those are: "
+            f"{', '.join(shorten_list(list(unread))) or 'none'}."
+        )
+    for mark in marks:
+        unread[mark.id].is_requirement = mark.is_requirement
+        unread[mark.id].reason = mark.reason
+    if all(mark.is_requirement is False for mark in marks):
+        _draw_sample(context, now, path)
+    else:
+        _put_decisions(context, now)
+    return "\n".join(_sample_state(_survey(context), path))
+
+
+@tool("requirements", effect="writes", local=False, seconds=60, owns=(DECISIONS,))
+def decide_numbers(
+    context: ToolContext,
+    path: DocumentPath,
+    numbers: Annotated[
+        str, Field(min_length=1, max_length=200, description="The form, as it is shown.")
+    ],
+    are_requirements: bool,
+    reason: Annotated[str, Field(min_length=10, max_length=1000)],
+) -> str:
+    """Say whether the entries that a document numbers in this form are its requirements.
+
+    If they are, each number is to be cited or set aside.
+    """
+    path = canonical_document_path(context.files, path)
+    view = _view_document(context, path)
+    classes = {each.name: each for each in view.statements.number_classes}
+    if numbers not in classes:
+        raise ToolError(f"{path} has no such numbers; its forms: {'; '.join(classes) or 'none'}.")
+    view.decisions.numbers[numbers] = NumberDecision(
+        are_requirements=are_requirements, reason=reason
+    )
+    context.files = put_decisions(
+        context.files, read_decisions(context.files) | {path: view.decisions}
+    )
+    word = "are" if are_requirements else "are not"
+    return f"{classes[numbers].description}: they {word} requirements."
+
+
+def _view_document(context: ToolContext, path: str) -> DocumentView:
+    try:
+        return view_workspace_document(
+            context.files, path, read_workspace_pages(context, path), context.config.settings
+        )
+    except requirement_files.InvalidWorkspaceFile as problem:
+        raise ToolError(f"{problem}.") from None
+
+
+def _survey(context: ToolContext) -> RequirementSurvey:
+    try:
+        return survey_requirements(
+            context.files, context.job, context.config.settings, context.heartbeat
+        )
+    except requirement_files.InvalidWorkspaceFile as problem:
+        raise ToolError(f"{problem}.") from None
+
+
+def _draw_samples(context: ToolContext, now: RequirementSurvey) -> None:
+    for each in now.coverage.documents:
+        if not each.out_of_scope:
+            context.heartbeat()
+            _draw_sample(context, now, each.path)
+
+
+def _draw_sample(context: ToolContext, now: RequirementSurvey, path: str) -> None:
+    """Draw what the sample of a document lacks, and keep the decisions."""
+    view = now.views[path]
+    settings = context.config.settings
+    untouched = untouched_sentences(view, quotes_by_page([*now.requirements, *now.kept]), now.rules)
+    view.decisions.next_sample(untouched, settings.sample_size, settings.may_be_missed)
+    _put_decisions(context, now)
+
+
+def _put_decisions(context: ToolContext, now: RequirementSurvey) -> None:
+    decided = {path: view.decisions for path, view in now.views.items()}
+    context.files = put_decisions(context.files, read_decisions(context.files) | decided)
+
+
+def _sample_state(now: RequirementSurvey, path: str) -> list[str]:
+    """Describe what the sample of a document says and which of its sentences are to be read."""
+    coverage = next(each for each in now.coverage.documents if each.path == path)
+    rounds = now.views[path].decisions.rounds
+    lines = [now.statements[[each.path for each in now.coverage.documents].index(path)]]
+    if rounds and rounds[-1].hits:
+        lines.append(
+            "Cite the requirements found, and what is like them, or set it aside; then "
+            "collect_requirements draws anew:"
+        )
+        lines += shorten_list(
+            [_uncovered_candidate_line(path, each) for each in coverage.uncovered]
+        )
+    lines += [f"Undecided numbers: {each.description}." for each in coverage.undecided]
+    if rounds and rounds[-1].unread:
+        lines += [f"To be read, for judge_sample(path={path!r}, marks):"]
+        lines += [
+            f"- {each.id} · p.{each.page} · {one_line(each.text, SAMPLE_TEXT)}"
+            for each in rounds[-1].unread
+        ]
+    return lines
+
+
+def _sample_lines(now: RequirementSurvey) -> list[str]:
+    """Describe every sentence of the samples, for a person to judge."""
+    return [
+        f"{path}, page {each.page}: {one_line(each.text, SAMPLE_TEXT)} - "
+        + (
+            "not read"
+            if each.is_requirement is None
+            else f"{'a' if each.is_requirement else 'no'} requirement: {each.reason}"
+        )
+        for path, view in now.views.items()
+        for each_round in view.decisions.rounds
+        for each in each_round.drawn
+    ]
 
 
 def _check_confidence_threshold(context: ToolContext, below: float | None) -> None:
@@ -162,23 +338,32 @@ def _cited_page_lines(requirements: list[Requirement]) -> list[str]:
 def _coverage_lines(now: RequirementSurvey) -> list[str]:
     """Describe the coverage in lines."""
     coverage = now.coverage
-    aside = sum(coverage.set_aside.values())
-    what = f"{count_noun(coverage.total, 'sentence')} that say must, must not or should"
+    lines = list(now.statements)
+    if coverage.open_entries:
+        lines += [
+            f"Not covered: {count_noun(len(coverage.open_entries), 'number')} of the documents "
+            f"neither cited nor set aside. All of them, in {UNCOVERED}:",
+            *shorten_list([_open_entry_line(*each) for each in coverage.open_entries]),
+        ]
     if coverage.uncovered:
-        lines = [
-            f"Not covered: {len(coverage.uncovered):,} of {what} are neither cited nor set aside. "
-            f"All of them, in {UNCOVERED}:",
+        lines += [
+            f"Not covered: {len(coverage.uncovered):,} of {coverage.total:,} binding sentences are "
+            f"neither cited nor set aside. All of them, in {UNCOVERED}:",
             *shorten_list([_uncovered_candidate_line(*each) for each in coverage.uncovered]),
         ]
-    else:
-        lines = [f"Covered: of {what} {coverage.cited:,} are cited and {aside:,} set aside."]
+    elif not coverage.open_entries:
+        aside = sum(each.set_aside for each in coverage.documents)
+        lines.append(
+            f"Covered: of {count_noun(coverage.total, 'binding sentence')} {coverage.cited:,} are "
+            f"cited and {aside:,} set aside."
+        )
+    for document in coverage.documents:
+        if document.alarm:
+            lines.append(f"Beware, {document.path}: {document.alarm}.")
+        lines += _sample_state(now, document.path)[1:]
     lines += _set_aside_rule_lines(now)
     if coverage.weaker_uncovered:
-        lines.append(
-            f"No citation touches {count_noun(coverage.weaker_uncovered, 'other candidate')}: "
-            "permissions, and "
-            "items of lists without a word of obligation."
-        )
+        lines.append(f"No citation touches {count_noun(coverage.weaker_uncovered, 'permission')}.")
     lines += [f"Nothing is complete of {path}: {why}" for path, why in now.badly_read.items()]
     return lines
 
@@ -192,12 +377,23 @@ def _set_aside_rule_lines(now: RequirementSurvey) -> list[str]:
 
 
 def _uncovered_sentence_page(coverage: Coverage) -> str:
-    lines = ["# Sentences that nothing covers", ""]
+    lines = ["# Numbers and sentences that nothing covers", ""]
     lines += [
-        _uncovered_candidate_line(document, each, None) for document, each in coverage.uncovered
+        *(_open_entry_line(*each, None) for each in coverage.open_entries),
+        *(_uncovered_candidate_line(document, each, None) for document, each in coverage.uncovered),
     ] or ["None."]
     return "\n".join(lines) + "\n"
 
 
 def _uncovered_candidate_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
     return f"- {document}: {candidate_list.describe_candidate(candidate, most)}"
+
+
+def _open_entry_line(document: str, entry: Entry, most: int | None = 60) -> str:
+    return f"- {document}: {candidate_list.describe_entry(entry, most)}"
+
+
+def _describe_passage(passage: Candidate | Entry, most: int) -> str:
+    if isinstance(passage, Candidate):
+        return candidate_list.describe_candidate(passage, most)
+    return candidate_list.describe_entry(passage, most)

@@ -48,7 +48,7 @@ Kind = Annotated[str, Field(description="A node of the schema, such as BusinessO
 Key = Annotated[str, Field(min_length=1, max_length=2000, description="Value of its key.")]
 
 
-@tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
+@tool("graph", effect="outside", looks=True, phases=("tactical",), local=False, seconds=SECONDS)
 def execute_cypher_query(
     context: ToolContext,
     query: Annotated[str, Field(min_length=1, description="Begins with MATCH, for instance.")],
@@ -74,7 +74,7 @@ def execute_cypher_query(
     return render_rows(result, keep_order=is_read_query_ordered(query))
 
 
-@tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
+@tool("graph", effect="outside", looks=True, phases=("tactical",), local=False, seconds=SECONDS)
 def get_database_schema(context: ToolContext) -> str:
     """Show what nodes and relations the graph has, with their properties."""
     schema = context.config.graph_schema
@@ -99,7 +99,7 @@ def get_database_schema(context: ToolContext) -> str:
     return "\n".join(lines)
 
 
-@tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
+@tool("graph", effect="outside", looks=True, phases=("tactical",), local=False, seconds=SECONDS)
 def resolve_entity(
     context: ToolContext,
     text: Annotated[str, Field(min_length=1, max_length=500, description="What it is called.")],
@@ -150,7 +150,7 @@ def resolve_entity(
     return "\n".join([f"No {kind} is called exactly that. The closest:", *lines]) + note
 
 
-@tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
+@tool("graph", effect="outside", looks=True, phases=("tactical",), local=False, seconds=SECONDS)
 def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
     """Show a node of the graph and what it is related to, in both directions."""
     schema = context.config.graph_schema
@@ -186,7 +186,7 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
     return "\n".join(lines if len(lines) > 1 else [*lines, "It is related to nothing."])
 
 
-@tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
+@tool("graph", effect="outside", looks=True, phases=("tactical",), local=False, seconds=SECONDS)
 def count_graph_statistics(context: ToolContext) -> str:
     """Count the nodes and relations of the graph, by kind and by their listed values."""
     schema = context.config.graph_schema
@@ -219,7 +219,7 @@ def count_graph_statistics(context: ToolContext) -> str:
     return "\n".join(lines)
 
 
-@tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
+@tool("graph", effect="outside", looks=True, phases=("tactical",), local=False, seconds=SECONDS)
 def validate_schema_compliance(context: ToolContext) -> str:
     """Check what the graph holds against its schema, and list what does not comply."""
     with _open_graph_for_tool(context) as graph:

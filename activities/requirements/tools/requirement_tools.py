@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from activities.documents import FoldedPage, Page
 from activities.requirements import requirement_files
 from activities.requirements.citations import (
     QuotedPassage,
@@ -13,15 +14,29 @@ from activities.requirements.citations import (
     render_citation,
 )
 from activities.requirements.open_candidates import open_candidate_fault
-from activities.requirements.requirement import MAX_CITATIONS, Requirement, RequirementKind
+from activities.requirements.requirement import (
+    MAX_CITATIONS,
+    Citation,
+    Priority,
+    Requirement,
+    RequirementKind,
+    Verification,
+    normalized_words,
+)
+from activities.requirements.requirement_files import stated_requirements
 from activities.requirements.store_sync import sync_store_or_defer
 from activities.requirements.text.candidate_sentences import Force, candidate_binding_force
+from activities.requirements.text.meaning import statement_faults
+from activities.requirements.text.statements import lead_ins_of_passage
 from activities.stores.outbox import OutboxWriter
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.workspace_documents import read_workspace_pages
+from activities.tools.workspace_documents import document_digest, read_workspace_pages
 
+FEW_WORDS = 3
+"""Words of a quote that has to be rare in its document."""
+OFTEN = 3
 Quotes = Annotated[
     list[QuotedPassage] | None,
     Field(
@@ -61,17 +76,24 @@ def add_requirement(
             description="Id of the open candidate it is from, of a document that it cites.",
         ),
     ] = None,
+    rationale: Annotated[
+        str | None, Field(max_length=4000, description="Why it is demanded, if the source says so.")
+    ] = None,
+    verification: Verification | None = None,
+    priority: Priority | None = None,
 ) -> str:
     """Write a requirement down under requirements/ and in the store, with its citations.
 
     The system gives the id. `quotes` are cited in the same call; if one of them does not stand
-    where it says, nothing is written, and the answer says what stands there. The store takes its
+    where it says, nothing is written, and the answer says what stands there. Numbers, units,
+    negation and force of the statement have to be in the passages. The store takes its
     content from `final.json`: what is edited or deleted there follows with the next call, or when
     the job completes.
     """
     cited = record_all_citations(context, quotes, citations)
     if candidate:
         _check_open_candidate(context, candidate, [each.document for each in cited])
+    _check_statement(context, text, force, cited)
     requirement_files.note_requirement_numbers(context.state, context.files)
     quote_force = candidate_binding_force(cited[0].quote)
     requirement = Requirement(
@@ -84,12 +106,14 @@ def add_requirement(
         reasoning=reasoning,
         confidence=confidence,
         candidate=candidate or None,
+        digest=document_digest(context.files, cited[0].document),
+        rationale=rationale,
+        verification=verification,
+        priority=priority,
     )
     path = requirement_files.final_requirement_path(requirement.id)
     context.files = context.files.write(path, requirement.final_json.encode())
     remarks = sync_store_or_defer(OutboxWriter.for_call(context))
-    if force and quote_force and force != quote_force:
-        remarks = [f"Its force is {force}, and its passage says {quote_force}.", *remarks]
     written = f"{requirement.id} ({requirement.force}) written to {path}"
     return "\n".join([f"{written}; {'; '.join(map(render_citation, cited))}", *remarks])
 
@@ -136,10 +160,43 @@ def add_citation(
     )
 
 
+def _check_statement(
+    context: ToolContext, text: str, force: Force | None, cited: list[Citation]
+) -> None:
+    """Refuse a statement that says what its passages do not, or that is there already."""
+    passages = [each.quote for each in cited]
+    around = [f"{each.document} {each.section or ''} {each.source_id or ''}" for each in cited]
+    for each in cited:
+        if each.url is None:
+            pages = read_workspace_pages(context, each.document)
+            passages += lead_ins_of_passage(pages, each.page, each.quote)
+            _check_quote_says_enough(pages, each.quote)
+    if faults := statement_faults(text, force, " \n".join(passages), " ".join(around)):
+        raise ToolError(
+            f"text: it says {'; it says '.join(faults)}. Nothing was written. Say what the "
+            "passages say, or quote the passage that says it as well."
+        )
+    said = (normalized_words(text), frozenset(normalized_words(each.quote) for each in cited))
+    for id, known in stated_requirements(context.files):
+        if known == said:
+            raise ToolError(f"{id} says that already, by the same passage. Nothing was written.")
+
+
+def _check_quote_says_enough(pages: list[Page], quote: str) -> None:
+    if len(quote.split()) > FEW_WORDS:
+        return
+    count = sum(len(FoldedPage(page.text).find_spans(quote)) for page in pages)
+    if count >= OFTEN:
+        raise ToolError(
+            f"“{quote}” stands {count} times in the document, so it shows no place. Nothing was "
+            "written. Quote more of its sentence."
+        )
+
+
 def _check_open_candidate(context: ToolContext, candidate: str, documents: list[str]) -> None:
     pages = {path: read_workspace_pages(context, path) for path in dict.fromkeys(documents)}
     try:
-        fault = open_candidate_fault(context.files, candidate, pages)
+        fault = open_candidate_fault(context.files, candidate, pages, context.config.settings)
     except requirement_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}.") from None
     if fault:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
 from activities.requirements import requirement_store as rows
+from activities.requirements.requirement import normalized_words
 from activities.requirements.requirement_files import readable_requirement_files
+from activities.requirements.text.meaning import compare_statements
 from activities.search import EmbeddingsFailed, choose_embedder
+from activities.search.embedding import Embedder
 from activities.search.text_likeness import compute_text_likeness
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
@@ -19,7 +24,7 @@ MAX_LISTED = 20
 TEXT = 300
 
 
-@tool("requirements", effect="outside", phases=("tactical",), local=False, seconds=120)
+@tool("requirements", effect="outside", looks=True, phases=("tactical",), local=False, seconds=120)
 def find_similar_requirements(
     context: ToolContext,
     text: Annotated[str, Field(min_length=10, max_length=4000, description="A statement.")],
@@ -29,40 +34,18 @@ def find_similar_requirements(
 ) -> str:
     """Find requirements like this text, in this workspace and in the store of all jobs.
 
-    The most alike come first, with their likeness; those that are duplicates by the agent's
-    settings are called so. Requirements of this job are named REQ-001, others job/REQ-001. The one
-    that this job has taken is left out.
+    The most alike come first, with their likeness and what they differ in: numbers, units, force,
+    negation, other words. Only those without any difference are called duplicates. Requirements of
+    this job are named REQ-001, others job/REQ-001. What this job has taken itself is left out.
     """
     settings = context.config.settings
     least = settings.similar_threshold if threshold is None else threshold
-    candidates = list(readable_requirement_files(context.files))
-    remark = ""
-    try:
-        stored = RelationalStore(context.root).read(rows.list_live_requirements)
-        candidates += [
-            (each.ref, each.status, each.text)
-            for each in stored
-            # Leave out the requirement this job has to judge.
-            if each.ref.rpartition("/")[0] != context.job and each.taken_by != context.job
-        ]
-    except StoreUnavailableError as error:
-        remark = f"\nOnly this workspace was searched: {error}"
-    statement = [statement for _, _, statement in candidates]
-    try:
-        by = choose_embedder(context.config.embeddings) if context.config.embeddings else None
-        alike = compute_text_likeness(text, statement, context.heartbeat, by, rarity=True)
-    except EmbeddingsFailed as error:
-        remark += f"\nCompared by words alone: {error}"
-        by, alike = None, compute_text_likeness(text, statement, context.heartbeat, rarity=True)
-    matches = sorted(
-        ((value, *entry) for value, entry in zip(alike, candidates, strict=True) if value >= least),
-        key=lambda entry: (-entry[0], entry[1]),
-    )
-    lines = [
-        f"{value:.2f} · {'duplicate' if value >= settings.duplicate_threshold else 'similar'} · "
-        f"{ref} · {status} · {' '.join(statement.split())[:TEXT]}"
-        for value, ref, status, statement in matches[:MAX_LISTED]
-    ]
+    candidates, remark = list_comparable_requirements(context)
+    # Leave out the requirement that this job has to judge.
+    own = normalized_words(text)
+    candidates = [each for each in candidates if not (each.held and each.words == own)]
+    matches, by, failed = rank_like_requirements(context, text, candidates, least)
+    lines = [describe_like(each) for each in matches[:MAX_LISTED]]
     if by is None and len(matches) < len(candidates):
         # Without this remark "0 of 9" would be read as: no other requirement says this.
         remark += "\nOne that says it in other words may not be among them: threshold=0 shows more."
@@ -72,4 +55,88 @@ def find_similar_requirements(
     head = (
         f"{len(matches)} of {len(candidates)} requirements are alike {how} (threshold {least:.2f})"
     )
-    return "\n".join([head + (":" if lines else "."), *lines]) + remark
+    return "\n".join([head + (":" if lines else "."), *lines]) + failed + remark
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """A requirement with which a statement is compared."""
+
+    ref: str
+    status: str
+    text: str
+    held: bool = False
+    """Whether this job has taken it."""
+
+    @property
+    def words(self) -> str:
+        return normalized_words(self.text)
+
+
+@dataclass(frozen=True)
+class LikeRequirement:
+    """A requirement that is like a statement."""
+
+    likeness: float
+    label: str
+    """`similar`, `duplicate`, or what the two differ in."""
+    other: Comparable
+
+
+def list_comparable_requirements(context: ToolContext) -> tuple[list[Comparable], str]:
+    """Return the requirements of this workspace and the store, and a remark if that is away."""
+    found = [Comparable(*each) for each in readable_requirement_files(context.files)]
+    try:
+        stored = RelationalStore(context.root).read(rows.list_live_requirements)
+    except StoreUnavailableError as error:
+        return found, f"\nOnly this workspace was searched: {error}"
+    found += [
+        Comparable(each.ref, each.status, each.text, each.taken_by == context.job)
+        for each in stored
+        if each.ref.rpartition("/")[0] != context.job
+    ]
+    return found, ""
+
+
+def rank_like_requirements(
+    context: ToolContext, text: str, candidates: Sequence[Comparable], least: float
+) -> tuple[list[LikeRequirement], Embedder | None, str]:
+    """Return those that are like the text, most alike first; by what; and a remark on a failure."""
+    statements = [each.text for each in candidates]
+    failed = ""
+    try:
+        by = choose_embedder(context.config.embeddings) if context.config.embeddings else None
+        alike = compute_text_likeness(text, statements, context.heartbeat, by, rarity=True)
+    except EmbeddingsFailed as error:
+        failed = f"\nCompared by words alone: {error}"
+        by, alike = None, compute_text_likeness(text, statements, context.heartbeat, rarity=True)
+    threshold = context.config.settings.duplicate_threshold
+    ranked = sorted(
+        (each for each in zip(alike, candidates, strict=True) if each[0] >= least),
+        key=lambda each: (-each[0], each[1].ref),
+    )
+    matches = [
+        LikeRequirement(
+            value, likeness_label(text, other.text, value, threshold, by_meaning=bool(by)), other
+        )
+        for value, other in ranked
+    ]
+    return matches, by, failed
+
+
+def describe_like(like: LikeRequirement) -> str:
+    """Describe it on one line, as the rehearsal model and others read it."""
+    words = " ".join(like.other.text.split())[:TEXT]
+    return f"{like.likeness:.2f} · {like.label} · {like.other.ref} · {like.other.status} · {words}"
+
+
+def likeness_label(
+    text: str, other: str, likeness: float, threshold: float, *, by_meaning: bool
+) -> str:
+    """Say what a like statement is: likeness alone makes no duplicate."""
+    if likeness < threshold:
+        return "similar"
+    difference = compare_statements(text, other)
+    if by_meaning and not difference.hard and difference.is_paraphrase:
+        return "duplicate"
+    return str(difference or "duplicate")

@@ -2,48 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from activities.checkpoints import Files
+from activities.documents import DocumentError, contains_quote, find_page
+from activities.documents.input_documents import original_document_paths
 from activities.job.activity_context import attempt_started_ms
 from activities.requirements import validation_claims
 from activities.requirements.graph.graph_writes import REMOVAL, is_written_to_graph
 from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
 from activities.requirements.graph.neighbours import Relations, requirement_neighbours
-from activities.requirements.requirement import Requirement, RequirementVerdict
+from activities.requirements.requirement import Citation, Requirement, RequirementVerdict
+from activities.requirements.requirement_store import find_requirement
 from activities.requirements.store_sync import DECIDED
+from activities.requirements.text.meaning import compare_statements
+from activities.requirements.text.relevance import judge_relevance
+from activities.requirements.text.statements import lead_ins_of_passage
 from activities.requirements.tools.result_lists import shorten_list, tally_words
+from activities.requirements.tools.similarity_tool import (
+    Comparable,
+    describe_like,
+    list_comparable_requirements,
+    rank_like_requirements,
+)
 from activities.stores.outbox import OutboxWriter, flush_outbox, write_or_defer
-from activities.stores.store_errors import StoreRefusedError, StoreUnavailableError
+from activities.stores.relational_store import RelationalStore
+from activities.stores.store_errors import (
+    StoreRefusedError,
+    StoreRejectedError,
+    StoreUnavailableError,
+)
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
+from activities.tools.workspace_documents import document_digest, read_workspace_pages
 from protocol.job_state import DeferredWrite
 from protocol.short_text import count_noun
 
 DECISIONS = "output/decisions.json"
+MAX_TAKEN = 20
+MAX_LIKE = 3
+"""Like requirements shown with each draft."""
 INTEGRATE = "create_requirement_node"
 
 
 @tool("validation", effect="outside", phases=("tactical",), local=False, seconds=60)
-def take_requirement(context: ToolContext) -> str:
-    """Take the next draft requirement of the store, to be validated by this job alone.
+def take_requirement(
+    context: ToolContext,
+    count: Annotated[int, Field(ge=1, le=MAX_TAKEN, description="How many.")] = 10,
+) -> str:
+    """Take the next draft requirements of the store, to be validated by this job alone.
 
-    It stays with this job until decide_requirement: another call answers with the same one again.
-    What is taken and not decided goes back when the job ends, or after a day without a call.
+    Only drafts from documents that this job has. Each is shown with what its passages show, how
+    relevant its wording is, and what is like it. They stay with this job until decide_requirement:
+    another call answers with the same ones again, and with more. What is taken and not decided
+    goes back when the job ends, or after a day without a call.
     """
     writer = OutboxWriter.for_call(context)
+    at_hand = documents_at_hand(context.files)
+    own_jobs = (context.job, *context.earlier_jobs)
     try:
         remarks = flush_outbox(writer, "relational")
         hours = context.config.settings.take_hours
         now = attempt_started_ms()
-        requirement = writer.store.run(
-            lambda connection: validation_claims.claim_draft(
-                connection, writer.call, now, hours, context.earlier_jobs
+        taken = writer.store.run(
+            lambda connection: validation_claims.claim_drafts(
+                connection, writer.call, now, hours, at_hand, count, context.earlier_jobs
+            )
+        )
+        elsewhere = (
+            {}
+            if taken
+            else writer.store.read(
+                lambda c: validation_claims.count_drafts_elsewhere(c, own_jobs, at_hand)
             )
         )
     except StoreRefusedError as refusal:
@@ -51,12 +88,13 @@ def take_requirement(context: ToolContext) -> str:
     except StoreUnavailableError as error:
         # Without the store, a validator cannot do anything else.
         raise DependencyUnavailable(str(error)) from None
-    text = (
-        _requirement_text_to_validate(requirement)
-        if requirement
-        else "No draft requirement is left to take."
-    )
-    return "\n".join([*remarks, text])
+    if not taken:
+        waiting = ", ".join(f"{name} ({number:,})" for name, number in elsewhere.items())
+        other = f" Others wait whose document this job does not have: {waiting}." if waiting else ""
+        return "\n".join([*remarks, f"No draft requirement is left to take.{other}"])
+    comparable, remark = list_comparable_requirements(context)
+    shown = [_requirement_text_to_validate(context, each, comparable) for each in taken]
+    return "\n".join([*remarks, "\n\n".join(shown)]) + remark
 
 
 @tool("validation", effect="outside", phases=("tactical",), local=False, seconds=180)
@@ -80,6 +118,8 @@ def decide_requirement(
         )
     if duplicate_of == id:
         raise ToolError(f"duplicate_of: {id} cannot be a duplicate of itself.")
+    if duplicate_of is not None:
+        _check_duplicate(context, id, duplicate_of)
     data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
     entry = DeferredWrite(kind=DECIDED, key=context.key, at=context.time_ms, about=id, data=data)
     writer = OutboxWriter.for_call(context)
@@ -121,7 +161,9 @@ def collect_decisions(context: ToolContext) -> str:
         remarks = flush_outbox(writer, "relational")
         now = attempt_started_ms()
         decisions, undecided, free = writer.store.read(
-            lambda store: validation_claims.list_claim_decisions(store, own_jobs, now)
+            lambda store: validation_claims.list_claim_decisions(
+                store, own_jobs, now, documents_at_hand(context.files)
+            )
         )
     except StoreUnavailableError as error:
         raise DependencyUnavailable(str(error)) from None
@@ -181,25 +223,89 @@ def validator_integrates_graph(context: ToolContext) -> bool:
     return agent_has_tool(context.config, INTEGRATE)
 
 
-def _requirement_text_to_validate(requirement: Requirement) -> str:
-    cited = [
-        f"- {citation.id}: {citation.document}, page {citation.page}"
-        + (f" ({citation.url}, read {citation.accessed})" if citation.url else "")
-        + f": {citation.quote}"
-        for citation in requirement.citations
-    ]
+def documents_at_hand(files: Files) -> validation_claims.DocumentsAtHand:
+    """Return the documents of a workspace, those that were fetched as well."""
+    paths = original_document_paths(files)
+    return validation_claims.DocumentsAtHand(
+        paths, [document_digest(files, path) for path in paths]
+    )
+
+
+def _check_duplicate(context: ToolContext, id: str, duplicate_of: str) -> None:
+    """Refuse a duplicate that differs in numbers, units, force or negation."""
+    store = RelationalStore(context.root)
+    try:
+        own, other = store.read(
+            lambda c: (find_requirement(c, id), find_requirement(c, duplicate_of))
+        )
+    except (StoreUnavailableError, StoreRejectedError):
+        return
+    if own is None or other is None:
+        return
+    difference = compare_statements(own.text, other.text, (own.force, other.force))
+    if difference.hard:
+        raise ToolError(
+            f"{id} is no duplicate of {duplicate_of}: {difference}. Decide on it by what it says; "
+            "if the two cannot both hold, relate them by CONTRADICTS."
+        )
+
+
+def _requirement_text_to_validate(
+    context: ToolContext, requirement: Requirement, comparable: Sequence[Comparable]
+) -> str:
+    number = f", {requirement.source_id}" if requirement.source_id else ""
     return "\n".join(
         [
             f"{requirement.ref} ({requirement.type}, confidence "
-            f"{requirement.confidence:g}, from {requirement.source})",
+            f"{requirement.confidence:g}, from {requirement.source}{number})",
             f"Force: {requirement.force}",
             f"Text: {requirement.text}",
             f"Reasoning: {requirement.reasoning}",
             "Citations:",
-            *cited,
+            *(_citation_line(context, citation) for citation in requirement.citations),
+            _relevance_line(context, requirement),
+            *_like_lines(context, requirement, comparable),
             f'Decide on it with decide_requirement(id="{requirement.ref}", status, reasons).',
         ]
     )
+
+
+def _citation_line(context: ToolContext, citation: Citation) -> str:
+    web = f" ({citation.url}, read {citation.accessed})" if citation.url else ""
+    try:
+        page = find_page(read_workspace_pages(context, citation.document), citation.page)
+        stands = contains_quote(page.text, citation.quote)
+    except (ToolError, DocumentError):
+        stands = False
+    shown = "" if stands else " [NOT FOUND there]"
+    return (
+        f"- {citation.id}: {citation.document}, page {citation.page}{web}{shown}: {citation.quote}"
+    )
+
+
+def _relevance_line(context: ToolContext, requirement: Requirement) -> str:
+    settings = context.config.settings
+    leads: list[str] = []
+    for citation in requirement.citations:
+        with suppress(ToolError):
+            pages = read_workspace_pages(context, citation.document)
+            leads += lead_ins_of_passage(pages, citation.page, citation.quote)
+    result = judge_relevance(
+        " ".join(each.quote for each in requirement.citations), leads[0] if leads else ""
+    )
+    known = result.score >= settings.relevance_threshold
+    verdict = "relevant" if known else "not relevant by its words"
+    return f"Relevance: {result.score:.2f}, {verdict}: {'; '.join(result.signs)}"
+
+
+def _like_lines(
+    context: ToolContext, requirement: Requirement, comparable: Sequence[Comparable]
+) -> list[str]:
+    others = [each for each in comparable if each.ref != requirement.ref]
+    likes, _, _ = rank_like_requirements(
+        context, requirement.text, others, context.config.settings.similar_threshold
+    )
+    return ["Like it:" if likes else "Like it: nothing.", *map(describe_like, likes[:MAX_LIKE])]
 
 
 def _decision_as_data(

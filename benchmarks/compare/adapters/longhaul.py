@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from openai import AsyncOpenAI
@@ -25,8 +26,9 @@ async def run_longhaul(task: AdapterTask) -> Outcome:
         "agent": "generalist",
         "instructions": task.prompt,
         "items": [f"Item {number}" for number in range(1, task.items + 1)],
-        "set": {"model.name": task.model, "model.base_url": task.base_url},
     }
+    # The worker decides on its model; a start may name configured ones only.
+    os.environ |= {"LONGHAUL_MODEL": task.model, "OPENAI_BASE_URL": task.base_url}
     activities = all_activities(root, connect=lambda _: client)
     async with (
         development_server(ui=False) as running,

@@ -11,7 +11,7 @@ from activities.checkpoints import CheckpointMissing, Checkpoints, RemoteUnavail
 from activities.checkpoints.journal_records import COMMIT, JournalRecord
 from activities.checkpoints.packing import pack_journal
 from activities.checkpoints.push_staging import PushStaging
-from activities.checkpoints.remote import remote_owner
+from activities.checkpoints.remote import open_remote, remote_checkpoint_area, remote_owner
 from activities.checkpoints.remote_fetch import MAX_PACKS, fetch_remote_checkpoints
 from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from tests.activities.checkpoints.hosts import Host, remote_ref_prefix
@@ -120,7 +120,8 @@ def test_tags_and_the_owner_travel(host_a: Host, host_b: Host) -> None:
     assert remote_owner(host_a.url, "job") == "chain"
     host_b.fetch()
     assert host_b.checkpoints.tags() == {"phase/0001": commit}
-    assert read_owner(host_b.checkpoints.path) == OwnerMark(chain="chain", job="job")
+    mark = OwnerMark(chain="chain", job="job", remote=host_a.url)
+    assert read_owner(host_b.checkpoints.path) == mark
     assert remote_owner(host_a.url, "other") is None
 
 
@@ -187,3 +188,21 @@ def test_a_killed_fetch_is_swept_by_the_next(host_a: Host, host_b: Host) -> None
     (left / "tmp_pack_x").write_text("half")
     host_b.fetch()
     assert host_b.checkpoints.is_intact(commit)
+
+
+def test_a_forgotten_job_is_gone_and_nobody_fetches_it(
+    host_a: Host, host_b: Host, remote: Path
+) -> None:
+    commit = host_a.step(None, "a.md")
+    host_a.push(commit, owner_chain=commit, tags_phase=commit)
+    url, area = host_a.url, remote_checkpoint_area("job")
+    assert len(open_remote(url).forget_area(area, 1_700_000_000)) == 3
+    assert list(refs(remote)) == [f"{remote_ref_prefix('job')}owner/forgotten-1700000000"]
+    assert remote_owner(url, "job") == "forgotten-1700000000"
+    with pytest.raises(CheckpointMissing, match="job job was forgotten in the remote"):
+        host_b.fetch()
+    assert not host_b.checkpoints.has_commit(commit)
+    # A second time there is nothing to remove, unless a frozen host pushed late.
+    assert open_remote(url).forget_area(area, 1_800_000_000) == []
+    host_a.push(host_a.step(commit, "late.md"))
+    assert open_remote(url).forget_area(area, 1_800_000_000) == [f"runs/run/{host_a.root.id}"]

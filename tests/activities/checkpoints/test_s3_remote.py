@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from activities.checkpoints import RemoteUnavailable
+from activities.checkpoints import CheckpointMissing, RemoteUnavailable
 from activities.checkpoints.bucket import PROBE
 from activities.checkpoints.checkpoint_errors import RemoteUnfit
 from activities.checkpoints.remote import remote_checkpoint_area, remote_owner
@@ -131,7 +131,8 @@ def test_tags_and_the_owner_travel(host_a: Host, host_b: Host) -> None:
     assert remote_owner(host_a.url, "job") == "chain"
     host_b.fetch()
     assert host_b.checkpoints.tags() == {"phase/0001": commit}
-    assert read_owner(host_b.checkpoints.path) == OwnerMark(chain="chain", job="job")
+    mark = OwnerMark(chain="chain", job="job", remote=host_a.url)
+    assert read_owner(host_b.checkpoints.path) == mark
     assert remote_owner(host_a.url, "other") is None
 
 
@@ -287,3 +288,15 @@ def test_what_a_killed_push_left_here_is_swept(host_a: Host) -> None:
     os.utime(left, (1, 1))
     host_a.push(commit)
     assert not list(host_a.checkpoints.path.glob("pushing-*"))
+
+
+def test_a_forgotten_job_is_gone_and_nobody_fetches_it(host_a: Host, host_b: Host) -> None:
+    commit = host_a.step(None, "a.md")
+    host_a.push(commit, owner_chain=commit)
+    url, area = host_a.url, remote_checkpoint_area("job")
+    assert len(another_process(url).forget_area(area, 1_700_000_000)) == 2
+    assert stored_packs(url) == []
+    assert remote_owner(url, "job") == "forgotten-1700000000"
+    with pytest.raises(CheckpointMissing, match="job job was forgotten in the remote"):
+        host_b.fetch()
+    assert another_process(url).forget_area(area, 1_800_000_000) == []

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from activities.commands import sandbox
+from activities.commands.sealed_files import sealed_digest
 from activities.guards.tool_routes import guarded_route
 from activities.job.done_when import read_done_when
+from activities.phases.phase_tags import phase_tag
 from activities.steps.gate_facts import gate_facts_activity
 from activities.steps.judge_ending import judge_ending_activity
 from activities.toolkit.registry import REGISTRY
@@ -18,6 +20,7 @@ from config.agent_files import load_agent
 from protocol.endings import EndingRequest, EndingVerdict, FactsRequest, GateFacts, GuardPoint
 from protocol.todo_list import Todo
 from tests.activities.guards.hooks.scripts import hook
+from tests.activities.projects.proving import SHELL as SANDBOXED
 from tests.activities.standing import AT, Standing, environment
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
@@ -161,3 +164,81 @@ def test_a_verifier_that_cannot_run_is_no_pass(tmp_path: Path) -> None:
     assert "exit code 127, which says that a program could not be run" in lint
     slow = ending(job, "todo_complete", "phase_end", bypass=["lint"])
     assert "did not end within 1 s" in slow.refusal
+
+
+TEST = "from tea import brew\n\n\ndef test_one():\n    assert brew(1) == 2\n"
+SHELL = {"readable": SANDBOXED.readable, "path": SANDBOXED.path}
+
+
+def begun_with(
+    path: Path, verifier: dict[str, Any], files: dict[str, str], **config: Any
+) -> Standing:
+    """Return a job that began with these files."""
+    job = standing(path, verifiers=[{"name": "v", **verifier}], shell=SHELL, **config)
+    for name, text in files.items():
+        job.write(name, text)
+    job.open().checkpoints.tag(phase_tag(1), job.commit)
+    return job
+
+
+HOLLOW = [
+    ("make check", {"Makefile": "check:\n\t@echo 5 passed\n"}, "put back Makefile"),
+    ("sh check.sh", {"check.sh": "exit 0\n"}, "put back check.sh"),
+    ("python3 -m pytest -q", {"test_tea.py": ""}, "exit code 5"),
+    ("python3 -m unittest", {"unittest.py": "print('OK')\n"}, "in place of the real"),
+    ("python3 -m pytest -q", {"pytest.ini": "[pytest]\naddopts = --co\n"}, "found no tests"),
+    (
+        "python3 -m pytest -q",
+        {"conftest.py": "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\n"
+         "def pytest_runtest_setup(item):\n    item.obj = item.runtest = lambda: None\n"},
+        "does not show it as failed",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "wrong", "why"), HOLLOW)
+def test_a_verifier_cannot_be_hollowed_out(
+    tmp_path: Path, command: str, wrong: dict[str, str], why: str
+) -> None:
+    begun = {"tea.py": "def brew(cups):\n    return 1\n", "test_tea.py": TEST}
+    begun |= {"Makefile": "check:\n\tpython3 -m pytest\n", "check.sh": "python3 -m pytest\n"}
+    job = begun_with(tmp_path, {"command": command}, begun)
+    for name, text in wrong.items():
+        job.write(name, text)
+    refused = ending(job, "todo_complete", "phase_end").refusal
+    assert why in refused
+
+
+def test_a_verifier_of_tests_passes_honest_work(tmp_path: Path) -> None:
+    job = begun_with(tmp_path, {"command": "python3 -m pytest -q"}, {"test_tea.py": TEST})
+    job.write("tea.py", "def brew(cups):\n    return cups * 2\n")
+    job.write("conftest.py", "import pytest\n\n\n@pytest.fixture\ndef cup():\n    return 1\n")
+    assert ending(job, "job_complete", tool="job_complete").refusal == ""
+    job.write("test_tea.py", TEST.replace("test_one", "test_other"))
+    refused = ending(job, "job_complete", tool="job_complete").refusal
+    assert "are gone, skipped or expected to fail: test_tea.py::test_one" in refused
+
+
+def test_files_that_a_verifier_names_as_frozen(tmp_path: Path) -> None:
+    verifier = {"command": "sh ci/check.sh", "frozen": ["ci/**"]}
+    job = begun_with(tmp_path, verifier, {"ci/check.sh": "cat ci/data tea.md\n", "ci/data": "x\n"})
+    job.write("tea.md", "tea")
+    assert ending(job, "todo_complete", "phase_end").refusal == ""
+    job.write("ci/data", "y\n")
+    assert "put back ci/data" in ending(job, "todo_complete", "phase_end").refusal
+
+
+def test_sealed_files_are_read_by_checks_alone(tmp_path: Path) -> None:
+    sealed = tmp_path / "answers"
+    sealed.mkdir()
+    (sealed / "want").write_text("secret tea")
+    config = {"sealed": [{"path": str(sealed), "digest": sealed_digest(sealed)}]}
+    job = begun_with(tmp_path, {"command": "diff /sealed/answers/want tea.md"}, {}, **config)
+    assert "No such file" in job.call("run_command", command="cat /sealed/answers/want")
+    job.write("tea.md", "other tea")
+    refused = ending(job, "todo_complete", "phase_end").refusal
+    assert "It failed (exit code 1) without output." in refused
+    job.write("tea.md", "secret tea")
+    assert ending(job, "todo_complete", "phase_end").refusal == ""
+    (sealed / "want").write_text("easy tea")
+    assert "is not as it was" in ending(job, "todo_complete", "phase_end").refusal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import subprocess
@@ -228,3 +229,31 @@ def test_a_forgotten_job_has_no_folders(root: Root, files: Files) -> None:
     remove_private_folders(root, "job")
     assert not private.path.parent.parent.exists()
     remove_private_folders(root, "job")
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("notes", "Is a directory"),
+        ("run.sh/report.xml", "Not a directory"),
+        ("loop/report.xml", "Too many levels of symbolic links"),
+        ("n" * 300, "File name too long"),
+        ("missing", "No such file"),
+    ],
+)
+def test_a_path_that_is_not_what_it_was_taken_for_is_no_broken_disk(
+    root: Root, files: Files, path: str, why: str
+) -> None:
+    files = files.link("loop", "loop")
+    with (
+        pytest.raises(FilesError, match=f"cannot be used: {why}"),
+        private_folder(files, root, "job") as private,
+    ):
+        (private.path / path).read_bytes()
+
+
+def test_a_broken_disk_is_one(root: Root, files: Files) -> None:
+    for error in (OSError(errno.ENOSPC, "No space"), OSError(errno.EACCES, "Denied", "/elsewhere")):
+        with pytest.raises(OSError), private_folder(files, root, "job") as private:
+            error.filename = error.filename or str(private.path / "notes")
+            raise error

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.job.done_when import read_done_when
+from activities.job.done_when import read_done_when, read_done_when_file
 from activities.job.plan_and_todo_files import parse_agent_todo_file
 from activities.steps.gate_facts import gather_gate_facts
 from protocol.todo_list import Todo
@@ -67,7 +67,7 @@ SCHEMA = {"type": "array", "items": {"type": "integer"}, "maxItems": 3}
         ("output/a.json", '[1, "b", true, 4]', "$[1]: 'b' is not of type 'integer'; $[2]: True"),
         ("output/a.json", "[1, 2, 3, 4]", "too long"),
         ("output/a.json", "[1,\n2", "not valid JSON in line 2"),
-        ("output/a.json", "[NaN]", "NaN is no value in JSON"),
+        ("output/a.json", "[NaN]", "$[0]: not a finite number"),
         ("output/a.yaml", "[1, 2", "not valid YAML"),
         ("output/a.yaml", "- &a 1\n- *a\n", "aliases (*name) are not read"),
         ("output/a.json", "[" * 100_000, "nested too deeply"),
@@ -177,3 +177,22 @@ def test_a_condition_is_handed_over_with_its_todo(tmp_path: Path) -> None:
     assert first.done_when == read_done_when(done_when)
     assert second.done_when is None
     assert second.done_when_error is None
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: .inf", "$.a: not a finite number"),
+        ("a: [1, .nan]", "$.a[1]: not a finite number"),
+        ("a: 1\nb: 2\na: 3", "the key 'a' is given twice"),
+        ("1: a\n'1': b", "$: the key '1' stands twice"),
+        ("[" * 900 + "]" * 900, "nested too deeply"),
+        ("a: &x 1\nb: *x", "aliases"),
+    ],
+)
+def test_yaml_is_held_to_the_same_as_json(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        read_done_when_file("output/a.yaml", text.encode())
+    assert read_done_when_file("a.yml", b"a: 2026-01-02\nb: [1.5]") == {
+        "a": "2026-01-02", "b": [1.5],
+    }  # fmt: skip

@@ -14,10 +14,11 @@ from activities.job.plan_and_todo_files import (
     parse_plan,
     plan_boxes,
     plan_section,
-    tick_plan_boxes,
+    plan_step_texts,
+    settle_plan_boxes,
     unread_plan_headings,
 )
-from protocol.scope_ledger import ScopeItem, scope_from_plan
+from protocol.scope_ledger import sync_plan_steps
 
 PLAN = """\
 # Plan
@@ -247,23 +248,21 @@ TWICE = """# Plan
 """
 
 
-def test_boxes_of_completed_items_are_ticked_each_once() -> None:
-    items = scope_from_plan(plan_boxes(parse_plan(TWICE)))
-    assert tick_plan_boxes(TWICE, items) == TWICE
+def test_the_boxes_are_as_the_ledger_has_them_whoever_ticked_them() -> None:
+    items = sync_plan_steps([], plan_step_texts(parse_plan(TWICE)))
+    # The box that is ticked in the text is not the ledger's: it is open, like any other.
+    bare = TWICE.replace("[x]", "[ ]")
+    assert settle_plan_boxes(TWICE, items) == (bare, ["Pour"])
     items[2].status = "completed"
-    once = tick_plan_boxes(TWICE, items)
+    once, unticked = settle_plan_boxes(TWICE, items)
     # Of two boxes with the same text, one for each item; boxes in a code fence do not count.
-    assert once == TWICE.replace("Tea\n- [ ] Boil", "Tea\n- [x] Boil")
-    items[0].status = items[3].status = "completed"
-    ticked = tick_plan_boxes(once, items)
+    assert (once, unticked) == (bare.replace("Tea\n- [ ] Boil", "Tea\n- [x] Boil"), ["Pour"])
+    for item in items:
+        item.status = "dropped" if item.text == "Bake" else "completed"
+    ticked, _ = settle_plan_boxes(once, items)
     assert not [text for done, text in plan_boxes(parse_plan(ticked)) if not done]
-    assert tick_plan_boxes(ticked, items) == ticked
-
-
-def test_the_box_of_an_added_item_that_is_completed_is_ticked() -> None:
-    item = ScopeItem(id="A1", text="Cups", source="added", status="completed")
-    plan = TWICE.replace("- [ ] Bake", "- [ ] A1: Cups\n- [ ] A2: Cups")
-    assert tick_plan_boxes(plan, [item]) == plan.replace("[ ] A1", "[x] A1")
+    assert "- [✗] Bake" in ticked
+    assert settle_plan_boxes(ticked, items) == (ticked, [])
 
 
 def test_a_phase_is_shown_as_it_is_written() -> None:

@@ -95,7 +95,9 @@ def test_pieces_say_the_same_as_the_whole(address: str, api: str, line_end: byte
 
 
 @pytest.mark.parametrize("api", STREAMS)
-def test_a_stream_that_breaks_off_is_no_reply_or_the_whole_one(address: str, api: str) -> None:
+def test_a_stream_that_breaks_off_is_no_reply_or_has_only_whole_calls(
+    address: str, api: str
+) -> None:
     stream = STREAMS[api]
     whole = asked(address, api, stream, set())
 
@@ -107,6 +109,8 @@ def test_a_stream_that_breaks_off_is_no_reply_or_the_whole_one(address: str, api
         except ApplicationError as error:
             assert (error.type, error.non_retryable) == ("Endpoint", False)
         else:
-            assert reply == whole
+            # After a connection closed in order, what came whole counts.
+            assert reply == whole or ends
+            assert reply.calls == whole.calls[: len(reply.calls)]
 
     known()

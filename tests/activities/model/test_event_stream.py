@@ -12,7 +12,7 @@ STREAM = 'data: {"a":"\u2028é"}\n\n: still here\n\nevent: x\ndata: 1\ndata:2\n\
 def read(stream: bytes, size: int) -> tuple[list[bytes], bool]:
     events = EventParser()
     pieces = [stream[offset : offset + size] for offset in range(0, len(stream), size)]
-    return [data for piece in pieces for data in events.feed(piece)], events.is_over
+    return [one.data for piece in pieces for one in events.feed(piece)], events.is_over
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from activities.model.prompt import fixed_prompt_tokens, job_prompt_body
+from activities.model.prompt import count_prompt_tokens, fixed_prompt_tokens, job_prompt_body
+from activities.model.reply_stream import StreamedReply
+from activities.model.window import window_notice, window_remedy
 from activities.phases.orientation import orientation_messages
+from activities.steps.model_call import _token_ratio
 from activities.text.tokens import count_tokens
 from activities.toolkit.tool_offer import unoffered_tools
 from protocol.phase import PhaseKind
+from protocol.usage import Usage
 from tests.activities.standing import AT, Standing
 
 MOST_TOKENS = 2_500
@@ -61,3 +65,31 @@ def test_schemas_say_nothing_that_tells_a_model_nothing(tmp_path: Path) -> None:
     text = json.dumps(body["tools"])
     for waste in ('"title"', '"null"', "$ref", "$defs", "maxLength"):
         assert waste not in text
+
+
+def test_a_window_that_the_fixed_part_does_not_fit_is_told(tmp_path: Path) -> None:
+    snapshot = begun(tmp_path, "strategic").open()
+    assert window_notice(snapshot) == ""
+    snapshot.config.context.tokens = 2_000
+    notice = window_notice(snapshot)
+    assert "tokens before any work (the tools 1," in notice
+    assert "2,000 are allowed" in notice
+    assert "agent `small`" in notice
+    assert "leave out tools of the agent generalist" in window_remedy(snapshot)
+
+
+def test_our_count_is_corrected_by_the_endpoints(tmp_path: Path) -> None:
+    job = begun(tmp_path, "strategic")
+    snapshot = job.open()
+    before = count_prompt_tokens(snapshot)
+    snapshot.state.token_ratio = 1.4
+    job.commit = snapshot.save("corrected", AT)
+    assert count_prompt_tokens(job.open()) == round(before * 1.4)
+    reply = StreamedReply(text="", calls=[], finish="stop", usage=Usage(prompt_tokens=1_300))
+    assert [
+        _token_ratio(reply.model_copy(update=changes), estimate, 1.1)
+        for changes, estimate in (
+            ({}, 1_000), ({}, 2_000), ({}, 100), ({"missing_parts": ["usage"]}, 1_000),
+            ({"is_fallback": True}, 1_000),
+        )
+    ] == [1.3, 1.0, 2.0, 1.1, 1.1]  # fmt: skip

@@ -129,7 +129,6 @@ async def test_one_that_was_cancelled_is_no_reply() -> None:
         ([said("Hm."), REASONING], "completed"),
         ([REASONING, {**CALL, "name": "functions.list_files"}], "completed"),
         ([{**REASONING, "encrypted_content": None}, CALL], "completed"),
-        ([REASONING, CALL, CALL], "completed"),
         ([REASONING, said(" ")], "completed"),
         # More than is kept, and more than is counted.
         ([REASONING, said("a" * (MAX_TEXT + 1))], "completed"),

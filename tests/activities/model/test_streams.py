@@ -226,7 +226,9 @@ def events(pieces: list[dict[str, Any]], end: str) -> bytes:
 @pytest.mark.parametrize("form", FORMS[:: soak(97, 11)], ids=str)
 async def test_a_stream_is_over_when_it_says_so(form: Form, end: str) -> None:
     stream = events(pieces := form.pieces(CALLS["two"]), end)
-    if end == "neither":
+    calls = read(pieces)
+    # Without any end, only whole calls can be known to be a reply.
+    if end == "neither" and len(run(calls)) < len(calls):
         with pytest.raises(
             ApplicationError, match=r"neither a finish_reason nor \[DONE\]"
         ) as caught:
@@ -235,7 +237,7 @@ async def test_a_stream_is_over_when_it_says_so(form: Form, end: str) -> None:
         assert "cannot be reached" not in caught.value.message
     else:
         reply = await ask(stream)
-        assert reply.calls == [(name or "unnamed", raw) for name, raw in read(pieces)]
+        assert reply.calls == [(name or "unnamed", raw) for name, raw in calls]
         assert reply.finish == "tool_calls"
 
 

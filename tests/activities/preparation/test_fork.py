@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from activities.preparation.fork import begin_fork
-from protocol.scope_ledger import scope_from_plan, scope_from_texts, scope_ledger_line
+from protocol.scope_ledger import scope_from_texts, scope_ledger_line, sync_plan_steps
 from tests.activities.standing import Standing
 
 
@@ -15,7 +15,7 @@ def test_a_fork_that_repeats_its_list_counts_nothing_of_it_as_done(tmp_path: Pat
     snapshot = job.open()
     snapshot.state.scope = [
         *scope_from_texts(["tea", "milk"]),
-        *scope_from_plan([(True, text) for text in work]),
+        *sync_plan_steps([], [(1, text) for text in work]),
     ]
     snapshot.state.scope[0].status = "completed"
     snapshot.state.add_item("sugar")
@@ -27,5 +27,6 @@ def test_a_fork_that_repeats_its_list_counts_nothing_of_it_as_done(tmp_path: Pat
         "P1 (open): Make it.",
         "P2 (open): Test it.",
     ]
-    assert scope_ledger_line(snapshot.state.scope) == "1 of 4 items completed; of 1 added 0"
-    assert [todo.items for todo in snapshot.state.phase.todos] == [["P1"], ["P2", "S2", "A1"]]
+    assert scope_ledger_line(snapshot.state.scope) == "1 of 2 items completed; of 1 added 0"
+    assert [todo.items for todo in snapshot.state.phase.todos] == [["P1"], ["P2"]]
+    assert snapshot.state.phase.covers == ["S2", "A1", "P1", "P2"]

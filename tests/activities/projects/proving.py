@@ -69,16 +69,10 @@ class Bench:
             files = files.write(path, text.encode())
         return files
 
-    def prove(
-        self,
-        product: Mapping[str, str],
-        command: str | Mapping[str, Any],
-        *,
-        before: Mapping[str, str] | None = None,
-        **details: Any,
-    ) -> ProofResult:
+    def handoff(self, command: str | Mapping[str, Any], **details: Any) -> Handoff:
+        """Return a coder's handoff with a command for its unit tests."""
         options = {"command": command} if isinstance(command, str) else command
-        handoff = Handoff.model_validate(
+        return Handoff.model_validate(
             {
                 "id": "tea-coder-1",
                 "from_agent": "initializer",
@@ -89,7 +83,17 @@ class Bench:
                 **details,
             }
         )
+
+    def prove(
+        self,
+        product: Mapping[str, str],
+        command: str | Mapping[str, Any],
+        *,
+        before: Mapping[str, str] | None = None,
+        **details: Any,
+    ) -> ProofResult:
         handed = self.files(before) if before is not None else None
+        handoff = self.handoff(command, **details)
         return self.proving.run_checks(self.files(product), handoff, handed)
 
     def why(self, product: Mapping[str, str], *args: Any, **details: Any) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from activities.projects.proof_run import NOT_SEEN
-from activities.projects.stand_ins import changed_test_definitions
+from activities.projects.proof_run import NO_REPORT, NOT_SEEN
 from protocol.proof import AcceptedRun, proof_command_without_cd
 from tests.activities.projects.proving import GOOD, PYTEST, UNITTEST, WHY, Bench
 
@@ -115,19 +115,18 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
         ({**GOOD, "tests/test_tea.py": ""}, PYTEST, "exit code 5"),
         ({**GOOD, "tests/test_tea.py": ""}, UNITTEST, "found no tests to run"),
         # It prints success but is no test.
-        ({**GOOD, "tests/check.py": SAYS_SO}, "python3 tests/check.py", NOT_SEEN),
-        ({**GOOD, "check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", NOT_SEEN),
-        ({"check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", "no file of the repository"),
-        ({**GOOD, "Makefile": "t:\n\t@echo 28 passed in 0.1s\n"}, "make t", NOT_SEEN),
-        ({**GOOD, "Makefile": f"t:\n\t-{UNITTEST}\n"}, "make t", NOT_SEEN),
-        ({**BAD, "Makefile": f"t:\n\t-{UNITTEST}\n"}, "make t", "2 tests failed"),
+        ({**GOOD, "tests/check.py": SAYS_SO}, "python3 tests/check.py", "no test runner"),
+        ({**GOOD, "check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", "runs no test"),
+        ({**GOOD, "Makefile": "t:\n\t@echo 28 passed in 0.1s\n"}, "make t", "runs no test"),
+        # What would ignore the exit code is not asked: the system starts the runner itself.
+        ({**BAD, "Makefile": f"t:\n\t-{UNITTEST}\n"}, "make t", "exit code 1"),
         ({**BAD, "tests/test_tea.py": TESTS + SAYS_SO}, UNITTEST, "exit code 1"),
         # It ends the run too early.
-        ({**BAD, "tests/test_a.py": f"{SAYS_SO}import os\nos._exit(0)\n"}, UNITTEST, "os._exit"),
+        ({**BAD, "tests/test_a.py": f"{SAYS_SO}import os\nos._exit(0)\n"}, UNITTEST, NO_REPORT),
         (
             {**BAD, "tests/__init__.py": f"{SAYS_SO}import os\ngetattr(os, '_ex' + 'it')(0)\n"},
             UNITTEST,
-            NOT_SEEN,
+            NO_REPORT,
         ),
         ({**BAD, "tests/__init__.py": "raise SystemExit(0)\n"}, UNITTEST, "exit code 1"),
         # All tests are skipped.
@@ -141,7 +140,7 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
         ({**BAD, "unittest/__init__.py": ""}, UNITTEST, "unittest/ would be run in place"),
         ({**BAD, "tests/sitecustomize.py": "", "tests/__init__.py": ""}, UNITTEST, "exit code 1"),
         ({**BAD, "src/sitecustomize.py": ""}, PYTEST, "src/sitecustomize.py would be run"),
-        ({**BAD, "bin/pytest": f"#!/usr/bin/python3\n{SAYS_SO}"}, "bin/pytest", "126"),
+        ({**BAD, "bin/pytest": f"#!/usr/bin/python3\n{SAYS_SO}"}, "bin/pytest", "leave out bin"),
         # Results are changed by a hook.
         (
             {**BAD, "conftest.py": "def pytest_runtest_makereport(item, call):\n    pass\n"},
@@ -177,41 +176,67 @@ def test_false_proofs_are_refused(
     assert why in bench.why(product, command)
 
 
-def test_an_old_report_in_the_repository_is_none(bench: Bench) -> None:
+def test_a_command_that_no_runner_is_known_for_counts_by_a_persons_word(bench: Bench) -> None:
+    """Its exit code is all that is known, unless it writes a report; no agent can accept it."""
     old = '<testsuite><testcase name="test_one"/><testcase name="test_two"/></testsuite>'
-    test = {"command": "sh check.sh", "report": "out/junit.xml"}
-    product = {"check.sh": "echo fine\n", "out/junit.xml": old}
-    assert "cannot be seen how many tests" in bench.why(product, test)
-    writes = {**product, "check.sh": f"printf '{old}' > out/junit.xml\n"}
-    assert bench.why(writes, test, before=writes) == ""
-    # At the handoff the script was a different program.
-    assert "check.sh decides what it runs" in bench.why(writes, test, before=product)
-    assert "check.sh decides what it runs" in bench.why(writes, test, before={})
-
-
-def test_who_decides_what_is_run_is_looked_for_where_the_command_goes(bench: Bench) -> None:
-    package = '{"scripts": {"test": "%s"}, "version": "%s"}'
-    before = {"web/package.json": package % ("jest", 1)}
-    files = [{"web/package.json": package % kind} for kind in (("jest", 2), ("echo 5 passing", 1))]
-    other, lie = (
-        changed_test_definitions("cd ./web && npm test", bench.files(before), bench.files(each))
-        for each in files
+    product = {"check.sh": "test -f tea.c\n", "tea.c": "x", "out/junit.xml": old}
+    assert "runs no test" in bench.why(product, "sh check.sh")
+    accepted = {"command": "sh check.sh", "exit_code_only": True}
+    [run] = bench.prove(product, accepted).proofs
+    assert (run.passed, run.tests, run.line) == (
+        True,
+        None,
+        "unit: sh check.sh: exit code 0, exit code only",
     )
-    assert other == []
-    assert lie == ["web/package.json"]
+    with_report = {**accepted, "report": "out/junit.xml"}
+    [run] = bench.prove(product, with_report).proofs
+    assert run.tests is None  # the report came with the product
+    writes = {**product, "check.sh": f"printf '{old}' > out/junit.xml\n"}
+    [run] = bench.prove(writes, with_report).proofs
+    assert (run.passed, run.tests, run.exit_code_only) == (True, 2, False)
+    assert "exit code 1" in bench.why({"check.sh": "exit 1\n"}, accepted)
+
+
+@pytest.mark.parametrize(
+    "files", [{"out/junit.xml/x": "1"}, {"out": "1"}], ids=["a folder", "below a file"]
+)
+def test_a_report_that_is_none_is_told_to_the_agent(bench: Bench, files: Mapping[str, str]) -> None:
+    test = {"command": "sh check.sh", "report": "out/junit.xml", "exit_code_only": True}
+    why = bench.why({"check.sh": "true\n", **files}, test)
+    assert "out/junit.xml cannot be a report" in why
 
 
 def test_what_was_accepted_with_the_product_may_stay(bench: Bench) -> None:
     """A coder is not responsible for a hook in the repository that a person started from."""
-    hook = "def pytest_collection_modifyitems(items):\n    pass\n"
+    hook = "def pytest_sessionfinish():\n    pass\n"
     product = {**GOOD, "conftest.py": hook}
     refused = bench.why(product, PYTEST, before=GOOD)
-    assert "conftest.py has pytest_collection_modifyitems" in refused
+    assert "conftest.py has pytest_sessionfinish" in refused
     assert bench.why(product, PYTEST, before=product) == ""
     # Whether it changes the test results is checked all the same.
     faked = {**BAD, "conftest.py": "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\n"
              "def pytest_runtest_protocol(item, nextitem):\n    return True\n"}  # fmt: skip
     assert bench.why(faked, PYTEST, before=faked) != ""
+
+
+def test_tests_are_known_by_name(bench: Bench) -> None:
+    """Another test in the place of one that is gone does not make up for it."""
+    other = TESTS.replace("test_two", "test_other")
+    product = {**GOOD, "tests/test_tea.py": other}
+    why = bench.why(product, UNITTEST, before=GOOD)
+    assert "are gone, skipped or expected to fail: tests.test_tea.Tea.test_two" in why
+    handoff = bench.handoff(UNITTEST)
+    files, before = bench.files(product), bench.files(GOOD)
+    stated = ["test_two: two cups are one too many by the new instructions"]
+    result = bench.proving.run_checks(files, handoff, before, stated)
+    assert result.problems == []
+    assert "gone, by a statement of the job: tests.test_tea.Tea.test_two" in result.proofs[0].line
+    quiet = {**GOOD, "tests/test_tea.py": ONE_SKIPPED}
+    assert "skipped or expected to fail" in bench.why(quiet, UNITTEST, before=GOOD)
+    # It failed when the system ran it for this feature: a mark does not mend that.
+    seen = replace(bench.proving, failed=frozenset({"tests.test_tea.Tea.test_two"}))
+    [why] = seen.run_checks(bench.files(quiet), handoff, None).problems
+    assert "are now skipped or expected to fail: tests.test_tea.Tea.test_two" in why
 
 
 ONE_SKIPPED = TESTS.replace("    def test_two", "    @unittest.skip('')\n    def test_two")
@@ -269,7 +294,7 @@ def test_coverage_is_read_from_what_the_run_prints(bench: Bench) -> None:
 def test_a_runner_that_is_not_there_is_named_so(bench: Bench) -> None:
     bench.shell = bench.shell.model_copy(update={"path": [], "readable": []})
     assert "the test runner is not there" in bench.why(GOOD, "/usr/bin/python3 -m pytest")
-    assert "the test runner is not there" in bench.why(GOOD, "no-such-runner")
+    assert "the test runner is not there" in bench.why(GOOD, "phpunit tests")
 
 
 def test_a_run_leaves_nothing_and_begins_from_nothing(bench: Bench) -> None:

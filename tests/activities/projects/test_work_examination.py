@@ -12,7 +12,6 @@ import pytest
 from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.handoff_proof import handoff_proof_problems
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.projects.proof_run import NOT_SEEN
 from activities.projects.work_examination import examine_work
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.project_requests import ChildWork, TakeWorkRequest
@@ -211,8 +210,14 @@ def test_a_feature_list_whose_runner_is_not_there_is_sent_back(tmp_path: Path) -
         one = {"id": "brew", "description": "x", "checks": ["unit"], "tests": {"unit": command}}
         desk.write("output/features.json", json.dumps({"features": [one]}))
 
-    listed("/usr/bin/python3 -m nose2")
-    assert "`/usr/bin/python3 -m nose2` cannot be run in the sandbox" in desk.refusal
+    listed("phpunit tests")
+    assert "`phpunit tests` cannot be run in the sandbox" in desk.refusal
+    # A file that does not exist yet may start anything; one that does is followed.
+    listed("make test")
+    assert desk.refusal == ""
+    desk.write("repo/check.sh", "echo 12 passing\n")
+    listed("sh check.sh")
+    assert "`sh check.sh` proves nothing: it runs no test" in desk.refusal
     # Tests that do not exist yet are a different case.
     listed("python3 -m unittest tests.test_brew")
     assert desk.refusal == ""
@@ -223,4 +228,4 @@ def test_a_lie_is_found_by_the_project_as_well(tmp_path: Path) -> None:
     product = {**GOOD, "check.sh": "echo '28 passed in 0.1s'\n"}
     coder = Desk(tmp_path, product, tests={"unit": "sh check.sh"})
     [why] = coder.taken().problems
-    assert NOT_SEEN in why
+    assert "it runs no test" in why

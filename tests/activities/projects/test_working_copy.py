@@ -120,3 +120,11 @@ def test_on_another_host_the_history_comes_from_the_remote(
     output = coder.call("run_command", command="cd repo && cat menu.md; git log --format=%s")
     assert "tea\ncoffee" in output
     assert ("Offer coffee\nOffer tea" in output) is is_pushed
+
+
+@pytest.mark.parametrize("target", ["../../outside", ".git"])
+def test_a_link_in_place_of_git_is_not_followed(coder: Standing, target: str) -> None:
+    answer = coder.call("run_command", command=f"rm -f repo/.git; ln -s {target} repo/.git")
+    assert answer == "Exit code 0. No output."
+    assert coder.call("run_command", command="readlink repo/.git").endswith(target)
+    assert not list(coder.root.path.rglob("outside"))

@@ -5,6 +5,17 @@ from __future__ import annotations
 import pytest
 
 from activities.redaction.credentials import HIDDEN, hide_credentials, refresh_credential_values
+from config.agent_files import load_agent
+from config.schema.guards import Hook
+from config.schema.mcp_servers import Server
+from config.schema.notifications import Notify
+from config.schema.shell import ShellConfig
+from protocol.data_model import Data
+from protocol.notification_requests import Destination
+from protocol.publishing import Publish
+from protocol.repository_start import RepositoryStart
+
+STOP = {"command": "x", "environment": ["A"]}
 
 
 @pytest.mark.parametrize(
@@ -40,3 +51,21 @@ def test_a_header_that_git_is_given_is_hidden(monkeypatch: pytest.MonkeyPatch) -
         hide_credentials("Authorization: Basic dGVhOnRlYXBvdA==")
         == f"Authorization: Basic {HIDDEN}"
     )
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        (Hook(command="x", environment=["A", "B"]), {"A", "B"}),
+        (Server(command=["x"], env={"TOKEN": "A"}), {"A"}),
+        (Server(url="https://a.example", headers={"X-Team": "A"}), {"A"}),
+        (Notify(url_variable="A", headers={"X-Team": "B"}), {"A", "B"}),
+        (Destination(on=["end"], command="x", environment=["A"]), {"A"}),
+        (ShellConfig(environment={"INDEX": "A"}), {"A"}),
+        (RepositoryStart(url="https://a.example/r.git", token_variable="A"), {"A"}),
+        (Publish(remote="https://a.example/r.git", branch="b", token_variable="A"), {"A"}),
+        (load_agent("generalist", {"hooks": {"Stop": [STOP]}}), {"OPENAI_API_KEY", "A"}),
+    ],
+)
+def test_every_variable_that_the_configuration_names_is_known(data: Data, named: set[str]) -> None:
+    assert data.named_variables == named

@@ -22,4 +22,7 @@ def job(tmp_path: Path) -> Standing:
 @pytest.fixture
 def judge(tmp_path: Path) -> Standing:
     tools = ["files", "todos", "job", "validation"]
-    return Standing.begin(tmp_path, kind="tactical", set={"tools": tools})
+    made = Standing.begin(tmp_path, kind="tactical", set={"tools": tools})
+    records = " ".join(f"The system shall keep record number {n}." for n in range(1, 10))
+    made.write("documents/a.md", records)
+    return made

@@ -20,7 +20,11 @@ def requirement_arguments(text: str = QUOTE) -> dict[str, Any]:
     return {
         "text": text,
         "type": "legal",
-        "citations": ["CIT-0001"],
+        **(
+            {"citations": ["CIT-0001"]}
+            if text != OTHER
+            else {"quotes": [{"path": "documents/a.md", "page": 1, "quote": text}]}
+        ),
         "reasoning": "It says so.",
         "confidence": 0.9,
     }

@@ -9,6 +9,7 @@ from reqif.parser import ReqIFParser
 
 from activities.requirements.reqif_export import requirements_as_reqif
 from activities.requirements.requirement import Requirement
+from activities.requirements.requirement_store import StoredRequirement
 
 TIME = "2026-11-25T20:00:00Z"
 
@@ -31,6 +32,14 @@ def requirement(number: int, text: str, document: str) -> Requirement:
     )
 
 
+def reqif(requirements: list[Requirement]) -> str:
+    return requirements_as_reqif([stored(each) for each in requirements], TIME)
+
+
+def stored(requirement: Requirement) -> StoredRequirement:
+    return StoredRequirement(requirement, None, None, False, None, None, None, None)
+
+
 REQUIREMENTS = [
     requirement(1, 'Names & numbers <must> be "kept".', "documents/policy.pdf"),
     requirement(2, "Rollen müssen geprüft werden.", "documents/policy.pdf"),
@@ -40,13 +49,13 @@ REQUIREMENTS = [
 
 def test_it_fits_the_schema_of_the_standard(tmp_path: Path):
     file = tmp_path / "requirements.reqif"
-    file.write_text(requirements_as_reqif(REQUIREMENTS, TIME), encoding="utf-8")
+    file.write_text(reqif(REQUIREMENTS), encoding="utf-8")
     schema = xmlschema.XMLSchema(Path(PATH_TO_REQIF_ROOT) / "reqif" / "reqif_schema" / "reqif.xsd")
     schema.validate(str(file))
 
 
 def test_it_reads_back_as_written():
-    bundle = ReqIFParser.parse_from_string(requirements_as_reqif(REQUIREMENTS, TIME))
+    bundle = ReqIFParser.parse_from_string(reqif(REQUIREMENTS))
     content = bundle.core_content.req_if_content
     texts = [each.attribute_map["attribute-text"].value for each in content.spec_objects]
     assert texts == [each.text for each in REQUIREMENTS]
@@ -62,7 +71,7 @@ def test_a_requirement_has_the_same_identifier_in_every_export():
     """When a tool imports again, it takes a new identifier for a new requirement."""
 
     def identifiers(requirements: list[Requirement]) -> dict[str, tuple[str, ...]]:
-        bundle = ReqIFParser.parse_from_string(requirements_as_reqif(requirements, TIME))
+        bundle = ReqIFParser.parse_from_string(reqif(requirements))
         content = bundle.core_content.req_if_content
         names = {each.identifier: each.long_name for each in content.spec_objects}
         return {
@@ -78,5 +87,5 @@ def test_a_requirement_has_the_same_identifier_in_every_export():
 
 @pytest.mark.parametrize("requirements", [[], REQUIREMENTS[:1]])
 def test_few_or_none_are_a_whole_document(requirements: list[Requirement]):
-    bundle = ReqIFParser.parse_from_string(requirements_as_reqif(requirements, TIME))
+    bundle = ReqIFParser.parse_from_string(reqif(requirements))
     assert not bundle.exceptions

@@ -14,6 +14,7 @@ from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRefusedError
 from tests.activities.stores.filling import (
     AT,
+    AT_HAND,
     call,
     contents,
     decide,
@@ -100,10 +101,11 @@ def test_what_a_job_left_is_with_the_one_that_has_its_task(store: RelationalStor
     take(store, "p.check-validator-1")
     again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
     claim = store.run(
-        lambda connection: validation_claims.claim_draft(connection, again, AT, 24, before)
+        lambda connection: validation_claims.claim_drafts(
+            connection, again, AT, 24, AT_HAND, before=before
+        )
     )
-    assert claim
-    assert claim.ref == "maker/REQ-001"
+    assert [each.ref for each in claim] == ["maker/REQ-001"]
     with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "p.check-validator-1", "maker/REQ-001", at=2)
     decide(store, again.job, "maker/REQ-001", at=2)
@@ -183,14 +185,16 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Relation
     again = [requirement(1, job="twin"), requirement(2, "Another is to be kept.", job="twin")]
     fill(store, again, at=1, job="twin")
     assert take(store, "judge", 1) == "maker/REQ-001"
-    _, _, free = store.read(lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT))
+    _, _, free = store.read(
+        lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT, AT_HAND)
+    )
     assert free == 2
     decide(store, "judge", "maker/REQ-001", at=2)
     assert take(store, "judge", 3) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", at=4)
     assert take(store, "judge", 5) == "twin/REQ-002"
     decisions, _, free = store.read(
-        lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT)
+        lambda c: validation_claims.list_claim_decisions(c, ["judge"], AT, AT_HAND)
     )
     assert free == 0
     [double] = [each for each in decisions if each.status == "duplicate"]

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from activities.job.plan_and_todo_files import parse_plan, plan_boxes
-from activities.job.unresolved import is_named_unresolved
+from activities.job.unresolved import explained_items, is_named_unresolved
 from activities.phases.predefined_todos import begin_configured_list
 from activities.steps.gate_facts import gather_gate_facts
 from config.agent_files import load_agent
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
-from protocol.scope_ledger import scope_from_plan, scope_from_texts
+from protocol.scope_ledger import scope_from_texts, sync_plan_steps
 from tests.activities.standing import Standing
 
 PLAN = b"""\
@@ -94,14 +93,19 @@ def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: St
     assert facts.plan_open == 2
     assert facts.plan_steps == 3
     assert facts.plan_boxes == ["brew", "pour"]
-    assert not facts.only_unticked
     snapshot = job.open()
-    steps = plan_boxes(parse_plan(PLAN.decode()))
-    snapshot.state.scope = scope_from_plan(steps)
-    for item in snapshot.state.scope:
-        item.status = "completed"
+    snapshot.state.scope += sync_plan_steps([], [(1, "boil"), (2, "heat the pot first")])
     job.commit = snapshot.save("done", 1)
-    assert completion(job).only_unticked
+    facts = completion(job, unresolved=[*entries, "S2: see above"])
+    # The second step is no longer in the plan, and an entry has to give it a reason.
+    assert facts.vanished == ["P2"]
+    assert facts.unexplained_items == ["S2", "P2"]
+
+
+def test_an_entry_explains_the_item_that_it_names_first() -> None:
+    items = scope_from_texts(["tea", "water", "cups"])
+    assert explained_items(items, ["S1, S2 and S3: nothing is in stock"]) == {"S1"}
+    assert explained_items(items, ["S1: done elsewhere", "S3 is broken, see S1"]) == {"S3"}
 
 
 @pytest.mark.parametrize(

@@ -1,131 +1,256 @@
-"""A review's verdicts, what the reviewer is shown, and what it may do."""
+"""What a reviewer is shown, how its verdicts are kept, and what it may do."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from activities.acceptance.contract import job_contract
 from activities.job.conversation import Conversation
+from activities.job.snapshot import Snapshot
 from activities.preparation.agent_resolution import resolve_reviewer_tools
-from activities.steps.review_job import DECIDE, ReviewJobActivity, review_task
+from activities.steps.review_job import DECIDE, ReviewJobActivity, judge_job, review_task
 from activities.text.tokens import count_tokens, token_encoding_name
-from activities.tools.verdict import read_verdict
+from activities.tools.verdict import ReadVerdicts
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
+from protocol.contract import contract_line, not_accepted_line
 from protocol.endings import ReviewRequest
-from protocol.scope_ledger import scope_from_texts
-from rehearsal import Script
+from protocol.evidence import Evidence
+from protocol.scope_ledger import ScopeItem, Statement, Verdict, scope_from_texts
+from rehearsal import Script, rehearse
 from rehearsal import call as call_of
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
 from workflows.reservations import REVIEW_TOKENS
 
-
-def call(name: str, **arguments: object) -> tuple[str, str]:
-    return name, json.dumps(arguments)
+HOT = "It must say how hot the water is."
 
 
-def test_only_accept_accepts() -> None:
-    assert read_verdict([call("accept")]) == ("accepted", "")
-    assert (
-        read_verdict([call("read_file", path="a"), call("accept", findings="ok")])[0] == "accepted"
+def reviewed(path: Path, *texts: str, unresolved: list[str] | None = None) -> Standing:
+    """Return a job with these items, one file, and the call that would end it."""
+    job = Standing.begin(path)
+    start = job.commit
+    snapshot = job.open()
+    snapshot.state.scope = scope_from_texts(texts or ("green tea", "water"))
+    for item in snapshot.state.scope:
+        item.status = "completed"
+        item.evidence = Evidence(kind="work", phase=2, todo=1, calls=1, files=["output/tea.md"])
+    job.commit = snapshot.save("scope", 1)
+    job.write("output/tea.md", "# Tea\n\nGreen tea needs water of 80 degrees.\n")
+    job.write("notes/mine.md", "I am proud of this.")
+    end_with(job, unresolved=unresolved or [])
+    job.set["start"] = start
+    return job
+
+
+def end_with(job: Standing, **claim: Any) -> None:
+    base = {"summary": "My own praise.", "notes": "My notes.", "confidence": 0.75}
+    base |= {"deliverables": ["output/tea.md"]}
+    job.reply(("job_complete", json.dumps({**base, **claim})))
+
+
+def request(job: Standing, **details: Any) -> ReviewRequest:
+    base = {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step, "call": 0}
+    base |= {"number": 0, "last": True, "since": job.set.get("start", "")}
+    return ReviewRequest(**{**base, **details})
+
+
+def judged(
+    job: Standing, *verdicts: tuple[str, Verdict, str], open_items: tuple[str, ...] = ()
+) -> tuple[str, Snapshot]:
+    """Return what the verdicts refuse, and the job with them."""
+    snapshot = job.open()
+    for item in snapshot.state.scope:
+        if item.id in open_items:
+            item.status, item.evidence = "open", None
+    read = ReadVerdicts(
+        {
+            id_: Statement(text="", verdict=word, quote=quote, finding="It lacks this.")
+            for id_, word, quote in verdicts
+        },
+        "",
     )
-    assert read_verdict([call("send_back", findings="a.md is empty")]) == (
-        "sent back",
-        "a.md is empty",
+    return judge_job(snapshot, request(job), read), snapshot
+
+
+def test_the_reviewer_sees_the_work_and_never_what_the_agent_says(tmp_path: Path) -> None:
+    job = reviewed(
+        tmp_path, HOT, "Cover green tea.", "Cover milk.", unresolved=["S3: no milk here"]
     )
-    assert read_verdict([]) == read_verdict([call("read_file", path="a")]) == (None, "")
+    snapshot = job.open()
+    snapshot.state.scope[1].evidence = Evidence(
+        kind="look", phase=2, todo=2, claim="I looked hard."
+    )
+    job.commit = snapshot.save("look", 1)
+    end_with(job, unresolved=["S3: no milk here"])
+    task = review_task(job.open(), request(job))
+    for words in (
+        f"S1 {HOT}",
+        "seen for S1: phase 2, todo 1: 1 call; output/tea.md",
+        "- S3: no milk here",
+        "Write about tea.",
+        "## output/tea.md\n\n```\n# Tea\n\nGreen tea needs water of 80 degrees.\n```",
+    ):
+        assert words in task
+    for words in ("praise", "My notes", "0.75", "looked hard", "proud"):
+        assert words not in task
+    assert task.endswith(DECIDE)
+
+
+def test_dropped_items_are_shown_with_their_reason_and_not_judged(tmp_path: Path) -> None:
+    job = reviewed(tmp_path)
+    snapshot = job.open()
+    snapshot.state.scope[1].status = "open"
+    snapshot.state.drop_items(["S2"], "It comes from the tap.")
+    job.commit = snapshot.save("dropped", 1)
+    end_with(job)
+    task = review_task(job.open(), request(job))
+    assert "S2 (dropped): water Reason: It comes from the tap." in task
+    assert "\nS2 water" not in task
+    findings, after = judged(job, ("S1", "met", "Green tea needs water"), ("S2", "unmet", "water"))
+    assert not findings
+    rows = job_contract(after, []).rows
+    assert [(row.id, row.word) for row in rows] == [("S1", "met"), ("S2", "dropped")]
 
 
 @pytest.mark.parametrize(
-    "calls",
+    ("verdicts", "words", "refuses"),
     [
-        [("accept", "{")],
-        [call("accept", verdict="yes")],
-        [call("send_back")],
-        [call("accept"), call("send_back", findings="no")],
-        [call("send_back", findings="no"), call("accept")],
+        (
+            (("S1", "met", "Green tea needs"), ("S2", "met", "water of 80 degrees")),
+            "met met",
+            False,
+        ),
+        ((("S1", "met", "made up"), ("S2", "met", "water of 80")), "cannot tell met", False),
+        ((("S1", "met", "Green tea needs"),), "met cannot tell", False),
+        ((("S1", "met", "Green tea needs"), ("S2", "unmet", "80 degrees")), "met unmet", True),
+        (
+            (("S1", "unmet", "made up"), ("S2", "unmet", "made up")),
+            "cannot tell cannot tell",
+            False,
+        ),
+        ((("S7", "unmet", "tea"), ("S1.1", "unmet", "tea")), "cannot tell cannot tell", False),
+        ((), "cannot tell cannot tell", False),
     ],
 )
-def test_a_verdict_that_cannot_be_read_and_one_that_is_divided_are_no(
-    calls: list[tuple[str, str]],
+def test_only_unmet_with_a_quote_refuses(
+    tmp_path: Path, verdicts: Any, words: str, *, refuses: bool
 ) -> None:
-    verdict, findings = read_verdict(calls)
-    assert verdict == "sent back"
-    assert findings
+    job = reviewed(tmp_path)
+    findings, after = judged(job, *verdicts)
+    assert bool(findings) is refuses
+    contract = job_contract(after, [])
+    assert " ".join(row.verdict for row in contract.rows) == words
+    assert contract.statements == 2
+    assert contract.met == words.split().count("met")
+    if refuses:
+        assert findings == "- S2 'water': It lacks this."
+        assert contract_line(2, contract.met, contract.rows) == "1 of 2 statements met"
+        assert not_accepted_line(contract.rows) == "not accepted: S2 (unmet)"
 
 
-async def test_the_reviewer_is_shown_what_it_found_before(tmp_path: Path) -> None:
-    job = Standing.begin(tmp_path, set={"review": {"agent": "reviewer"}})
-    claim = call("job_complete", summary="s", deliverables=["a.md"], confidence=0.5)
-    job.reply(claim)
-    assert "What you found before" not in review_task(job.open(), 0)
-    request = ReviewRequest(
-        root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, number=0
+def test_what_is_openly_not_done_sends_nothing_back(tmp_path: Path) -> None:
+    entry = "S2: the tap is closed for the whole week"
+    job = reviewed(tmp_path, unresolved=[entry])
+    given: Any = (("S1", "met", "Green tea needs"), ("S2", "unmet", "80 degrees"))
+    findings, after = judged(job, *given, open_items=("S2",))
+    assert not findings
+    [_, row] = job_contract(after, [entry]).rows
+    assert (row.status, row.reason, row.verdict) == ("unresolved", entry, "unmet")
+
+
+def test_statements_of_a_group_are_judged_one_by_one(tmp_path: Path) -> None:
+    job = reviewed(tmp_path)
+    snapshot = job.open()
+    stated = [
+        Statement(text="Cover green tea.", place="instructions.md:3"),
+        Statement(
+            text="Write output/milk.md.", place="instructions.md:4", paths=["output/milk.md"]
+        ),
+    ]
+    item = ScopeItem(id="B1", text="Tea", source="brief", status="completed", statements=stated)
+    snapshot.state.scope = [item]
+    job.commit = snapshot.save("grouped", 1)
+    end_with(job)
+    task = review_task(job.open(), request(job))
+    assert "B1: Tea\nB1.1 [instructions.md:3] Cover green tea.\nB1.2 [instructions.md:4] W" in task
+    quoted = "Green tea needs water"
+    _, after = judged(job, ("B1.1", "met", quoted), ("B1.2", "met", quoted), ("B1", "met", quoted))
+    first, second = job_contract(after, []).rows
+    assert (first.id, first.place, first.verdict) == ("B1.1", "instructions.md:3", "met")
+    # Code knows better than a reviewer who says that a file is there.
+    assert (second.verdict, second.finding) == (
+        "unmet",
+        "code finds: output/milk.md does not exist; It lacks this.",
     )
-    looked = call_of("list_files")
-    accepted = call_of("accept", findings="I read a.md.")
-    sent_back = call_of("send_back", findings="a.md lacks the water.")
-    with Script(sent_back, looked, accepted) as script:
-        reviewing = ReviewJobActivity(job.root, lambda _: client_for(script))
-        reply = await environment(local=False).run(reviewing.review_job, request)
-        job.commit = reply.commit
-        job.reply(claim)
-        assert review_task(job.open(), 0).endswith(f"\n\na.md lacks the water.\n\n{DECIDE}")
-        for activity_id in ("8", "9"):
-            # The first of these reviews is given up half way.
-            request = request.model_copy(update={"commit": job.commit, "step": job.step})
-            later = environment(local=False, activity_id=activity_id)
-            reply = await later.run(reviewing.review_job, request)
-            if activity_id == "8":
-                job.commit = reply.commit
-                job.reply(claim)
-                assert "a.md lacks the water." in review_task(job.open(), 0)
-    job.commit = reply.commit
-    job.reply(claim)
-    assert "I read a.md." not in review_task(job.open(), 0)
 
 
-def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -> None:
+def test_verdicts_hold_for_the_work_that_was_judged(tmp_path: Path) -> None:
+    job = reviewed(tmp_path)
+    _, after = judged(job, ("S1", "met", "Green tea needs"), ("S2", "unmet", "80 degrees"))
+    job.commit = after.save("judged", 1)
+    job.write("plan.md", "# Plan\n")
+    assert job_contract(job.open(), []).met == 1
+    end_with(job)
+    assert "you found before: unmet. It lacks this." in review_task(job.open(), request(job))
+    job.write("output/tea.md", "Something else.")
+    contract = job_contract(job.open(), [])
+    assert [row.verdict for row in contract.rows] == ["not reviewed"] * 2
+    assert contract_line(2, contract.met, contract.rows) == "2 statements, not reviewed"
+
+
+@pytest.mark.parametrize("character", ["x", "\N{TEACUP WITHOUT HANDLE}", "\x01"])
+def test_the_rows_of_a_result_are_bounded_and_name_first_what_is_not_accepted(
+    tmp_path: Path, character: str
+) -> None:
     job = Standing.begin(tmp_path)
     snapshot = job.open()
-    snapshot.state.scope = scope_from_texts(["green tea", "water"])
-    snapshot.state.drop_item("S2", "It comes from the tap.")
-    job.commit = snapshot.save("scope", 1)
-    claim = {
-        "summary": "The guide is written.",
-        "deliverables": ["output/tea.md"],
-        "confidence": 0.75,
-        "unresolved": ["S1: half of it"],
-    }
-    job.reply(call("job_complete", **claim))
-    task = review_task(job.open(), 0)
-    for words in (
-        "Write about tea.",
-        "- S1 (open): green tea",
-        "- S2 (dropped): water It comes from the tap.",
-        "- output/tea.md",
-        "The guide is written.",
-        "0.75",
-        "- S1: half of it",
-    ):
-        assert words in task
+    snapshot.state.scope = scope_from_texts([character * 500] * 1000)
+    for item in snapshot.state.scope[:-1]:
+        item.status = "completed"
+        item.evidence = Evidence(kind="work", phase=2, files=[character * 120] * 12)
+    contract = job_contract(snapshot, [])
+    assert contract.statements == 1000
+    assert 30 < len(contract.rows) <= 200
+    assert len(contract.model_dump_json().encode()) < 310_000
+    assert [contract.rows[0].id, contract.rows[1].id] == ["S1000", "S1"]
+
+
+async def test_the_rehearsal_model_quotes_what_is_there(tmp_path: Path) -> None:
+    job = reviewed(
+        tmp_path, "Write output/tea.md.", "Name the degrees of the water.", "Sing a song."
+    )
+    reviewing = ReviewJobActivity(job.root, lambda _: client_for(rehearse))
+    reply = await environment(local=False).run(reviewing.review_job, request(job))
+    assert (reply.verdict, reply.findings) == ("accepted", "")
+    scope = job.open(reply.commit).state.scope
+    assert [(each.verdict, each.quote) for item in scope for each in item.statements] == [
+        ("met", "Green tea needs water of 80 degrees."),
+        ("met", "Green tea needs water of 80 degrees."),
+        ("cannot tell", ""),
+    ]
 
 
 def test_what_it_begins_with_is_what_the_limits_reserve(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     snapshot = job.open()
-    snapshot.state.scope = scope_from_texts(["緑茶について書く。" * 20] * 200)
-    job.commit = snapshot.save("scope", 1)
-    job.write("instructions.md", "緑茶について書く。" * 2000)
     lines = ["緑茶について書く。" * 20] * 200
+    snapshot.state.scope = scope_from_texts(lines)
+    job.commit = snapshot.save("scope", 1)
+    start = job.commit
+    job.write("instructions.md", "緑茶について書く。" * 2000)
+    for number in range(30):
+        job.write(f"output/{number}.md", "緑茶について書く。" * 1000)
     claim = {"summary": "茶" * 20_000, "notes": "茶" * 20_000, "confidence": 0.5}
-    claim |= {"deliverables": lines, "unresolved": lines}
-    job.reply(call("job_complete", **claim))
+    claim |= {"deliverables": ["output"], "unresolved": lines}
+    job.reply(("job_complete", json.dumps(claim)))
     sent = [entry.schema for entry in resolve_reviewer_tools(load_agent("reviewer", reviews=True))]
-    assert 30_000 < count_tokens(review_task(job.open(), 0) + json.dumps(sent)) < REVIEW_TOKENS
+    task = review_task(job.open(), request(job, since=start)) + json.dumps(sent)
+    assert 20_000 < count_tokens(task) < REVIEW_TOKENS
 
 
 async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Path) -> None:
@@ -138,15 +263,11 @@ async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Pat
     config.reviewer = load_agent("reviewer", settings, reviews=True)
     job.pin(config)
     job.write("instructions.md", "Über grünen Tee schreiben, 緑茶について書く。\n" * 50)
-    claim = {"summary": "Done.", "deliverables": [], "confidence": 0.75}
-    job.reply(("job_complete", json.dumps(claim)))
-    with Script(call_of("accept")) as script:
-        request = ReviewRequest(
-            root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, number=0
-        )
+    end_with(job, deliverables=[])
+    with Script(call_of("judge_statements", verdicts=[])) as script:
         env = environment(local=False)
         reply = await env.run(
-            ReviewJobActivity(job.root, lambda _: client_for(script)).review_job, request
+            ReviewJobActivity(job.root, lambda _: client_for(script)).review_job, request(job)
         )
     review = Conversation(job.open(reply.commit).review)
     newer, older = (review.count_tokens(token_encoding_name(name)) for name in ("gpt-4o", "gpt-4"))
@@ -155,7 +276,7 @@ async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Pat
 
 def test_a_reviewer_only_reads_and_can_decide() -> None:
     names = [entry.name for entry in resolve_reviewer_tools(load_agent("reviewer", reviews=True))]
-    assert {"read_file", "accept", "send_back"} <= set(names)
+    assert {"read_file", "judge_statements"} <= set(names)
     writing = load_agent("reviewer", {"tools": ["files", "verdict"]})
     with pytest.raises(ConfigError, match="only reads; take out write_file"):
         resolve_reviewer_tools(writing)
@@ -165,12 +286,18 @@ def test_a_reviewer_only_reads_and_can_decide() -> None:
         resolve_reviewer_tools(load_agent("reviewer", {"tools": ["magic"]}))
 
 
-def test_the_reviewers_configuration_is_pinned_with_the_jobs() -> None:
-    config = load_agent("generalist", {"review": {"agent": "reviewer"}})
+def test_the_reviewer_is_pinned_with_the_job_and_uses_its_model() -> None:
+    config = load_agent("generalist", {"model.name": "own", "model.base_url": "http://here/v1"})
     assert config.reviewer
-    assert "accept" in config.reviewer.instructions_template
-    assert config.reviewer.model in config.models
-    assert load_agent("generalist").reviewer is None
+    assert "judge_statements" in config.reviewer.instructions_template
+    assert config.reviewer.model == config.model
+    assert config.reviewer.review is None
+    strategic: dict[str, object] = {"phase_models": {"strategic": {"name": "wise"}}}
+    with_phases = load_agent("generalist", strategic)
+    assert with_phases.reviewer
+    assert [each.name for each in with_phases.reviewer.models] == ["wise"]
+    for off in ("none", None):
+        assert load_agent("generalist", {"review": off}).reviewer is None
 
 
 def test_a_reviewer_has_no_reviewer() -> None:

@@ -21,6 +21,7 @@ from activities.toolkit.result_text import truncate_result
 from activities.toolkit.tool_context import ToolContext
 from protocol.limits import JobLimits
 from protocol.requests import ToolReply
+from protocol.scope_ledger import sync_plan_steps
 from tests.activities.standing import Standing
 from workflows.gates import Refusal, phase_gate
 
@@ -366,10 +367,15 @@ def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> Non
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
     assert wrote == "Wrote 1 todo for 'A' to todos.yaml."
     # Neither is a correction after the last phase of a longer plan.
-    plan = "# Plan\n\n## Phase 1: A\n- [x] a\n\n## Phase 2: B\n- [{}] b\n"
-    job.call("write_file", path="plan.md", content=plan.format(" "))
+    plan = "# Plan\n\n## Phase 1: A\n- [x] a\n\n## Phase 2: B\n- [x] b\n"
+    job.call("write_file", path="plan.md", content=plan)
     assert "5 to 20" in job.call("todo_write", phase="A", description="", todos=todos)
-    job.call("write_file", path="plan.md", content=plan.format("x"))
+    snapshot = job.open()
+    snapshot.state.scope = sync_plan_steps([], [(1, "a"), (2, "b")])
+    for step in snapshot.state.scope:
+        step.status = "completed"
+    job.commit = snapshot.save("done", 1)
+    job.call("write_file", path="plan.md", content=plan)
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
     assert wrote == "Wrote 1 todo for 'A' to todos.yaml."
     assert "Do: it" in job.text("todos.yaml")

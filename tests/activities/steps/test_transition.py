@@ -81,7 +81,7 @@ async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job:
 
     phase = after.state.phase
     assert (phase.number, phase.kind, phase.name) == (3, "tactical", "Brewing")
-    assert (phase.plan_position, phase.plan_total) == (2, 2)
+    assert (phase.plan_position, phase.plan_total) == (1, 2)
     assert [(todo.id, todo.content, todo.done) for todo in phase.todos] == [
         (3, "Brew.", False),
         (7, "Pour.", False),
@@ -115,14 +115,15 @@ async def test_workflow_memory_gets_the_list_without_what_only_checkpoints_keep(
     assert condition.file_exists == "a.md"
 
 
-async def test_the_boxes_of_the_first_plan_become_the_scope(job: Standing) -> None:
+async def test_the_boxes_of_the_plan_become_steps_that_are_open(job: Standing) -> None:
     reply = await transition(job, Reply("Planned."))
-    assert [item.line for item in reply.state.scope] == ["P1 (completed): boil", "P2 (open): brew"]
+    assert [item.line for item in reply.state.scope] == ["P1 (open): boil", "P2 (open): brew"]
+    assert job.open(reply.commit).read_text("plan.md") == PLAN.replace("[x]", "[ ]")
+    # The list is one for the first open phase.
+    assert reply.state.phase.covers == ["P1"]
 
 
-async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
-    job: Standing,
-) -> None:
+async def test_a_rewind_that_keeps_the_files_ticks_no_box(job: Standing) -> None:
     start = (await transition(job, Reply("Planned."))).commit
     job.commit = start
     job.write("plan.md", PLAN.replace("[ ]", "[x]"))
@@ -132,13 +133,10 @@ async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
         "call": None,
         "completes": [],
     }
-    reply = await transition(job, None, **request, number=4, restore=start, restore_files=False)
-    assert [item.line for item in reply.state.scope] == [
-        "P1 (completed): boil",
-        "P2 (completed): brew",
-    ]
-    reply = await transition(job, None, **request, number=4, restore=start)
-    assert reply.state.scope[1].line == "P2 (open): brew"
+    for keeps in ({"restore_files": False}, {}):
+        reply = await transition(job, None, **request, number=4, restore=start, **keeps)
+        assert [item.status for item in reply.state.scope] == ["open", "open"]
+        assert "[x]" not in job.open(reply.commit).read_text("plan.md")
 
 
 async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_path: Path) -> None:

@@ -52,11 +52,19 @@ def contents(
     return blobs, [(each, blobs[each.id]) for each in requirements]
 
 
-def take(store: RelationalStore, job: str, at: int = 0, hours: float = 24) -> str | None:
-    claim = store.run(
-        lambda connection: validation_claims.claim_draft(connection, call(job, at), AT, hours)
+AT_HAND = validation_claims.DocumentsAtHand(["documents/a.md"], [])
+
+
+def take(
+    store: RelationalStore, job: str, at: int = 0, hours: float = 24, digest: str = ""
+) -> str | None:
+    at_hand = validation_claims.DocumentsAtHand(AT_HAND.paths, [digest])
+    claims = store.run(
+        lambda connection: validation_claims.claim_drafts(
+            connection, call(job, at), AT, hours, at_hand
+        )
     )
-    return claim.ref if claim else None
+    return claims[0].ref if claims else None
 
 
 def decide(

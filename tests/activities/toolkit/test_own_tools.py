@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from temporalio import activity
 
 from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root
+from activities.preparation.agent_resolution import check_added_tools, resolve_configured_tools
 from activities.steps.tool_call import tool_activities
 from activities.toolkit.agent_tools import agent_tools
 from activities.toolkit.own_tools import (
@@ -23,6 +25,7 @@ from activities.toolkit.own_tools import (
 )
 from activities.toolkit.registry import REGISTRY, STEP_ACTIVITIES
 from cli.app import main
+from config.agent_files import load_agent
 from config.layers import SHIPPED, Layers
 from config.schema.agent import ConfigError
 from tests.activities.standing import Standing
@@ -156,3 +159,20 @@ def test_commands_and_workers_load_them_from_the_folder_that_init_writes(tmp_pat
     doctor = run("starter.py", "doctor").stdout
     assert f"✗ own tools: {files[1]}: cannot be imported (ModuleNotFoundError" in doctor
     assert "✓ configuration" in doctor
+
+
+def test_a_start_gives_no_agent_a_tool_that_runs_in_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "tea.py", name="brew")
+    load_own_tools(Layers((tmp_path, SHIPPED)))
+    monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path))
+    asked: dict[str, object] = {"tools": ["files", "todos", "job", "brew"]}
+    config = load_agent("generalist", asked)
+    with pytest.raises(ConfigError, match=r"set: tools: .*brew is a tool of this worker's own"):
+        check_added_tools(config, resolve_configured_tools(config))
+    named = {"start": {"set": ["harmless", "tools"]}}
+    for content in ({"tools": asked["tools"]}, named):
+        (tmp_path / "defaults.yaml").write_text(yaml.safe_dump(content))
+        config = load_agent("generalist", asked)
+        check_added_tools(config, resolve_configured_tools(config))

@@ -34,8 +34,9 @@ TOOLS = ["files", "todos", "job", "validation", "requirements"]
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
     """Return a job with a deferred decision on a requirement that its maker has changed since."""
     judge = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
+    judge.write("documents/a.md", "The system shall keep record number 1.")
     fill(RelationalStore(judge.root), [requirement(1)])
-    judge.call("take_requirement")
+    judge.call("take_requirement", count=1)
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
     judge.call("decide_requirement", id="maker/REQ-001", status="accepted", reasons="Yes.")
     monkeypatch.delenv("LONGHAUL_STORE_URL")
@@ -86,7 +87,7 @@ def test_it_is_open_until_it_is_explained(judge: Standing) -> None:
 
 
 def test_the_next_call_to_the_store_tells_the_model_and_forgets_it(judge: Standing) -> None:
-    answer = judge.call("take_requirement")
+    answer = judge.call("take_requirement", count=1)
     assert "deferred write was dropped" in answer
     assert "not held by this job" in answer
     assert judge.completion().refused_writes == []

@@ -185,3 +185,16 @@ def test_hosts_that_were_refused_are_named_in_the_result(tmp_path: Path) -> None
     )
     answer = job.call("run_command", command="curl -s https://refused.example/")
     assert answer.endswith("[shell.network refused: refused.example:443]")
+
+
+def test_folders_nested_without_end_are_told_to_the_agent(tmp_path: Path) -> None:
+    job = Standing.begin(
+        tmp_path,
+        kind="tactical",
+        set={"tools": ["files", "todos", "job", "shell"], "shell.caches": {"TEA_CACHE": "tea"}},
+    )
+    nest = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(3000)]"
+    for folder in (".", "/cache"):
+        answer = job.call("run_command", command=f'cd {folder}; python3 -c "{nest}"; sleep 1.2')
+        assert "in folders nested too deeply to count" in answer
+    assert job.call("run_command", command="echo on") == "Exit code 0.\non"

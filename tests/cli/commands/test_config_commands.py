@@ -187,7 +187,7 @@ def test_tools_of_an_agent_are_told_by_kind_of_phase(offline):
     assert "tested-by-the-tester" not in names["tactical"]["read_file"]["guards"]
     out = offline("tools", "creator").out
     assert out.startswith(f"strategic: {len(names['strategic'])} tools")
-    assert offline("tools", "reviewer").out.startswith("review: 6 tools")
+    assert offline("tools", "reviewer").out.startswith("review: 5 tools")
 
 
 def test_guards_of_others_are_not_an_agents_own():

@@ -78,13 +78,13 @@ def test_they_are_exported(root: Root, offline: Starter, tmp_path: Path) -> None
     assert rows[2]["text"] == "'=SUM(A1) is to be shown."
     table = offline("requirements", "export", "--format", "markdown", "--job", "policy").out
     assert table.splitlines()[2] == (
-        "| policy/REQ-001 | must not | documents/a.md | 2.1 Keeping | 1 "
+        "| policy/REQ-001 |  | must not | documents/a.md | 2.1 Keeping | 1 "
         "| Invoices must be kept \\| for ten years. | accepted |"
     )
     exported = json.loads(offline("requirements", "export", "--format", "json").out)
     assert exported[0]["citations"][0]["quote"] == "Invoices must be kept | for ten years."
     reqif = offline("requirements", "export", "--format", "reqif").out
-    assert reqif.count("<SPEC-OBJECT ") == 3
+    assert reqif.count("<SPEC-OBJECT ") == 4  # one for the section
     outcome = offline("requirements", "export", "--to", str(tmp_path / "none" / "x.csv"))
     assert (outcome.code, "No such file" in outcome.error) == (2, True)
 

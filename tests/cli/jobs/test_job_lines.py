@@ -242,3 +242,26 @@ def test_a_closed_job_says_once_what_it_used() -> None:
     closed = {**status, "result": {"status": "completed", "usage": status["usage"]}}
     assert job_sheet.render_job_sheet(closed, None) == []
     assert job_outcome.job_outcome_lines(closed)[-1].endswith(used)
+
+
+def test_a_completed_job_says_how_many_statements_were_met_and_names_the_others() -> None:
+    row = {"id": "S1", "item": "S1", "statement": "Cover tea", "status": "completed"}
+    rows = [
+        {**row, "verdict": "met"},
+        {**row, "id": "S2", "verdict": "unmet", "finding": "nothing on water"},
+        {**row, "id": "S3", "status": "dropped", "reason": "no milk here"},
+    ]
+    result = {"statements": 3, "met": 1, "contract": rows, "summary": "Done."}
+    status = {"job_id": "tea-1", "title": "Tea", "status": "completed", "result": result}
+    lines = job_outcome.job_outcome_lines(status)
+    assert lines[:3] == [
+        "tea-1 completed, 1 of 3 statements met, 1 left out",
+        "not accepted: S2 (unmet), S3 (dropped)",
+        "Done.",
+    ]
+    assert lines[3:5] == ["not accepted:", "  S2 Cover tea · unmet: nothing on water"]
+    assert job_sheet.render_job_sheet(status, None)[0] == (
+        "tea-1 · Tea · completed, 1 of 3 statements met, 1 left out"
+    )
+    result["contract"] = [{**row, "verdict": "not reviewed"}]
+    assert job_outcome.job_outcome_lines(status)[0] == "tea-1 completed, 3 statements, not reviewed"

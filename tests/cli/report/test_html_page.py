@@ -21,6 +21,7 @@ from cli.report.report_content import (
     UnitLine,
 )
 from cli.report.step_bars import fold_step_bars
+from protocol.contract import ContractRow
 from tests.cli.report.samples import bar, phase, report
 
 HOSTILE = (
@@ -185,3 +186,14 @@ def test_a_page_is_small_and_quick_at_any_length(steps: int) -> None:
     assert time.process_time() - began < 2
     assert len(page.encode()) < 1_000_000
     assert len(long.steps) <= BARS
+
+
+def test_the_contract_is_shown_with_what_was_found() -> None:
+    row = ContractRow(
+        id="B2", item="B2", statement="Cover <water>", status="completed", finding="nothing on it"
+    )
+    row.verdict = "unmet"
+    scope = Scope(original=1, completed=1, met="0 of 1 statement met", contract=[row])
+    page = Seen(render_html_page(report(scope=scope)))
+    for words in ("0 of 1 statement met.", "Cover <water>", "unmet", "nothing on it"):
+        assert words in page.texts

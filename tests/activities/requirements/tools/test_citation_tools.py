@@ -19,7 +19,7 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
     job.put(source.put_into)
     good = {"url": url, "quote": QUOTE, "accessed": "2023-11-14"}
     answer = job.call("cite_web", **good)
-    assert answer == f"citation CIT-0002: {source.path}, page 1 ({url}): “{QUOTE}”"
+    assert answer == f"citation CIT-0002: {source.path}, part 1 ({url}): “{QUOTE}”"
     citation = json.loads(job.text("citations/CIT-0002.json"))
     assert (citation["url"], citation["accessed"]) == ("https://law.example/act/1", "2023-11-14")
     assert f"is not in {source.path}" in job.call(

@@ -26,7 +26,7 @@ def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -
     job.call("add_requirement", **requirement_arguments(), candidate="C-001")
     quotation = {"path": "documents/b.md", "page": 2, "quote": OTHER}
     second = requirement_arguments(OTHER) | {"type": "functional", "quotes": [quotation]}
-    job.call("add_requirement", **second)
+    job.call("add_requirement", **second | {"citations": ["CIT-0001"]})
     finals = [json.loads(job.text(f"requirements/req_00{n}/final.json")) for n in (1, 2)]
     assert job.call("collect_requirements").splitlines() == [
         f"Wrote 2 requirements to {written}",
@@ -35,8 +35,12 @@ def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -
         "Pages cited:",
         "- documents/a.md: 1",
         "- documents/b.md: 2",
-        "Not covered: 1 of 3 sentences that say must, must not or should are neither cited nor set "
-        "aside. All of them, in candidates/uncovered.md:",
+        "documents/a.md is not complete: binding sentences 1 of 2 (1 cited, 0 set aside); nothing "
+        "else stands in it.",
+        "documents/b.md is not complete: binding sentences 1 of 1 (1 cited, 0 set aside); of 1 "
+        "sentences that nothing touches none was read.",
+        "Not covered: 1 of 3 binding sentences are neither cited nor set aside. All of them, in "
+        "candidates/uncovered.md:",
         f"- documents/a.md: C-002 · p.1 · must · 0.90 · {OTHER}",
     ]
     assert json.loads(job.text(result)) == finals
@@ -55,14 +59,14 @@ def test_a_job_is_not_complete_while_a_sentence_is_neither_cited_nor_set_aside(
     job: Standing,
 ) -> None:
     count, named = job.completion().uncovered
-    assert count == "2 of 2 sentences that say must or should are neither cited nor set aside."
+    assert count == "2 of 2 sentences that bind are neither cited nor set aside."
     assert named.startswith(f"documents/a.md C-001 p.1: {QUOTE}; documents/a.md C-002 p.1: ")
     job.call("add_requirement", **requirement_arguments())
     assert job.completion().uncovered[0].startswith("1 of 2 ")
     reason = {"path": "documents/a.md", "reason": "The board has said that it is no matter."}
     for wrong, message in (
-        ({"ids": ["C-009"]}, "documents/a.md has no candidate C-009."),
-        ({"containing": "nobody says this"}, "No sentence of documents/a.md"),
+        ({"ids": ["C-009"]}, "documents/a.md has no candidate or number C-009."),
+        ({"containing": "nobody says this"}, "No binding sentence and no number of documents/a.md"),
         ({"pages": "one"}, "pages must be like"),
         ({"below": 0.9}, "below: at most 0.5, the agent's threshold"),
         ({"covered_by": "REQ-007"}, "there is no requirement REQ-007"),
@@ -76,7 +80,7 @@ def test_a_job_is_not_complete_while_a_sentence_is_neither_cited_nor_set_aside(
     assert job.completion().uncovered == []
     lines = job.call("collect_requirements").splitlines()
     assert lines[-2:] == [
-        "Covered: of 2 sentences that say must, must not or should 1 are cited and 1 set aside.",
+        "Covered: of 2 binding sentences 1 are cited and 1 set aside.",
         "Set aside 1: documents/a.md, containing 'log in': The board has said that it is no matter."
         " (covered by REQ-001)",
     ]
@@ -148,7 +152,7 @@ def test_requirements_of_a_document_stand_together_on_the_page(job: Standing) ->
     job.call(
         "add_requirement", **requirement_arguments(OTHER) | {"quotes": elsewhere, "citations": []}
     )
-    job.call("add_requirement", **requirement_arguments())
+    job.call("add_requirement", **requirement_arguments("An invoice must be kept for ten years."))
     job.call("collect_requirements")
     titles = [
         line

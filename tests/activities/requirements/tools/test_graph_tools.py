@@ -40,7 +40,9 @@ BOTH = pytest.mark.parametrize("place", ["embedded", "graph_server"], indirect=T
 
 @pytest.fixture
 def job(tmp_path: Path, place: str) -> Standing:
-    return Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
+    made = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
+    made.write("documents/a.md", "Invoices are kept.")
+    return made
 
 
 def put(job: Standing, *queries: str) -> None:
@@ -54,7 +56,7 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(RelationalStore(job.root), [requirement(1, TEXT)])
-    job.call("take_requirement")
+    job.call("take_requirement", count=1)
     reject = {"id": "maker/REQ-001", "status": "rejected", "reasons": "It binds nobody."}
     accept = reject | {"status": "accepted"}
     # A requirement that was never in the graph costs no write.
@@ -261,7 +263,7 @@ def test_an_own_requirement_is_named_as_in_the_store(job: Standing) -> None:
 
 def test_the_short_id_of_a_taken_requirement_makes_no_second_node(job: Standing) -> None:
     fill(RelationalStore(job.root), [requirement(1, TEXT)])
-    job.call("take_requirement")
+    job.call("take_requirement", count=1)
     assert job.call("create_requirement_node", id="REQ-001", text=TEXT) == (
         "Error: This job has no requirement REQ-001. The one it has taken is maker/REQ-001."
     )
@@ -275,7 +277,7 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
     accept = {"id": "maker/REQ-001", "status": "accepted", "reasons": "It binds."}
     # A requirement that another job may hold must not be written.
     assert "not held by this job" in job.call("decide_requirement", **accept)
-    job.call("take_requirement")
+    job.call("take_requirement", count=1)
     answer = job.call("decide_requirement", **accept)
     assert answer == (
         "Error: maker/REQ-001 is not in the graph yet. Put it there with create_requirement_node, "
@@ -336,7 +338,7 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     [why] = job.completion().unstored
     assert why.startswith("3 writes wait, since ")
     # The store is available and does not wait for the graph.
-    assert job.call("take_requirement") == "No draft requirement is left to take."
+    assert job.call("take_requirement", count=1) == "No draft requirement is left to take."
     monkeypatch.delenv("LONGHAUL_GRAPH_URL")
     answer = job.call("create_requirement_node", id="REQ-002", text="Tea is green.")
     assert "dropped: There is no Requirement b in the graph" in answer

@@ -137,18 +137,27 @@ def test_the_force_is_that_of_the_passage_unless_it_is_given(job: Standing) -> N
         quotation = {"path": "documents/b.md", "page": 1, "quote": quote}
         return job.call(
             "add_requirement",
-            **(requirement_arguments() | {"citations": None, "quotes": [quotation]} | further),
+            **(
+                requirement_arguments()
+                | {"text": quote, "citations": None, "quotes": [quotation]}
+                | further
+            ),
         )
 
     assert add("It may be cold.").startswith("REQ-001 (may)")
     assert add("It should be warm.").startswith("REQ-002 (should)")
     assert add("It must not be hot.").startswith("REQ-003 (must not)")
     assert add("The sky over it was blue.").startswith("REQ-004 (must)")
-    lines = add("It should be warm.", force="must").splitlines()
-    assert lines[0].startswith("REQ-005 (must)")
-    assert lines[1] == "Its force is must, and its passage says should."
+    refused = add("It should be warm.", text="Warmth of it is kept.", force="must")
+    assert refused == (
+        "Error: text: it says that it is a must, and they say should. Nothing was written. Say "
+        "what the passages say, or quote the passage that says it as well."
+    )
     stored = RelationalStore(job.root).run(lambda c: list_job_requirements(c, JOB))
-    assert [each.force for each in stored] == ["may", "should", "must not", "must", "must"]
+    assert [each.force for each in stored] == ["may", "should", "must not", "must"]
+    assert add("It may be cold.") == (
+        "Error: REQ-001 says that already, by the same passage. Nothing was written."
+    )
 
 
 def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standing) -> None:

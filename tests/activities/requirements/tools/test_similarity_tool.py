@@ -42,9 +42,10 @@ def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> Non
         judge = Standing.begin(
             tmp_path, kind="tactical", agent="validator", set={"embeddings": embeddings}
         )
+        judge.write("documents/a.md", "Invoices kept. Storing bills.")
         first, second = requirement(1, "Invoices kept."), requirement(2, "Storing bills.")
         fill(RelationalStore(judge.root), [first, second])
-        assert judge.call("take_requirement").startswith("maker/REQ-001")
+        assert judge.call("take_requirement", count=1).startswith("maker/REQ-001")
         lines = judge.call("find_similar_requirements", text=first.text).splitlines()
         assert lines[0].startswith("1 of 1 ")
         assert "· duplicate · maker/REQ-002 · draft ·" in lines[1]

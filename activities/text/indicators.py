@@ -26,6 +26,23 @@ class _FrozenData(Data):
     model_config = ConfigDict(frozen=True)
 
 
+class ImperativeWords(_FrozenData):
+    """By what an order at the beginning of a sentence is recognised."""
+
+    verbs: frozenset[str] = Field(description="Verbs in the form of an order.")
+    nouns: frozenset[str] = Field(
+        default_factory=frozenset, description="Those that are nouns as well, such as record."
+    )
+    objects: frozenset[str] = Field(
+        default_factory=frozenset,
+        description="Words after which the word before is a verb, such as the.",
+    )
+    others: frozenset[str] = Field(
+        default_factory=frozenset, description="First words that are never such a verb."
+    )
+    finite: frozenset[str] = Field(description="Verbs of a statement, which an order has not.")
+
+
 class LanguageIndicators(_FrozenData):
     words: frozenset[str] = Field(description="Frequent words, to recognise the language by.")
     abbreviations: frozenset[str] = Field(description="After these a full stop ends nothing.")
@@ -33,6 +50,7 @@ class LanguageIndicators(_FrozenData):
     modality: dict[Modality, dict[str, _Confidence]] = Field(
         description="Phrases of obligation and the like, each with its confidence."
     )
+    imperatives: ImperativeWords = Field(description="Orders, without a word of obligation.")
 
 
 class RegulationTerms(_FrozenData):
@@ -40,8 +58,18 @@ class RegulationTerms(_FrozenData):
     terms: list[str] = Field(description="What it is about.")
 
 
+class MeaningWords(_FrozenData):
+    """Words by which two statements are compared, of all languages together."""
+
+    negations: frozenset[str] = Field(description="Words such as not.")
+    limits: frozenset[str] = Field(description="Words such as only, which negate in part.")
+    numbers: dict[int, list[str]] = Field(description="Numbers in words.")
+    units: dict[str, list[str]] = Field(description="Units, each with the words for it.")
+
+
 class Indicators(_FrozenData):
     languages: dict[LanguageCode, LanguageIndicators] = Field(description="Phrases by language.")
+    meaning: MeaningWords = Field(description="Words by which statements are compared.")
     regulations: dict[str, RegulationTerms] = Field(description="Phrases by regulation.")
 
 
@@ -86,7 +114,11 @@ class IndicatorMatcher:
         self._all.Compile()
 
     def find(self, text: str) -> list[IndicatorHit]:
-        """Return the phrases in the text by position; of nested phrases only the longest."""
+        """Return the phrases in the text by position; of nested phrases only the longest.
+
+        The shape of apostrophes, hyphens and spaces does not count.
+        """
+        text = text.translate(_TYPOGRAPHY)
         matched = sorted(self._all.Match(text) or [])
         phrase_count = len(self._phrases)
         for number in matched:
@@ -149,6 +181,13 @@ def _list_indicator_phrases(data: Indicators) -> list[_Phrase]:
     ]
 
 
+_TYPOGRAPHY = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u02bc\u00b4\u0060", "'"),
+        **dict.fromkeys("\u2010\u2011\u2212", "-"),
+        **dict.fromkeys("\u00a0\u2007\u202f\u2009", " "),
+    }
+)
 _GROUPS = {"(": "(?:", ")": ")", "|": "|"}
 _NOTATION = {"*": r"\pL*", "+": r"[a-zäöüß]{3,}", "...": r"\PL(?:[^;:!?]*?\PL)??", "": r"\s+"}
 _SIEVE = {"*": r"\S*", "+": r"\S+", "": r"\s+"}

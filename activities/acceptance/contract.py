@@ -1,0 +1,125 @@
+"""Builds the contract of a job from its ledger, its review and what it lists as unresolved."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from activities.checkpoints import FileEntry
+from activities.checkpoints.volatile_paths import volatile_matcher
+from activities.job.snapshot import Snapshot
+from activities.job.statement_checks import statement_problems
+from activities.job.unresolved import explained_items
+from activities.tool_calls.work_seen import is_work_path
+from protocol.contract import MAX_ROWS, Contract, ContractRow, numbered_statements
+from protocol.evidence import Evidence
+from protocol.scope_ledger import ScopeItem, Statement
+from protocol.short_text import one_line
+
+TEXT_CHARACTERS = 200
+MAX_ROWS_BYTES = 200_000
+"""Most bytes of a result's rows: the result must fit into one payload."""
+NAMES = 4
+"""Most files, and most checks, of a row."""
+
+
+def job_contract(snapshot: Snapshot, unresolved: Sequence[str]) -> Contract:
+    """Return what the job owes, statement by statement, and how each stands.
+
+    Verdicts count only for the work that was judged: if it has changed since, none is told.
+
+    Args:
+        snapshot: The job.
+        unresolved: What it lists as unresolved.
+    """
+    state = snapshot.state
+    judged = bool(state.judged) and state.judged == work_fingerprint(snapshot)
+    explained = explained_items([item for item in state.scope if not item.is_step], unresolved)
+    rows = []
+    for id_, item, statement in numbered_statements(state.scope):
+        row = ContractRow(
+            id=id_,
+            item=item.id,
+            statement=one_line(statement.text, TEXT_CHARACTERS),
+            place=statement.place,
+            status=item.status,
+            **_evidence_fields(None if item.status == "dropped" else item.evidence),
+        )
+        if item.status == "dropped":
+            row.reason = one_line(item.reason, TEXT_CHARACTERS)
+        elif item.id in explained:
+            row.status = "unresolved"
+            row.reason = one_line(_entry_about(item, unresolved), TEXT_CHARACTERS)
+        if item.status != "dropped":
+            _add_verdict(row, statement if judged else Statement(text=statement.text))
+            _add_code_findings(row, snapshot, item, statement)
+        rows.append(row)
+    met = sum(row.status == "completed" and row.verdict == "met" for row in rows)
+    return Contract(rows=_bounded_rows(rows), statements=len(rows), met=met)
+
+
+def work_files(snapshot: Snapshot) -> list[FileEntry]:
+    """Return the files that are the job's work, without volatile ones, in order of their paths."""
+    is_volatile = volatile_matcher(snapshot.config.shell.volatile)
+    return [
+        entry
+        for entry in snapshot.files.walk()
+        if entry.kind == "file" and is_work_path(entry.path) and not is_volatile(entry.path)
+    ]
+
+
+def work_fingerprint(snapshot: Snapshot) -> str:
+    """Return a digest of the job's work and of the brief, which its verdicts hold for."""
+    digest = hashlib.sha256(snapshot.read_text("instructions.md").encode())
+    for entry in work_files(snapshot):
+        digest.update(f"\0{entry.path}\0{entry.id}".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:32]
+
+
+def _bounded_rows(rows: list[ContractRow]) -> list[ContractRow]:
+    """Return the rows of a result; of too many, those that are not accepted come first."""
+    sizes = [len(row.model_dump_json().encode()) for row in rows]
+    if len(rows) <= MAX_ROWS and sum(sizes) <= MAX_ROWS_BYTES:
+        return rows
+    kept, total = [], 0
+    for row, size in sorted(zip(rows, sizes, strict=True), key=lambda each: each[0].is_accepted)[
+        :MAX_ROWS
+    ]:
+        total += size
+        if total > MAX_ROWS_BYTES:
+            break
+        kept.append(row)
+    return kept
+
+
+def _evidence_fields(evidence: Evidence | None) -> dict[str, object]:
+    if evidence is None:
+        return {}
+    return {
+        "phase": evidence.phase,
+        "todo": evidence.todo,
+        "files": evidence.files[-NAMES:],
+        "checks": evidence.checks[-NAMES:],
+    }
+
+
+def _entry_about(item: ScopeItem, unresolved: Sequence[str]) -> str:
+    return next(entry for entry in unresolved if item.id in explained_items([item], [entry]))
+
+
+def _add_verdict(row: ContractRow, statement: Statement) -> None:
+    if statement.verdict:
+        row.verdict = statement.verdict
+        row.quote = one_line(statement.quote, TEXT_CHARACTERS)
+        row.finding = one_line(statement.finding, TEXT_CHARACTERS)
+
+
+def _add_code_findings(
+    row: ContractRow, snapshot: Snapshot, item: ScopeItem, statement: Statement
+) -> None:
+    """Add what code finds amiss: a statement that is amiss is not met, whoever says so."""
+    alone = item.model_copy(update={"statements": [statement]})
+    if problems := statement_problems(snapshot.files, alone):
+        row.verdict = "unmet" if row.verdict == "met" else row.verdict
+        found = f"code finds: {'; '.join(problems)}"
+        row.finding = one_line("; ".join(filter(None, [found, row.finding])), TEXT_CHARACTERS)

@@ -1,0 +1,147 @@
+"""Checks what a reviewer quotes: a verdict whose quote is nowhere proves nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from protocol.scope_ledger import Statement
+from protocol.short_text import one_line
+
+MIN_CHARACTERS = 4
+"""Letters and digits that a quote has at least, unless it is the whole content of a file."""
+OWN_WORDS = 0.8
+"""Share of a statement's words from which on a quote that repeats them is the statement itself."""
+NO_QUOTE = "the reviewer quotes nothing"
+NOWHERE = "what the reviewer quotes is nowhere in the work"
+OWN = "the reviewer quotes the statement itself, which proves nothing"
+NO_FINDING = "the reviewer says that this is not met, and not what is missing"
+_ELLIPSIS = re.compile(r"\[?(?:…|\.{3,})\]?")
+_LINE_MARK = re.compile(r"^\s*(?:\d+\t|[+-](?=\S|\s))", re.MULTILINE)
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033", '"'),
+        **dict.fromkeys("\u2018\u2019\u201a\u2039\u203a\u2032", "'"),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015", "-"),
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\ufeff*`"),
+    }
+)
+"""Typographic signs as plain ones; signs that are not seen, and marks of Markdown, go."""
+_PROHIBITION = re.compile(
+    r"\b(?:do not|don'?t|does not|must not|mustn'?t|shall not|should not|shouldn'?t|may not"
+    r"|is not to|are not to|never|no longer"
+    r"|nicht|kein(?:e[nrms]?)?|nie|niemals|ne\b.{1,40}\bpas|jamais|nunca|no debe\w*)\b"
+    r"|\b(?:leave|keep)\b.{1,60}\b(?:alone|unchanged|untouched|as it is|as they are)\b",
+    re.IGNORECASE,
+)
+
+
+def fold_quote(text: str) -> str:
+    """Return a text as quotes are compared: without differences of case, space and typography."""
+    return " ".join(text.translate(_SIGNS).casefold().split())
+
+
+def is_prohibition(text: str) -> bool:
+    """Return whether a text forbids something, for which the work has no words to show."""
+    return bool(_PROHIBITION.search(text.translate(_SIGNS)))
+
+
+@dataclass
+class QuotedWork:
+    """Where quotes may come from."""
+
+    shown: list[str] = field(default_factory=list)
+    """Texts of the work that the reviewer was shown."""
+    others: Iterable[str] = ()
+    """Further texts of the work, read only when a quote is not among those shown."""
+    brief: str = ""
+    _folded: list[str] = field(default_factory=list)
+    _source: Iterator[str] | None = None
+
+    def holds(self, quote: str) -> bool:
+        """Return whether the work has these words."""
+        return any(_holds(text, quote) for text in self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        """Yield the folded texts, each of which is folded once and only when it is needed."""
+        if self._source is None:
+            self._source = (fold_quote(text) for part in (self.shown, self.others) for text in part)
+        yield from self._folded
+        for text in self._source:
+            self._folded.append(text)
+            yield text
+
+
+def checked_verdict(
+    statement: Statement, evidence: str, work: QuotedWork, judged: Statement
+) -> Statement:
+    """Return the statement with the verdict that remains once its quote is checked.
+
+    Args:
+        statement: The statement.
+        evidence: What the system saw for its item.
+        work: Where quotes may come from.
+        judged: The verdict, quote and finding of the reviewer.
+    """
+    verdict, quote, finding = judged.verdict or "cannot tell", judged.quote, judged.finding
+    if verdict != "cannot tell" and (why := _quote_problem(statement, evidence, work, judged)):
+        # A quote that proves nothing is no quote for people either.
+        said = f"it said {verdict}" + (f", and {one_line(quote, 80)!r}" if quote else "")
+        verdict, quote, finding = "cannot tell", "", f"{why} ({said})"
+    elif verdict == "unmet" and not finding.strip():
+        finding = NO_FINDING
+    return statement.model_copy(update={"verdict": verdict, "quote": quote, "finding": finding})
+
+
+def _quote_problem(
+    statement: Statement, evidence: str, work: QuotedWork, judged: Statement
+) -> str | None:
+    """Return why a quote proves nothing; None if it does."""
+    quote = judged.quote.translate(_SIGNS).strip().strip("\"'")
+    if not quote:
+        return NO_QUOTE
+    brief = fold_quote(f"{work.brief}\n{statement.text}")
+    # For what is not there, and for what is forbidden, the work has no words.
+    forbids = is_prohibition(statement.text) and is_prohibition(quote)
+    if (judged.verdict == "unmet" or forbids) and _holds(brief, quote):
+        return None
+    stated = fold_quote(statement.text)
+    if work.holds(quote):
+        return OWN if _repeats(stated, quote) else None
+    if _holds(fold_quote(evidence), quote):
+        # The path that a statement names is in its evidence as soon as the file is touched.
+        return OWN if fold_quote(quote) in stated else None
+    return OWN if _holds(brief, quote) else NOWHERE
+
+
+def _holds(text: str, quote: str) -> bool:
+    """Return whether a folded text has a quote, of which parts may be left out by an ellipsis."""
+    forms = (quote, _LINE_MARK.sub("", quote))
+    return any(
+        _has_in_order(text, [fold_quote(form)])
+        or _has_in_order(
+            text, [part for each in _ELLIPSIS.split(form) if (part := fold_quote(each))]
+        )
+        for form in forms
+    )
+
+
+def _has_in_order(text: str, parts: list[str]) -> bool:
+    if len(parts) == 1 and parts[0] and parts[0] == text:
+        return True
+    if not parts or any(len(re.findall(r"\w", part)) < MIN_CHARACTERS for part in parts):
+        return False
+    place = 0
+    for part in parts:
+        found = text.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
+
+
+def _repeats(stated: str, quote: str) -> bool:
+    """Return whether a quote is most of the statement, word for word."""
+    words = fold_quote(quote)
+    return words in stated and len(words.split()) >= OWN_WORDS * len(stated.split())

@@ -1,0 +1,148 @@
+"""A reply of Chat Completions, as far as its chunks have come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from activities.job.tool_messages import MIXED_UP
+from activities.model.call_assembly import (
+    ReadCall,
+    assemble_call_pieces,
+    convert_pieces_to_calls,
+)
+from activities.model.call_pieces import Piece
+from activities.model.endpoint_wordings import CUT_FINISHES
+from activities.model.json_text import EMPTY, is_json_object
+from activities.model.reply_reasoning import ReplyReasoning
+from activities.model.wire_reply import EMPTY_STREAM, WireReply
+
+UNENDED = (
+    "the stream ended with neither a finish_reason nor [DONE], as one that was cut. If it always "
+    "does, model.stream=false asks for replies in one piece"
+)
+
+
+@dataclass
+class ChatReply(WireReply):
+    """The chunks of one reply, or its message."""
+
+    prompt_count = "prompt_tokens"
+    texts: list[str] = field(default_factory=list)
+    reasoning: ReplyReasoning = field(default_factory=ReplyReasoning)
+    pieces: dict[object, list[Piece]] = field(default_factory=dict)
+    """Pieces of tool calls, by the choice in which they came."""
+    function_pieces: list[Piece] = field(default_factory=list)
+    """The call in the place where the API once had its only one."""
+    is_whole: bool = False
+    """Whether each piece is one call."""
+    is_closed: bool = False
+    has_final_usage: bool = False
+    """Whether the tokens came in a chunk of their own, which is the last one."""
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    """Whole messages that a stream repeats."""
+
+    def add(self, event: dict[str, Any], name: str = "") -> None:
+        choices = event.get("choices")
+        self.usage = event.get("usage") or self.usage
+        self.model = event.get("model") or self.model
+        self.has_final_usage |= bool(event.get("usage")) and choices == []
+        for choice in choices or []:
+            self._note_finish(choice.get("finish_reason"))
+            self._add_delta(choice.get("delta") or {}, choice.get("index"))
+            if message := choice.get("message"):
+                self.messages.append(message)
+
+    def add_whole(self, answer: dict[str, Any]) -> None:
+        self.is_whole = True
+        choices = answer["choices"]
+        self.add({key: value for key, value in answer.items() if key != "choices"})
+        self._note_finish(choices[0].get("finish_reason"))
+        for choice in choices:
+            self._add_delta(choice["message"] or {}, choice.get("index"))
+
+    def _note_finish(self, finish: object) -> None:
+        if finish:
+            text = str(finish)
+            self.finish = "length" if text.lower() in CUT_FINISHES else text
+
+    def _add_delta(self, delta: dict[str, Any], place: object) -> None:
+        if self.is_whole and self.texts and (delta.get("content") or delta.get("refusal")):
+            # The text of another choice is another reply.
+            delta = {**delta, "content": None, "refusal": None}
+        self.is_refusal = self.is_refusal or bool(delta.get("refusal"))
+        if content := delta.get("content") or delta.get("refusal"):
+            self.texts.append(content if isinstance(content, str) else _text_of_parts(content))
+        self.reasoning.add(delta)
+        if calls := delta.get("tool_calls"):
+            self.pieces.setdefault(place, []).extend(map(Piece.parse, calls))
+        if call := delta.get("function_call"):
+            self.function_pieces.append(Piece.parse({"function": call}))
+
+    def end_stream(self) -> None:
+        super().end_stream()
+        self._take_repeated_message()
+
+    def close(self) -> None:
+        """A reply of whole calls is whole, and so is one whose tokens were counted."""
+        self._take_repeated_message()
+        calls = self.read_calls(frozenset())
+        are_whole = bool(calls) and all(
+            call.name and
+            is_json_object(call.arguments) and call.arguments != EMPTY
+            and MIXED_UP not in call.arguments for call in calls
+        )  # fmt: skip
+        self.is_closed = are_whole or (self.has_final_usage and (bool(calls) or bool(self.texts)))
+
+    def _take_repeated_message(self) -> None:
+        """Take from a message that stands whole in the stream what the deltas did not bring."""
+        if not self.messages:
+            return
+        message = self.messages[-1]
+        if not self.texts:
+            self._add_delta({**message, "tool_calls": None, "function_call": None}, 0)
+        if not self._call_pieces and (calls := message.get("tool_calls")):
+            self.is_whole = True
+            self.pieces[0] = list(map(Piece.parse, calls))
+
+    @property
+    def is_complete(self) -> bool:
+        """Some endpoints give no finish reason, only the end of the stream."""
+        is_ended = self.is_over or self.is_closed
+        says = self.texts or self._call_pieces or self.reasoning.text
+        return bool(self.finish or (is_ended and says))
+
+    @property
+    def _call_pieces(self) -> list[Piece]:
+        """Return the pieces of one choice: those of another belong to another reply."""
+        return next(iter(self.pieces.values()), self.function_pieces)
+
+    @property
+    def partial_characters(self) -> int:
+        pieces = sum(len(piece.arguments) for piece in self._call_pieces)
+        return sum(map(len, self.texts)) + pieces + len(self.reasoning.text)
+
+    @property
+    def cut_message(self) -> str:
+        return EMPTY_STREAM if self.is_over else UNENDED
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    @property
+    def reasoning_text(self) -> str:
+        return self.reasoning.text
+
+    def fields(self) -> dict[str, Any]:
+        return self.reasoning.message_fields()
+
+    def read_calls(self, tools: frozenset[str]) -> list[ReadCall]:
+        if self.is_whole:
+            return convert_pieces_to_calls(self._call_pieces)
+        return assemble_call_pieces(self._call_pieces, lambda: tools)
+
+
+def _text_of_parts(content: list[dict[str, Any]]) -> str:
+    """Return the text of a content in parts; some servers put reasoning beside it."""
+    return "".join(part["text"] for part in content if part.get("type") == "text")

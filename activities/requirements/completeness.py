@@ -1,0 +1,178 @@
+"""What was decided about a document as a whole: which numbers are requirements, and the sample.
+
+The sample is of the sentences that nothing touches. It is drawn by a seed, read by the agent or a
+person, and says how many requirements may be missed at most.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections.abc import Sequence
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from activities.checkpoints import Files
+from activities.requirements.requirement_files import InvalidWorkspaceFile
+from activities.text.safe_text import as_readable_json
+from protocol.data_model import Data
+
+PATH = "requirements/completeness.json"
+RISKS = (0.04, 0.005)
+"""Risk that the bound of a round is wrong; each further round has half the risk of the one before,
+so that all rounds of a document together are wrong in at most one of twenty."""
+
+
+class NumberDecision(Data):
+    """Whether the entries of a numbering class are requirements, and why."""
+
+    are_requirements: bool
+    reason: str
+
+
+class SampledSentence(Data):
+    """A sentence of a sample, and whether it is a requirement; None if nobody has read it."""
+
+    id: str
+    page: int
+    text: str
+    is_requirement: bool | None = None
+    reason: str = ""
+
+
+class SampleRound(Data):
+    """A sample of a document: how many sentences nothing touched, and those that were drawn."""
+
+    population: int
+    drawn: list[SampledSentence]
+
+    @property
+    def unread(self) -> list[SampledSentence]:
+        return [each for each in self.drawn if each.is_requirement is None]
+
+    @property
+    def hits(self) -> list[SampledSentence]:
+        """Those that are requirements."""
+        return [each for each in self.drawn if each.is_requirement]
+
+
+class DocumentDecisions(Data):
+    """The decisions about one document."""
+
+    document: str
+    numbers: dict[str, NumberDecision] = Field(default_factory=dict)
+    rounds: list[SampleRound] = Field(default_factory=list)
+
+    @property
+    def hits(self) -> list[SampledSentence]:
+        return [each for each_round in self.rounds for each in each_round.hits]
+
+    @property
+    def bound(self) -> float:
+        """Share of the untouched sentences that may be requirements at most; 1 if none was read."""
+        if not self.rounds or self.rounds[-1].hits:
+            return 1.0
+        last = self.rounds[-1]
+        read = len(last.drawn) - len(last.unread)
+        return most_missed(last.population, read, risk_of_round(len(self.rounds))) / max(
+            1, last.population
+        )
+
+    def next_sample(self, untouched: Sequence[tuple[int, str]], first: int, limit: float) -> int:
+        """Draw the next sentences and return how many; 0 if the sample is large enough.
+
+        Args:
+            untouched: Page and text of each sentence that nothing touches now.
+            first: Number of sentences to begin with.
+            limit: Share that may be missed.
+        """
+        new = not self.rounds or bool(self.rounds[-1].hits)
+        if not new and (self.rounds[-1].unread or self.bound <= limit):
+            return 0
+        if new and not untouched:
+            self.rounds.append(SampleRound(population=0, drawn=[]))
+            return 0
+        if new:
+            self.rounds.append(SampleRound(population=len(untouched), drawn=[]))
+        last = self.rounds[-1]
+        risk = risk_of_round(len(self.rounds))
+        wanted = first if new else _least_sample(last.population, limit, risk) - len(last.drawn)
+        known = {(each.page, each.text) for each in last.drawn}
+        rest = [each for each in untouched if each not in known]
+        said = [str(len(self.rounds)), str(len(last.drawn)), *(text for _, text in untouched)]
+        seed = hashlib.sha256("\0".join(said).encode(errors="replace")).digest()
+        chosen = random.Random(seed).sample(range(len(rest)), min(wanted, len(rest)))
+        chosen.sort()
+        count = sum(len(each.drawn) for each in self.rounds)
+        last.drawn += [
+            SampledSentence(id=f"S-{count + n:03d}", page=rest[place][0], text=rest[place][1])
+            for n, place in enumerate(chosen, 1)
+        ]
+        return len(chosen)
+
+
+def risk_of_round(number: int) -> float:
+    """Return the risk of a round, counted from 1."""
+    return RISKS[0] if number == 1 else RISKS[1] / 2 ** (number - 2)
+
+
+def most_missed(population: int, read: int, risk: float) -> int:
+    """Return how many requirements the population may have at most, if none was among those read.
+
+    More would have shown one in the sample with a probability above 1 - `risk` (hypergeometric).
+    """
+    low, high = 0, population - read
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _log_unseen(population, middle, read) >= math.log(risk):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _log_unseen(population: int, requirements: int, read: int) -> float:
+    """Return the logarithm of the probability that a sample has none of the requirements."""
+    if read > population - requirements:
+        return -math.inf
+    return sum(
+        math.lgamma(n + 1) * sign
+        for n, sign in (
+            (population - requirements, 1),
+            (population - requirements - read, -1),
+            (population, -1),
+            (population - read, 1),
+        )
+    )
+
+
+def _least_sample(population: int, limit: float, risk: float) -> int:
+    """Return how many sentences have to be read so that at most `limit` of them may be missed."""
+    low, high = 0, population
+    while low < high:
+        middle = (low + high) // 2
+        if most_missed(population, middle, risk) <= limit * population:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+_FILE = TypeAdapter(list[DocumentDecisions])
+
+
+def read_decisions(files: Files) -> dict[str, DocumentDecisions]:
+    """Return the decisions by document. Raises InvalidWorkspaceFile if they cannot be read."""
+    if files.entry(PATH) is None:
+        return {}
+    try:
+        return {each.document: each for each in _FILE.validate_json(files.read(PATH))}
+    except ValidationError as error:
+        raise InvalidWorkspaceFile(f"{PATH}: {error.errors()[0]['msg']}") from None
+
+
+def put_decisions(files: Files, decisions: dict[str, DocumentDecisions]) -> Files:
+    """Replace the file."""
+    content = [decisions[name].model_dump(exclude_defaults=True) for name in sorted(decisions)]
+    return files.write(PATH, as_readable_json(content).encode())

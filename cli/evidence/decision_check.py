@@ -1,0 +1,103 @@
+"""Whether a job's histories are those of its workflow: a replay compared command by command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from temporalio.converter import DataConverter
+
+from cli.evidence.claims import Claim
+from cli.evidence.run_history import (
+    COMPLETED,
+    CONTINUED,
+    Call,
+    RunHistory,
+    encryption_reason,
+    payload_values,
+)
+from cli.jobs.job_view import JOB
+from engine.history_replay import ReplayedRun, replay_runs
+
+
+async def check_decisions(runs: Sequence[RunHistory], converter: DataConverter) -> Claim:
+    """Replay the runs and fill in the requests of local activities, which no history has."""
+    claim = Claim(
+        "decisions",
+        "the histories are one chain, and every call, its arguments and the result are what the "
+        "workflow decides from what came before",
+        "the workflow's code of this version, run again on the results that the histories have",
+    )
+    if why := encryption_reason(runs):
+        claim.unchecked.append(why)
+        return claim
+    _check_links(claim, runs)
+    calls, local = 0, 0
+    replays = await replay_runs([run.history for run in runs], converter)
+    for run, replayed in zip(runs, replays, strict=True):
+        _check_run(claim, run, replayed)
+        run.calls = [_with_request(call, replayed) for call in run.calls]
+        calls += len(run.calls)
+        local += sum(call.local for call in run.calls)
+    events = sum(len(run.history.events) for run in runs)
+    claim.seen = f"{len(runs)} runs with {events:,} events and {calls:,} calls were replayed"
+    if local:
+        claim.unchecked.append(
+            f"the arguments of {local:,} local activities: Temporal records only their results; "
+            "those of the replay stand in for them"
+        )
+    return claim
+
+
+def _check_links(claim: Claim, runs: Sequence[RunHistory]) -> None:
+    """Compare the runs' ends with the beginnings of the next ones."""
+    claim.found += [
+        f"run {run.run_id} is of the workflow {run.workflow}, not of a job"
+        for run in runs
+        if run.workflow != JOB
+    ]
+    if runs[0].continued_from:
+        claim.unchecked.append(
+            f"the runs before {runs[0].run_id}: the server no longer had them, so the first one "
+            "here begins from the state that it was handed"
+        )
+    for before, after in pairwise(runs):
+        if before.end != CONTINUED:
+            claim.found.append(f"run {before.run_id} did not go on in another run")
+        elif before.continued_to not in after.ids or after.continued_from not in before.ids:
+            claim.found.append(f"run {after.run_id} is not the one after {before.run_id}")
+        elif before.end_values != after.arguments:
+            claim.found.append(
+                f"run {after.run_id} begins with another state than {before.run_id} handed on"
+            )
+    if runs[-1].end == CONTINUED:
+        claim.found.append(f"the run that followed {runs[-1].run_id} is missing")
+
+
+def _check_run(claim: Claim, run: RunHistory, replayed: ReplayedRun) -> None:
+    if replayed.failure:
+        claim.found.append(
+            f"run {run.run_id} cannot be replayed with this version of Longhaul: {replayed.failure}"
+        )
+        return
+    for call in run.calls:
+        again = replayed.calls.get(call.activity_id)
+        where = f"run {run.run_id}, event {call.event}: {call.name}"
+        if again is None or again.name != call.name or again.local != call.local:
+            claim.found.append(f"{where} is no call that the workflow makes there")
+        elif not call.local and payload_values(again.arguments)[:1] != [call.request]:
+            claim.found.append(f"{where} has other arguments than the workflow gives it")
+    if run.end in (COMPLETED, CONTINUED) and (
+        replayed.end != run.end or payload_values(replayed.end_payloads) != run.end_values
+    ):
+        what = "result" if run.end == COMPLETED else "state handed on"
+        claim.found.append(f"run {run.run_id}: its {what} is not what the workflow returns")
+
+
+def _with_request(call: Call, replayed: ReplayedRun) -> Call:
+    again = replayed.calls.get(call.activity_id)
+    if not call.local or again is None or again.name != call.name:
+        return call
+    [request] = payload_values(again.arguments)[:1] or [None]
+    return replace(call, request=request)

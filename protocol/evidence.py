@@ -1,0 +1,110 @@
+"""What the system saw done: for a todo, for a list, and as evidence with a scope item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import Field
+
+from protocol.data_model import Data
+from protocol.short_text import count_noun, first_few, one_line
+
+MOST_SEEN = 12
+"""Most files, commands and looks that are kept by name, the newest of each."""
+NAME_CHARACTERS = 120
+CLAIM_CHARACTERS = 300
+EvidenceKind = Literal["work", "check", "look", "list", "on the spot", "person"]
+"""What completed an item: work or a check of its own todo, a look that the todo's notes claim, the
+list of its phase, a small correction before the end of the job, or a person."""
+
+
+class SeenWork(Data):
+    """Calls with an effect, and looks, since a todo became the current one or a phase began."""
+
+    calls: int = 0
+    """Successful calls with an effect on the work or outside."""
+    files: list[str] = Field(default_factory=list)
+    """Files of the work that they changed."""
+    commands: list[str] = Field(default_factory=list)
+    """Commands and tools without a file of their own, such as `pytest -q: exit code 0`."""
+    looks: int = 0
+    """Successful calls that only read."""
+    looked: list[str] = Field(default_factory=list)
+    """What they read: paths, else names of tools."""
+    kept: list[str] = Field(default_factory=list)
+    """Files of `notes/` in which findings were written down."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing was done at all."""
+        return not (self.calls or self.looks)
+
+    def add_work(self, files: Iterable[str], command: str = "") -> None:
+        """Count one call with an effect."""
+        self.calls += 1
+        self.files = _newest([*self.files, *files])
+        if command:
+            self.commands = _newest([*self.commands, command])
+
+    def add_look(self, name: str) -> None:
+        """Count one call that read `name`."""
+        self.looks += 1
+        self.looked = _newest([*self.looked, name])
+
+
+class Evidence(Data):
+    """Why an item counts as completed."""
+
+    kind: EvidenceKind
+    phase: int
+    todo: int = 0
+    """Id of the todo; 0 for none."""
+    calls: int = 0
+    files: list[str] = Field(default_factory=list)
+    checks: list[str] = Field(default_factory=list)
+    """Commands with their exit code, and conditions that held."""
+    commit: str = ""
+    """The checkpoint with the files."""
+    claim: str = ""
+    """What the agent says that it looked at; nobody has checked it."""
+    by: str = ""
+    """The person who completed it."""
+
+    @property
+    def line(self) -> str:
+        """`phase 2, todo 3: 2 calls; output/a.md; pytest -q: exit code 0`."""
+        where = f"phase {self.phase}" + (f", todo {self.todo}" if self.todo else "")
+        if self.kind == "list":
+            where += ", its list"
+        if self.kind == "on the spot":
+            where += ", on the spot"
+        parts = [count_noun(self.calls, "call")] if self.calls else []
+        parts += [first_few(self.files, 4)] if self.files else []
+        parts += self.checks[-2:]
+        parts += [f"the agent says: {self.claim}"] if self.claim else []
+        parts += [f"completed by {self.by}"] if self.by else []
+        return f"{where}: {'; '.join(parts)}"
+
+    @classmethod
+    def of(cls, kind: EvidenceKind, phase: int, seen: SeenWork, commit: str) -> Evidence:
+        """The evidence that this work is."""
+        return cls(
+            kind=kind,
+            phase=phase,
+            calls=seen.calls,
+            files=seen.files,
+            checks=seen.commands,
+            commit=commit[:12],
+        )
+
+
+def bounded_claim(notes: str) -> str:
+    """The notes of a look as they are kept."""
+    return one_line(notes, CLAIM_CHARACTERS)
+
+
+def _newest(names: list[str]) -> list[str]:
+    """The newest names, each once."""
+    short = [one_line(name, NAME_CHARACTERS) for name in names]
+    return list(dict.fromkeys(reversed(short)))[:MOST_SEEN][::-1]

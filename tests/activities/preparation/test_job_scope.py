@@ -1,0 +1,27 @@
+"""The scope of a job whose brief has no statement that code can read."""
+
+from __future__ import annotations
+
+import pytest
+
+from activities.preparation.job_scope import read_job_scope
+
+
+@pytest.mark.parametrize(
+    "brief",
+    [
+        "- output/a.md: code K1\n- output/b.md: code K2\n",
+        "Écris output/a.md avec le code K1. Le fichier output/b.md doit contenir K2.",
+        "> Write output/a.md with K1.\n> Write output/b.md with K2.\n",
+        "请编写 output/a.md，内容为 K1。文件 output/b.md 必须包含 K2。",  # noqa: RUF001
+    ],
+)
+def test_a_brief_that_is_one_item_names_its_files(brief: str) -> None:
+    [item] = read_job_scope([], brief, brief).items
+    assert [each.paths for each in item.statements] == [["output/a.md", "output/b.md"]]
+
+
+def test_the_item_of_a_long_brief_keeps_more_than_its_title() -> None:
+    brief = "Hello there, " * 60
+    [item] = read_job_scope([], brief, brief).items
+    assert len(item.text) <= 120 < len(item.statements[0].text) <= 400
