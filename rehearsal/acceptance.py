@@ -62,4 +62,6 @@ def _quotable_lines(statement: str, files: Iterable[list[str]]) -> Iterator[str]
 
 
 def _content_words(text: str) -> set[str]:
-    return {word.casefold() for word in re.findall(r"\w+", text) if len(word) >= LEAST_WORD}
+    """Return the words that say something, a plural as its singular."""
+    words = (word.casefold() for word in re.findall(r"\w+", text) if len(word) >= LEAST_WORD)
+    return {word.removesuffix("s") for word in words}
