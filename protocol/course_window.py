@@ -46,6 +46,8 @@ class Course(Data):
     """Refusals of `job_complete`, across phases, since a deliverable last changed."""
     deliverables: str = ""
     """Fingerprint of the deliverables at the last such refusal."""
+    open_items: int = 0
+    """Items and steps that were open then."""
     calls_without_news: int = 0
     """Calls without a new result, a changed file or a completed todo."""
     replies_since_todo: int = 0
@@ -60,4 +62,8 @@ class Course(Data):
     @property
     def in_new_phase(self) -> Course:
         """The course that a new phase begins with."""
-        return Course(completion_refusals=self.completion_refusals, deliverables=self.deliverables)
+        return Course(
+            completion_refusals=self.completion_refusals,
+            deliverables=self.deliverables,
+            open_items=self.open_items,
+        )

@@ -15,7 +15,7 @@ LEAST_WORD = 4
 LEAST_SHARED = 2
 """Words that a line shares with the statement that it speaks of, or all if there are fewer."""
 _STATEMENT = re.compile(r"^([SBA]\d+(?:\.\d+)?) (?:\[[^\]\n]*\] )?(\S.*)$", re.MULTILINE)
-_FILE = re.compile(r"^## (.+)\n\n(`{3,})\n(.*?)\n\2$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"^## ([^\n]+)\n\n(`{3,})\n(.*?)\n\2$", re.MULTILINE | re.DOTALL)
 _FENCED = re.compile(r"^(`{3,})\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 

@@ -43,7 +43,7 @@ class Completion:
         job, before = self._job, self._job.bypasses
         facts = (await self._steps.read_gate_facts(job)).facts
         job.course = course.course_after_completion_attempt(
-            job.course, facts.deliverables_fingerprint
+            job.course, facts.deliverables_fingerprint, len(job.state.open_items)
         )
         refusal = gates.completion_gate(job.state, facts, job.rewinds)
         if refusal:
@@ -95,6 +95,8 @@ class Completion:
 
     async def _send_back(self, review: Review, call: Call, route: ToolRoute) -> None:
         job, why = self._job, SENT_BACK.format(findings=review.findings)
+        # The review has a limit of its own, after which the job ends with what is unmet named.
+        job.course = course.course_without_completion_refusals(job.course)
         await self._refuse_completion(call, route, "review", why)
         job.drop_review()
         job.review_rejections += 1

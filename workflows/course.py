@@ -98,14 +98,21 @@ def course_after_call(course: Course, outcome: CallOutcome, figures: StuckThresh
     return course.model_copy(update=changes)
 
 
-def course_after_completion_attempt(course: Course, deliverables: str) -> Course:
+def course_after_completion_attempt(course: Course, deliverables: str, open_items: int) -> Course:
     """Return the course after `job_complete`.
 
-    Refusals before a change of its deliverables are no repetition.
+    Refusals before a change of its deliverables or of what is open are no repetition.
     """
-    if not deliverables or deliverables == course.deliverables:
+    same = (deliverables, open_items) == (course.deliverables, course.open_items)
+    if not deliverables or same:
         return course
-    return course.model_copy(update={"completion_refusals": 0, "deliverables": deliverables})
+    changes = {"completion_refusals": 0, "deliverables": deliverables, "open_items": open_items}
+    return course.model_copy(update=changes)
+
+
+def course_without_completion_refusals(course: Course) -> Course:
+    """Return the course with the refusals of `job_complete` forgotten."""
+    return course.model_copy(update={"completion_refusals": 0})
 
 
 def _course_novelty_key(call: Call, reply: ToolReply) -> str:
