@@ -183,7 +183,7 @@ class _GuardReader:
             return [self.read_value(item, (*place, n)) for n, item in enumerate(node.value)]
         try:
             return self.scalars.construct_object(node)
-        # The parser raises any exception: month 13 is a ValueError, `!!bool x` a KeyError.
+        # The parser raises any exception: `!!int x` is a ValueError, `!!bool x` a KeyError.
         except Exception as error:
             reason = " ".join(str(error).split())
             raise ConfigError(

@@ -63,7 +63,8 @@ def read_prompt_template(path: Path, role: str = "") -> str:
     match = _FRONT_MATTER.match(text)
     header = None
     if match:
-        header = parse_yaml(match.group(1), f"{path}: the front matter is not valid YAML")
+        # The line of the dashes counts.
+        header = parse_yaml(f"\n{match.group(1)}", str(path))
     version = header.get("version") if isinstance(header, dict) else None
     if version != PROMPT_VERSION:
         raise ConfigError(

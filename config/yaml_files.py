@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import re
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -18,14 +19,35 @@ from protocol.validation_errors import (
     lowered_validation_error,
     short_error_value,
     validation_error_key,
+    validation_error_message,
 )
 
 M = TypeVar("M", bound=BaseModel)
-YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The C parser if PyYAML was built with it, since a job's start reads a dozen files."""
+_PLAIN = {
+    "tag:yaml.org,2002:bool": re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"),
+    "tag:yaml.org,2002:int": re.compile(r"^[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)$"),
+    "tag:yaml.org,2002:float": re.compile(
+        r"^(?:[-+]?(?:[0-9][0-9_]*)?\.[0-9_]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*\."
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+}
+"""Plain words that are no strings, narrowed to what YAML 1.2 takes as such."""
+_DATES = "tag:yaml.org,2002:timestamp"
 
 
-class UniqueKeyLoader(YAML):  # type: ignore[misc, valid-type]
+class YAML(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads YAML with the plain words of version 1.2: `on`, `yes`, `12:30` and dates are strings.
+
+    It is the C parser if PyYAML was built with it, since a job's start reads a dozen files.
+    """
+
+    yaml_implicit_resolvers: ClassVar = {
+        first: [(tag, _PLAIN.get(tag, form)) for tag, form in forms if tag != _DATES]
+        for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class UniqueKeyLoader(YAML):
     """Refuses duplicate keys, of which PyYAML would silently use the last."""
 
     def __init__(self, stream: str) -> None:
@@ -64,13 +86,19 @@ def read_yaml_text(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def parse_yaml(text: str, wrong: str) -> Any:
-    """Parse YAML. Raises ConfigError with a message that begins with `wrong`."""
+def parse_yaml(text: str, source: str) -> Any:
+    """Parse YAML. Raises ConfigError with a message that begins with the source and the place."""
     try:
         return pickle.loads(_parsed_content(text))
-    # A date of month 13 and ten thousand open brackets do not raise the parser's own errors.
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        said = ", ".join(part for part in (error.context, error.problem) if part)
+        raise ConfigError(f"{source}{place}: not valid YAML: {said}") from None
+    # A number of 5,000 digits and ten thousand open brackets do not raise the parser's own errors.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{wrong}: {' '.join(str(error).split())}") from None
+        said = " ".join(str(error).split())
+        raise ConfigError(f"{source}: not valid YAML: {said}") from None
 
 
 @lru_cache(maxsize=256)
@@ -84,7 +112,7 @@ def _parsed_content(text: str) -> bytes:
 
 def read_yaml_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML mapping; an empty file yields an empty one. Raises ConfigError."""
-    content = parse_yaml(read_yaml_text(path), f"{path}: not valid YAML")
+    content = parse_yaml(read_yaml_text(path), str(path))
     if content is None:
         return {}
     if not isinstance(content, dict):
@@ -101,7 +129,7 @@ def read_yaml_model(path: Path, kind: type[M]) -> M:
         raise ConfigError(f"{path}: {explain_yaml_error(error, kind)}") from None
 
 
-_UNSAID = ("missing", "credential")
+_UNSAID = ("missing", "credential", "extra_forbidden")
 """Error types that are reported without the value."""
 
 
@@ -113,7 +141,8 @@ def explain_yaml_error(error: ValidationError, kind: type[BaseModel]) -> str:
         kind: The schema, for the known keys.
     """
     return "; ".join(
-        f"{validation_error_key(item['loc'])}: {lowered_validation_error(item['msg'])}"
+        f"{validation_error_key(item['loc'])}: "
+        + lowered_validation_error(validation_error_message(item))
         + (f", found {short_error_value(item['input'])}" if item["type"] not in _UNSAID else "")
         + (_known_yaml_keys(item["loc"], kind) if item["type"] == "extra_forbidden" else "")
         for item in error.errors()[:5]

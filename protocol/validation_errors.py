@@ -24,6 +24,8 @@ def validation_error_message(item: Mapping[str, Any]) -> str:
     """Pydantic's message, reworded where it names one of our classes, unknown to the model."""
     if item["type"] == "model_type":
         return "Input should be an object"
+    if item["type"] == "extra_forbidden":
+        return "unknown key"
     if item["type"] == "string_pattern_mismatch" and item["ctx"]["pattern"] == r"\S":
         return "must not be blank"
     return str(item["msg"]).removeprefix("Value error, ")

@@ -13,6 +13,7 @@ import yaml
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.done_when import read_done_when
 from activities.text.safe_text import replace_surrogates
+from config.yaml_files import YAML
 from protocol.endings import TodoEntry
 from protocol.scope_ledger import STEP_CHARACTERS, Box, ScopeItem, expand_item_ids
 from protocol.short_text import one_line
@@ -212,6 +213,8 @@ def parse_agent_todo_file(data: bytes | None) -> TodosFile:
 
 class _TodoFileLoader(yaml.SafeLoader):
     """YAML without aliases, a few lines of which can expand to gigabytes."""
+
+    yaml_implicit_resolvers = YAML.yaml_implicit_resolvers
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):

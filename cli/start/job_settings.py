@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import yaml
-
 from cli.output import UserError
 from config.agent_files import amend_agent_config
 from config.layers import configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
+from config.yaml_files import parse_yaml
 
 SHIPPED_AGENTS = frozenset(
     {
@@ -59,9 +58,9 @@ def parse_job_settings(settings: list[str]) -> dict[str, object]:
         if not equals or not key.strip():
             raise UserError(f"--set {text}: expected key=value, such as limits.rewinds=3")
         try:
-            overrides[key.strip()] = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError, RecursionError):
-            raise UserError(f"--set {text}: the value is not valid YAML") from None
+            overrides[key.strip()] = parse_yaml(value, "the value")
+        except ConfigError as error:
+            raise UserError(f"--set {text}: {error}") from None
     return overrides
 
 
@@ -69,12 +68,14 @@ def result_schema_setting(path: Path) -> list[str]:
     """Return the setting that gives the job's result the schema in a file. Raises UserError."""
     try:
         text = path.expanduser().read_text(encoding="utf-8")
-        schema = yaml.safe_load(text)
+        schema = parse_yaml(text, f"--result-schema {path}")
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"--result-schema {path}: {reason.lower()}") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise UserError(f"--result-schema {path}: neither JSON nor YAML") from None
+    except UnicodeDecodeError:
+        raise UserError(f"--result-schema {path}: not UTF-8 text") from None
+    except ConfigError as error:
+        raise UserError(str(error)) from None
     if not isinstance(schema, dict):
         raise UserError(f"--result-schema {path}: expected a JSON Schema, which is a mapping")
     return [f"result_schema={json.dumps(schema, ensure_ascii=False, default=str)}"]

@@ -54,7 +54,7 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
 def read_project_file(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
     """Return a project's file, parsed and as plain data. Raises UserError."""
     try:
-        data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
+        data = parse_yaml(file.read_text(encoding="utf-8"), str(file))
         return read_payload_object(ProjectStart, data, str(file)), data
     except OSError as error:
         raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None

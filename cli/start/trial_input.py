@@ -18,7 +18,7 @@ from protocol.trial_start import TrialStart
 def read_trial_file(file: Path) -> TrialStart:
     """Return the trial of a file. Raises UserError."""
     try:
-        data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
+        data = parse_yaml(file.read_text(encoding="utf-8"), str(file))
         start = read_payload_object(TrialStart, data, str(file))
         limits: list[int] = []
         for name in start.configurations:

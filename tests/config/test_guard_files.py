@@ -55,9 +55,9 @@ WHOLE = """\
             "match.random: expected a content pattern with a group named value",
         ),
         (
-            WHOLE.replace("path: ['notes/*']", "content: [2026-13-45]"),
+            WHOLE.replace("path: ['notes/*']", "content: [!!int tea]"),
             3,
-            "match.content.0: '2026-13-45' cannot be read (month must be in 1..12)",
+            "match.content.0: 'tea' cannot be read (invalid literal",
         ),
         (WHOLE.replace("- name", "- &a\n  name").replace("Not there.", "*a"), 1, "holds itself"),
         (WHOLE.replace("before_tool", "reply"), 3, "match.tool: holds at no reply"),

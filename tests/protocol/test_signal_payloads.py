@@ -30,7 +30,7 @@ def test_limits_of_phases_are_read_as_the_command_line_writes_them(
     ("signal", "sent", "why"),
     [
         ("limit", {"phase.cost": 8, "phase": {"cost": 7}}, "phase.cost is given twice"),
-        ("limit", {"phase.nope": 8}, "phase.nope: extra inputs are not permitted"),
+        ("limit", {"phase.nope": 8}, "phase.nope: unknown key"),
         ("limit", {"phase": 8, "phase.cost": 7}, "phase"),
         ("rewind", {"issue": " \n"}, "issue: must not be blank"),
         ("answer", {"text": " "}, "text: must not be blank"),

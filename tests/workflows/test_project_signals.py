@@ -294,7 +294,7 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
         for *wrong, why in (
             ('found 0 values; expected {"form"',),
             ({"form": "groups", "instructions": "x"}, "divides a scope"),
-            ({"form": "features", "instruction": "x"}, "instruction: extra inputs"),
+            ({"form": "features", "instruction": "x"}, "instruction: unknown key"),
             ({**project("features"), "agents": {"coder": "nobody"}}, "'nobody' is not known"),
             ({"form": "pipeline", "instructions": "x"}, "has stages"),
             (

@@ -145,7 +145,6 @@ def test_a_list_as_asked_for() -> None:
 
 
 NONSENSE = {
-    "bad date": b"todos: [2024-13-45]",
     "bad bool": b"todos: [!!bool x]",
     "bad int": b"todos: [!!int x]",
     "bad timestamp": b"todos: [!!timestamp x]",

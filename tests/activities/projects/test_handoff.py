@@ -289,7 +289,7 @@ def test_names_that_git_does_not_take_are_named(standing: Standing) -> None:
             "80 % are asked for",
         ),
         ({"checks": [], "passed": True}, "checks: list should have at least 1 item"),
-        ({"checks": [{"check": "unit", "passed": True}], "tested": 1}, "tested: extra inputs"),
+        ({"checks": [{"check": "unit", "passed": True}], "tested": 1}, "tested: unknown key"),
     ],
 )
 def test_a_verdict_that_does_not_hold_together_is_sent_back(

@@ -79,7 +79,7 @@ def test_an_unknown_agent_is_a_mistake(offline):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("limits: {min_todo: 3}", "limits.min_todo: extra inputs"),
+        ("limits: {min_todo: 3}", "limits.min_todo: unknown key"),
         ("tools: [files, todos, job, nothing]", "tools: 'nothing' is neither a tool nor a group"),
         ("tools: [files]", "tools: without todo_complete, todo_write, job_complete no job can end"),
         ("tools: [files, verdict]", "tools: a reviewer only reads; take out write_file"),
