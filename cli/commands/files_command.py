@@ -9,8 +9,10 @@ import typer
 
 from cli.options import MOMENT, Job, Json
 from cli.output import OK, UserError, print_json, print_note, print_result
+from protocol.short_text import count_noun
 
 if TYPE_CHECKING:
+    from activities.checkpoints import FileEntry
     from cli.job_files.checkpoint_reader import CheckpointPlaces
 
 
@@ -21,11 +23,14 @@ def files(
     state: Annotated[
         bool, typer.Option("--state", help="For a project: its own files instead of the product.")
     ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="List the system's own files too, such as tools/.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """List or print a job's files, now or at the start of any phase, including undone ones.
 
-    For a project: the files of its product as accepted so far.
+    Results in output/ come first. For a project: the files of its product as accepted so far.
     """
     from cli.job_files import checkpoint_reader  # noqa: PLC0415 - takes a second
 
@@ -44,9 +49,19 @@ def files(
         rows = [{"path": entry.path, "kind": entry.kind, "bytes": entry.size} for entry in content]
         print_json({"commit": commit, "files": rows})
     else:
-        for entry in content:
-            print_result(f"{entry.size:>10,}  {entry.path}{'/' if entry.kind == 'folder' else ''}")
+        _print_file_list(content, every=every or bool(path))
     return OK
+
+
+def _print_file_list(entries: list[FileEntry], *, every: bool) -> None:
+    """Print the entries, results first, and how many files of the system are left out."""
+    from activities.toolkit.path_ownership import is_system_path  # noqa: PLC0415 - takes a second
+
+    listed = [entry for entry in entries if every or not is_system_path(entry.path)]
+    for entry in sorted(listed, key=lambda entry: not entry.path.startswith("output/")):
+        print_result(f"{entry.size:>10,}  {entry.path}{'/' if entry.kind == 'folder' else ''}")
+    if len(listed) < len(entries):
+        print_note(f"{count_noun(len(entries) - len(listed), 'file')} of the system: --all")
 
 
 def _print_file_content(content: bytes, path: str, commit: str, *, json: bool) -> None:

@@ -12,7 +12,7 @@ import typer
 from cli.jobs.job_outcome import print_job_outcome
 from cli.jobs.job_view import JOB, PROJECT
 from cli.jobs.missing_jobs import forgotten_job_notice
-from cli.jobs.watch import follow_on_console
+from cli.jobs.watch import follow_on_console, noting_interrupt
 from cli.options import (
     ApprovePublish,
     Depth,
@@ -168,7 +168,9 @@ async def _start_and_report(
             print_result(link or "no Web UI answers; TEMPORAL_UI_ADDRESS says where one is")
         return OK
     err_console().print(f"{job_id}  {link}" if link else job_id, markup=False)
-    return print_job_outcome(await follow_on_console(err_console(), client, job_id), json=json)
+    with noting_interrupt(job_id):
+        job_view = await follow_on_console(err_console(), client, job_id)
+    return print_job_outcome(job_view, json=json)
 
 
 def project(

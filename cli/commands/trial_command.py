@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_failures import explain_job_failure
 from cli.jobs.job_view import TRIAL
-from cli.jobs.watch import follow_on_console
+from cli.jobs.watch import follow_on_console, noting_interrupt
 from cli.options import Json
 from cli.output import FAILED, OK, UserError, err_console, print_json, print_note, print_result
 from cli.start.job_input import check_job_input_size
@@ -73,7 +73,8 @@ async def _run_trial(
         await start_job(client, trial_id, data, TRIAL)
     print_note(f"trial {trial_id}; {trial_attach_command(file, trial_id)} waits for it again")
     handle = client.get_workflow_handle(trial_id)
-    await follow_on_console(err_console(), client, trial_id)
+    with noting_interrupt(trial_id):
+        await follow_on_console(err_console(), client, trial_id)
     try:
         await handle.result()
     except WorkflowFailureError as failure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cli.jobs.job_outcome import job_exit_code, print_job_outcome
-from cli.jobs.watch import JsonScreen, follow_job, follow_on_console
+from cli.jobs.watch import JsonScreen, follow_job, follow_on_console, noting_interrupt
 from cli.options import Job, Json
 from cli.output import result_console
 from cli.temporal_errors import run_server_work
@@ -22,7 +22,8 @@ def watch(job: Job, json: Json = False) -> int:
 
 async def _run_watch(job: str, *, json: bool) -> int:
     client = await connect_client()
-    if json:
-        return job_exit_code(await follow_job(client, job, JsonScreen()))
-    job_view = await follow_on_console(result_console(), client, job)
+    with noting_interrupt(job):
+        if json:
+            return job_exit_code(await follow_job(client, job, JsonScreen()))
+        job_view = await follow_on_console(result_console(), client, job)
     return print_job_outcome(await with_trial_usages(client, job_view), json=False)

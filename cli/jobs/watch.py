@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -14,7 +16,7 @@ from cli.jobs import job_lines
 from cli.jobs.job_view import JobView, view_job
 from cli.jobs.live_view import render_live_view
 from cli.jobs.recent_events import fetch_recent_steps
-from cli.output import print_json_line
+from cli.output import print_json_line, print_note
 
 INTERVAL_SECONDS = 0.5
 
@@ -105,3 +107,13 @@ async def follow_on_console(
         return await follow_job(client, job_id, LineScreen(console), **options)
     with LiveScreen(console) as screen:
         return await follow_job(client, job_id, screen, **options)
+
+
+@contextmanager
+def noting_interrupt(job_id: str) -> Iterator[None]:
+    """After Ctrl-C, say that the job is not affected by it."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        print_note(f"no longer watched; {job_id} goes on")
+        raise

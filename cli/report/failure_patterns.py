@@ -19,10 +19,13 @@ REASON_CHARACTERS = 140
 
 
 def planning_only_pattern(phases: Sequence[PhaseLine]) -> Pattern:
-    """Find consecutive strategic phases. The final one verifies, so it does not count."""
+    """Find consecutive strategic phases.
+
+    The final one verifies, and one that a person sent back is not the agent's doing.
+    """
     runs: list[list[PhaseLine]] = [[]]
     for phase in phases:
-        if phase.kind == "tactical":
+        if phase.kind == "tactical" or phase.by:
             runs.append([])
         elif phase.purpose != "final":
             runs[-1].append(phase)

@@ -156,6 +156,7 @@ def stored_job(engine, workspaces):
     snapshot.files = snapshot.files.write("notes/a.md", b"before\n")
     first = snapshot.save("phase 1 · start", 1_700_000_000)
     snapshot.files = snapshot.files.write("notes/a.md", b"after\n").write("plan.md", b"# Plan\n")
+    snapshot.files = snapshot.files.write("tools/a.md", b"a").write("output/z.md", b"zz")
     second = snapshot.save("phase 1 · todo 1 · write_file notes/a.md", 1_700_000_060)
     known = {"checkpoint": second, "checkpoints": [{"phase": 1, "id": first}]}
     return engine.job(job, set=known)
@@ -219,8 +220,11 @@ def test_a_tree_that_is_not_here_is_told_as_none(engine, stored_job, starter):
 
 
 def test_files_lists_and_prints_any_checkpoint(stored_job, starter):
-    listed = starter("files", stored_job).out.split()
-    assert listed == ["6", "notes/a.md", "7", "plan.md"]
+    listing = starter("files", stored_job)
+    listed = listing.out.split()
+    assert listed == ["2", "output/z.md", "6", "notes/a.md", "7", "plan.md"]
+    assert "1 file of the system: --all" in listing.err
+    assert "tools/a.md" in starter("files", stored_job, "--all").out
     assert starter("files", stored_job, "--at", "1").out.split() == ["7", "notes/a.md"]
     assert "notes/a.md" in starter("files", stored_job, "notes").out
     file_data = json.loads(starter("files", stored_job, "notes/a.md", "--json").out)

@@ -30,6 +30,9 @@ def test_plans_that_replace_plans_are_named() -> None:
     pattern = failure_patterns.planning_only_pattern(phases)
     assert pattern.found
     assert pattern.details == ["phases 1 to 3: bootstrap, rewind, rewind"]
+    # What a person sends back is no plan that the agent replaced.
+    phases[1] = phase(2, "strategic", purpose="rewind", by="Ann")
+    assert not failure_patterns.planning_only_pattern(phases).found
 
 
 def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
