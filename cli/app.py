@@ -84,26 +84,22 @@ app = typer.Typer(
         "the command, no server or output that cannot be written, 130 after Ctrl-C."
     ),
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-for start_command in (start, project, fork):
-    app.command()(start_command)
-app.command()(watch)
-app.add_typer(schedules, name="schedules")
-for signal_command in (rewind, pause, resume, cancel, limit, answer, approve, deny):
-    app.command()(signal_command)
-app.command("tell")(tell_job)
-app.command()(bypass)
-app.command()(trial)
-app.command("list")(list_)
-for read_command in (show, files, diff, log, doctor, report, traces, guards, requirements, graph):
-    app.command()(read_command)
-app.add_typer(config, name="config")
-for own_command in (tools, init, forget, evidence, verify):
-    app.command()(own_command)
+_BEGIN, _LOOK, _STEER, _SET_UP = "Begin", "Look", "Steer", "Set up and keep house"
+for begin in (demo, start, project, fork, trial):
+    app.command(rich_help_panel=_BEGIN)(begin)
+app.add_typer(schedules, name="schedules", rich_help_panel=_BEGIN)
+app.command("list", rich_help_panel=_LOOK)(list_)
+for look in (show, watch, files, diff, log, report, evidence, verify, traces, requirements, graph):
+    app.command(rich_help_panel=_LOOK)(look)
+app.command("tell", rich_help_panel=_STEER)(tell_job)
+for steer in (pause, resume, rewind, cancel, limit, answer, approve, deny, bypass):
+    app.command(rich_help_panel=_STEER)(steer)
+app.add_typer(config, name="config", rich_help_panel=_SET_UP)
+for set_up in (doctor, tools, guards, init, forget):
+    app.command(rich_help_panel=_SET_UP)(set_up)
 
 
 def _show_version(is_requested: bool) -> None:
