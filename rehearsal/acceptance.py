@@ -13,7 +13,7 @@ MAX_QUOTE = 200
 LEAST_WORD = 4
 """Letters of a word that counts as content."""
 LEAST_SHARED = 2
-"""Words that a line shares with the statement that it speaks of, or all if there are fewer."""
+"""Words that a line shares with the statement that it speaks of; of a short one a third of them."""
 _STATEMENT = re.compile(r"^([SBA]\d+(?:\.\d+)?) (?:\[[^\]\n]*\] )?(\S.*)$", re.MULTILINE)
 _FILE = re.compile(r"^## ([^\n]+)\n\n(`{3,})\n(.*?)\n\2$", re.MULTILINE | re.DOTALL)
 _FENCED = re.compile(r"^(`{3,})\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
@@ -45,7 +45,7 @@ def _verdict(id_: str, statement: str, files: dict[str, list[str]]) -> dict[str,
     for line in _quotable_lines(statement, named):
         return {"id": id_, "verdict": "met", "quote": line}
     words = _content_words(statement)
-    least = min(LEAST_SHARED, len(words))
+    least = min(LEAST_SHARED, (len(words) + 2) // 3)
     for line in _quotable_lines(statement, files.values()):
         if least and len(words & _content_words(line)) >= least:
             return {"id": id_, "verdict": "met", "quote": line}
