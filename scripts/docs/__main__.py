@@ -30,7 +30,8 @@ _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def documentation_pages() -> list[Path]:
     """Return every page of the documentation, the README first."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    first = ("README.md", "CONTRIBUTING.md", "AGENTS.md", "skills/longhaul/SKILL.md")
+    return [*(ROOT / name for name in first), *sorted((ROOT / "docs").glob("**/*.md"))]
 
 
 def regenerate_docs_page(text: str) -> str:

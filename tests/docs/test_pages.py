@@ -27,7 +27,7 @@ from tests.docs.reading import (
 CODE = ("activities", "cli", "config", "engine", "protocol", "rehearsal", "workflows")
 VARIABLE = re.compile(r"\b(?:LONGHAUL|TEMPORAL|OPENAI)_[A-Z_]+\b")
 CELLS = re.compile(r"(?<!\\)\|")
-STARTER = re.compile(r"^(?:(?:\.venv/bin/)?python )?starter(?:\.py)? (.+)")
+STARTER = re.compile(r"^(?:(?:(?:\.venv/bin/)?python )?starter(?:\.py)?|longhaul) (.+)")
 every_page = pytest.mark.parametrize("page", documentation_pages(), ids=lambda page: page.name)
 
 
@@ -66,7 +66,12 @@ def test_no_table_of_the_configuration_is_empty_or_given_twice() -> None:
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
     readme, *others = documentation_pages()
-    reached = {(readme.parent / link.partition("#")[0]).resolve() for link in links(readme)}
+    index = ROOT / "docs" / "decisions" / "README.md"
+    reached = {
+        (page.parent / link.partition("#")[0]).resolve()
+        for page in (readme, index)
+        for link in links(page)
+    }
     assert set(others) <= reached
 
 

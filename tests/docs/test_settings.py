@@ -15,9 +15,11 @@ from config.layers import SHIPPED
 from config.yaml_files import parse_yaml
 from protocol.project_start import ProjectStart
 from protocol.trial_start import TrialStart
-from tests.docs.reading import blocks, documentation_pages
+from tests.docs.reading import ROOT, blocks, documentation_pages
 
-PAGES = {path.name: path.read_text(encoding="utf-8") for path in documentation_pages()}
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in documentation_pages()
+}
 BLOCKS = [(name, code) for name, text in PAGES.items() for code in blocks(text, "yaml")]
 GUARD = "- {name: a, point: before_tool, decision: deny, message: Ask first.}"
 

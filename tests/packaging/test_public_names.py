@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.docs.reading import blocks, documentation_pages, page, tables
+from tests.docs.reading import ROOT, blocks, documentation_pages, page, tables
 
 OWN = ("activities", "cli", "config", "engine", "protocol", "rehearsal", "workflows")
 
@@ -23,12 +23,17 @@ def public_names() -> dict[str, list[str]]:
 
 def imports_of_examples() -> Iterator[tuple[str, str, str]]:
     """Return page, module and name of every import of ours in a documented example."""
-    for each in documentation_pages():
-        for code in blocks(each.read_text(encoding="utf-8"), "python"):
-            for node in ast.walk(ast.parse(code)):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OWN):
-                    for alias in node.names:
-                        yield each.name, node.module or "", alias.name
+    texts = {
+        str(each.relative_to(ROOT)): each.read_text(encoding="utf-8")
+        for each in documentation_pages()
+    }
+    codes = [(name, code) for name, text in texts.items() for code in blocks(text, "python")]
+    codes += [(path.name, path.read_text()) for path in ROOT.glob("examples/python/*.py")]
+    for name, code in codes:
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OWN):
+                for alias in node.names:
+                    yield name, node.module or "", alias.name
 
 
 @pytest.mark.parametrize(("module", "names"), public_names().items(), ids=str)
