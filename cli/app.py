@@ -27,6 +27,7 @@ from cli.commands.guards_command import guards
 from cli.commands.init_command import init
 from cli.commands.list_command import list_
 from cli.commands.log_command import log
+from cli.commands.mcp_command import mcp
 from cli.commands.report_command import report
 from cli.commands.requirements_command import requirements
 from cli.commands.schedules_commands import schedules
@@ -98,7 +99,7 @@ app.command("tell", rich_help_panel=_STEER)(tell_job)
 for steer in (pause, resume, rewind, cancel, limit, answer, approve, deny, bypass):
     app.command(rich_help_panel=_STEER)(steer)
 app.add_typer(config, name="config", rich_help_panel=_SET_UP)
-for set_up in (doctor, tools, guards, init, forget):
+for set_up in (doctor, tools, guards, init, forget, mcp):
     app.command(rich_help_panel=_SET_UP)(set_up)
 
 
