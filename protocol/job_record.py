@@ -11,7 +11,7 @@ from protocol.data_model import Data
 from protocol.endings import JobResult, Outcome
 from protocol.helpers import Helper
 from protocol.job_state import JobState
-from protocol.limits import JobLimits, TrialShare
+from protocol.limits import JobLimits
 from protocol.notification_requests import Notifying
 from protocol.payloads import ReceivedSignal
 from protocol.prepare_requests import PrepareReply
@@ -208,8 +208,6 @@ class JobRecord(Data):
     search_attributes: list[str] = Field(default_factory=list)
     project: str = ""
     """Id of the project that the job works for; empty without one."""
-    share: TrialShare | None = None
-    """Its share of the limits of a trial; None if it is no run of one."""
     notifying: Notifying | None = None
     """Whom it notifies; None for nobody, and for a job of a project, whose project notifies."""
     has_repository: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from protocol.stuck_thresholds import StuckThresholds
 
 Count = Annotated[int, Field(strict=True, gt=0, le=10**12)]
 Amount = Annotated[float, Field(strict=True, gt=0, le=10**12, allow_inf_nan=False)]
+LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
+"""Smallest limits that are worth starting a job with."""
 
 
 class Budget(Data):
@@ -27,6 +29,15 @@ class Budget(Data):
     seconds: Count | None = Field(
         None, description="Seconds from the start; time spent waiting for people does not count."
     )
+
+    def lowered_to(self, other: Budget) -> Self:
+        """Return these limits, each as low as that of another budget."""
+        lower = {
+            key: value
+            for key, value in other.model_dump(exclude_none=True).items()
+            if (own := getattr(self, key)) is None or value < own
+        }
+        return self.model_copy(update=lower)
 
 
 class TrialShare(Data):

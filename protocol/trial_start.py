@@ -7,12 +7,14 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from protocol.data_model import Data
-from protocol.limits import Budget, Count
+from protocol.limits import LEAST, Budget, Count
 from protocol.payloads import JobStart
 from protocol.short_text import shorten_to_start
 
 MOST_RUNS = 200
 """Jobs of one trial: its history stays far below the server's limit."""
+SHARED_KEYS = ("model_calls", "tool_calls", "tokens", "cost")
+"""Limits that are divided among the runs."""
 MOST_SHOWN = 2000
 """Characters of instructions in a trial's status."""
 MOST_ITEMS = 50
@@ -54,11 +56,35 @@ class TrialStart(Data):
     def _runs_are_valid(self) -> Self:
         if (jobs := self.runs * len(self.configurations)) > MOST_RUNS:
             raise ValueError(f"runs: {jobs} jobs in all; a trial has {MOST_RUNS} at most")
+        if problem := self.share_problem:
+            raise ValueError(problem)
         for name in self.configurations:
             if not name.isascii() or not name.isalnum():
                 raise ValueError(f"configurations: {name!r}: expected letters and digits")
             JobStart.model_validate(self.job_start(name))
         return self
+
+    @property
+    def share_problem(self) -> str:
+        """Why the limits are too small for that many runs; empty if they are not."""
+        jobs = self.runs * len(self.configurations)
+        for key in SHARED_KEYS:
+            if (limit := getattr(self.limits, key)) is not None and limit / jobs < LEAST[key]:
+                return (
+                    f"limits.{key}: {limit:,.10g} for {jobs} runs is less than the "
+                    f"{LEAST[key]:,.10g} that each needs at least; raise it, or have fewer runs"
+                )
+        return ""
+
+    @property
+    def share(self) -> Budget:
+        """What each run may use of the trial's limits."""
+        jobs = self.runs * len(self.configurations)
+        shares: dict[str, float] = {}
+        for key in SHARED_KEYS:
+            if (limit := getattr(self.limits, key)) is not None:
+                shares[key] = round(limit / jobs, 9) if key == "cost" else int(limit / jobs)
+        return Budget.model_validate(shares)
 
     def job_start(self, name: str) -> dict[str, Any]:
         """Return the start of a job under the configuration of that name."""

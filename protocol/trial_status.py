@@ -34,16 +34,8 @@ class TrialRun(Data):
     """Unknown to the trial for a run that did not complete."""
     waiting: str = ""
     """Why it waits for a person, or waited when it was ended."""
-    share: dict[str, float] = Field(default_factory=dict)
-    """What it may use of the trial's limits, by key; empty without limits."""
-    lowered: dict[str, float] = Field(default_factory=dict)
-    """The smaller share that it was sent because it waits, until it says that it has taken it."""
-    released: bool = False
-    """Whether it waits for a person and holds no more of its share than it has used."""
-    needs: dict[str, float] = Field(default_factory=dict)
-    """How large its share has to be for its next call, by key; empty unless it waits for that."""
-    interrupted: bool = False
-    """Whether it was ended amid a step, so that its last call may be missing in its use."""
+    has_share: bool = False
+    """Whether its limits are a share of the trial's."""
 
 
 class TrialStatus(Data):
@@ -66,27 +58,11 @@ class TrialStatus(Data):
     runs: list[TrialRun]
 
 
-class WatchTrialRequest(Data):
-    """Watches the runs of a trial until they differ from what the trial says of them."""
-
-    lost: list[str] = Field(default_factory=list)
-    """Ended jobs that cannot say what they used."""
-
-
 class WatchTrialReply(Data):
-    """How a trial's runs stand."""
+    """Which runs of a trial wait for a person."""
 
     waiting: dict[str, str] = Field(default_factory=dict)
-    """Jobs that wait for a person, with the reason."""
-    needs: dict[str, dict[str, float]] = Field(default_factory=dict)
-    """Jobs that wait for a larger share, with its size by key."""
-    idle: dict[str, dict[str, float]] = Field(default_factory=dict)
-    """What jobs that wait have used of each limit, by key; only once they have taken the newest
-    share that they were sent."""
-    usages: dict[str, Usage] = Field(default_factory=dict)
-    """What ended jobs have used whose result does not say so."""
-    lost: list[str] = Field(default_factory=list)
-    """Ended jobs that cannot say what they used."""
+    """Jobs with the reason of their wait."""
 
 
 def trial_progress_line(runs: list[TrialRun]) -> str:
@@ -99,7 +75,6 @@ def trial_progress_line(runs: list[TrialRun]) -> str:
         waits = {
             "paused": sum(run.waiting == "paused" for run in at_work),
             "waiting for a person": sum(run.waiting not in ("", "paused") for run in at_work),
-            "waiting for a share of the limits": sum(bool(run.needs) for run in at_work),
         }
         more = ", ".join(f"{count} {what}" for what, count in waits.items() if count)
         parts.append(f"{counts['running']} running" + (f" ({more})" if more else ""))

@@ -15,7 +15,6 @@ WaitReason = Literal[
     "stuck",
     "rewinds",
     "budget",
-    "share",
     "credentials",
     "endpoint",
     "tool",
@@ -35,8 +34,6 @@ class WaitState(Data):
     """Text of the agent that people must see verbatim."""
     trying: bool = False
     """Whether the job keeps retrying on its own meanwhile."""
-    needs: dict[str, float] = Field(default_factory=dict)
-    """For the reason `share`: how large the run's share has to be for its next call, by key."""
 
 
 class WaitTimer(Data):

@@ -114,36 +114,10 @@ def exceeded_limit(job: JobRecord, reservation: Reservation) -> ExceededBudgetLi
     return None
 
 
-def share_wait(job: JobRecord, reservation: Reservation) -> WaitState | None:
-    """Return the wait of a trial's run whose share has no room for the call, else None."""
-    if (share := job.share) is None:
-        return None
-    spent, needs = Consumption(job.usage, 0), {}
-    for key in KEYS:
-        limit, needed = getattr(share.limits, key), getattr(reservation, key, 0)
-        total = round(spent.amount(key) + needed, 9)
-        if limit is not None and needed and total > limit:
-            needs[key] = float(total)
-    if not needs:
-        return None
-    key = next(iter(needs))
-    name = key.replace("_", " ")
-    return WaitState(
-        reason="share",
-        message=f"The run's share of the trial's limit on {name} is "
-        f"{format_budget_amount(key, getattr(share.limits, key))}; "
-        f"its next call may need a share of {format_budget_amount(key, needs[key], up=True)}.",
-        remedy="The trial gives it more as soon as other runs leave something, or else ends it; "
-        f"`starter.py limit {shell_quoted(share.trial)} {key}=…` raises the trial's limit.",
-        needs=needs,
-    )
-
-
 def room_wait(job: JobRecord, reservation: Reservation, job_id: str) -> WaitState | None:
-    """Return how the job waits if a limit or its share has no room for a call, else None."""
-    if over := exceeded_limit(job, reservation):
-        return over.wait_state(job_id)
-    return share_wait(job, reservation)
+    """Return how the job waits if a limit has no room for a call, else None."""
+    over = exceeded_limit(job, reservation)
+    return over.wait_state(job_id) if over else None
 
 
 def limit_scopes(job: JobRecord) -> list[tuple[LimitScope, Budget, Consumption]]:
@@ -221,16 +195,13 @@ def nearly_used_limits(job: JobRecord) -> list[BudgetUse]:
 
 def limits_with_usage(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     """Return the limits that are set, with their use, for people and programs."""
-    scopes: list[tuple[str, Budget, Consumption]] = [*limit_scopes(job)]
-    if job.share:
-        scopes.append(("trial", job.share.limits, Consumption(job.usage, 0)))
     return {
         scope: {
             key: {"limit": limit, "spent": spent.amount(key)}
             for key in KEYS
             if (limit := getattr(budget, key)) is not None
         }
-        for scope, budget, spent in scopes
+        for scope, budget, spent in limit_scopes(job)
     }
 
 

@@ -17,7 +17,7 @@ from protocol.short_text import shell_quoted, shorten_to_start
 from protocol.waiting import WaitState
 from workflows import budget, project_budget_shares, project_status, project_waits
 
-NOT_CALLED_FOR = ("paused", "share")
+NOT_CALLED_FOR = ("paused",)
 """A person paused it, or its trial decides: nobody needs to be notified."""
 
 

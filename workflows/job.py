@@ -41,8 +41,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from protocol.job_record import JobRecord
-from protocol.limits import Budget
-from protocol.payload_reading import InvalidPayload, read_job_start_payload, read_payload_object
+from protocol.payload_reading import InvalidPayload, read_job_start_payload
 from protocol.prepare_requests import PrepareRequest
 from workflows import acts, job_status, questions, trace_notes
 from workflows.activity_calls import StepInterrupted
@@ -63,7 +62,6 @@ from workflows.job_steps import JobSteps
 from workflows.learning_notes import store_learning_traces
 from workflows.phase_transition import PhaseTransition
 from workflows.retry_watch import RetryWatch
-from workflows.run_share import covers_needs, take_share
 from workflows.signal_receiver import SignalReceiver
 from workflows.start_procedure import StartProcedure
 from workflows.tool_calls import ToolCalls
@@ -83,15 +81,11 @@ class Job(SignalReceiver):
         self._steps = JobSteps()
         self._start = StartProcedure(self._steps, self.inbox)
         self._continuation = Continuation(self.inbox)
-        self._early_share: Budget | None = None
-        """A new share of the trial's limits that came before the record was there."""
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
         """Run from start to result; see the module."""
         job = self._record = await self._begin_job(start)
-        if self._early_share:
-            take_share(job, self._early_share)
         job.run_id = workflow.info().run_id
         self._display = JobDisplay(job, self._steps, self.inbox, self._continuation)
         self._display.last_report = self._start.last_report
@@ -120,19 +114,6 @@ class Job(SignalReceiver):
             return job_status.preparing_job_status(self.inbox, self._start.waiting)
         return job_status.job_status_answer(self._record, self.inbox)
 
-    @workflow.signal(description="Sent by the trial that the job is a run of.")
-    def share(self, *payload: Any) -> None:
-        """Take what the run may use from now on of the trial's limits."""
-        try:
-            limits = read_payload_object(Budget, payload[0] if payload else None, "signal share")
-        except InvalidPayload as refusal:
-            self.inbox.refuse(str(refusal))
-            return
-        if self._record is None:
-            self._early_share = limits
-        else:
-            take_share(self._record, limits)
-
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
         """Restore the record of the previous run, or prepare a new job."""
         if (job := self._continuation.restore_record(JobRecord, start)) is not None:
@@ -154,7 +135,8 @@ class Job(SignalReceiver):
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         job = JobRecord.begin(prepared, workflow.now().timestamp())
-        job.share = start_input.trial
+        if start_input.trial:
+            job.limits.job = job.limits.job.lowered_to(start_input.trial.limits)
         for line in job.notices:
             self.inbox.notice(line)
         if start_input.project:
@@ -211,8 +193,6 @@ class Job(SignalReceiver):
                         self._signals.handle(received), self.inbox.has_cancel
                     )
                 self.inbox.signals.remove(received)
-            if covers_needs(job):
-                job.waiting = None
             if job.pausing and acts.is_pause_due(job):
                 with suppress(StepInterrupted):
                     await self._steps.run_interruptible(
@@ -237,7 +217,7 @@ class Job(SignalReceiver):
         timeout = questions.question_time_left(job, workflow.time())
         try:
             await workflow.wait_condition(
-                lambda: bool(self.inbox.signals or self.inbox.refused) or covers_needs(job),
+                lambda: bool(self.inbox.signals or self.inbox.refused),
                 timeout=timeout,
             )
         except TimeoutError:

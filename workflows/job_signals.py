@@ -178,7 +178,7 @@ class JobSignals:
         if waiting.reason in ("clarification", "approval"):
             self._refuse(received, f"the job waits for a person. {waiting.remedy}")
             return ""
-        if waiting.reason in ("budget", "share") and (still := self._calls.next_call_wait()):
+        if waiting.reason == "budget" and (still := self._calls.next_call_wait()):
             self._refuse(received, f"{still.message} {still.remedy}")
             return ""
         settings, push = split_publish_settings(settings or {})

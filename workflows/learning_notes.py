@@ -12,7 +12,6 @@ from workflows import budget, reservations, trace_notes, wait_states
 from workflows.activity_failures import StepFailed
 from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
-from workflows.run_share import wait_for_share
 from workflows.unfinished_usage import count_unfinished_replies
 
 
@@ -67,7 +66,6 @@ async def note_failure_reflection(
         or budget.exceeded_limit(job, reservations.reflection_reservation(job))
     ):
         return
-    await wait_for_share(job, reservations.reflection_reservation(job))
     try:
         reflection = await steps.reflect_on_failure(job, issue, call)
     except StepFailed as failed:

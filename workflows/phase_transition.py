@@ -11,7 +11,6 @@ from workflows import acts, budget, questions, reservations, skipped_calls, trac
 from workflows.activity_calls import position_request_fields
 from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps
-from workflows.run_share import wait_for_share
 
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
 
@@ -49,7 +48,6 @@ class PhaseTransition:
         if job.state.phase.kind != "tactical" or not is_long:
             return False
         reservation = reservations.summary_call_reservation(job)
-        await wait_for_share(job, reservation)
         if budget.exceeded_limit(job, reservation):
             self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
             return False

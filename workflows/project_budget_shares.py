@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from protocol.limits import LEAST
 from protocol.project import EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
 from protocol.short_text import shell_quoted
 from protocol.usage import Usage
 from protocol.waiting import WaitState
 from workflows.budget import KEYS, LOW, BudgetUse, Consumption, format_budget_amount
-
-LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
-"""Smallest share by key that is worth starting a job with."""
 
 
 def spent_by_ended(project: ProjectRecord) -> Consumption:

@@ -52,11 +52,7 @@ class Trial:
         self._main = asyncio.current_task()
         watches = [
             asyncio.create_task(watch)
-            for watch in (
-                self._limits.watch_runs(),
-                self._limits.watch_time(),
-                self._limits.hand_out_shares(),
-            )
+            for watch in (self._limits.watch_runs(), self._limits.watch_time())
         ]
         tasks = self._runs.begin_all(start)
         try:
@@ -114,22 +110,24 @@ class Trial:
         elif not waiting:
             self._refuse("resume", "neither the trial nor a run of it waits for that")
             return
-        self._trial.pause, self._trial.has_news = None, True
+        self._trial.pause = None
         self._trial.clock.resume()
         self._display.show_progress()
         await self._signal_runs("resume", signal, waiting)
 
     @workflow.signal(name="limit", description='Set limits of the whole trial: {"tokens": 90000}.')
     async def limit(self, *payload: Any) -> None:
-        """Change limits of the trial; shares of its runs follow."""
+        """Change limits of the trial, for the runs that have not begun."""
         if (signal := self._read_signal("limit", payload)) is None:
             return
         # Signals that came with the start are handled before it.
         await workflow.wait_condition(lambda: self._trial.start is not None)
         limits = {key: value for key, value in signal.items() if key != "by"}
+        if problem := self._limits.change_limits(limits):
+            self._refuse("limit", problem)
+            return
         named = ", ".join(f"{key.replace('_', ' ')} {value:,.10g}" for key, value in limits.items())
         self._trial.add_notice(f"{signal.get('by') or 'a person'} set limits of the trial: {named}")
-        await self._limits.change_limits(limits)
 
     @workflow.query(description="How every run of the trial stands.")
     def status(self) -> dict[str, Any]:

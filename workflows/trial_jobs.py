@@ -7,29 +7,31 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import CancelledError, ChildWorkflowError, FailureError, TerminatedError
+from temporalio.exceptions import CancelledError, ChildWorkflowError, FailureError
 from temporalio.workflow import ActivityCancellationType
 
 from protocol.endings import JobResult
+from protocol.limits import Budget
 from protocol.trial_start import TrialStart
-from protocol.trial_status import TrialRun, WatchTrialReply, WatchTrialRequest
+from protocol.trial_status import TrialRun, WatchTrialReply
 from workflows.activity_calls import HEARTBEAT
 from workflows.activity_failures import is_called_workflow_gone
 from workflows.activity_table import WATCH_TRIAL
 from workflows.child_jobs import Child, cancel_child_job, start_child_job
 
 
-async def start_trial_job(start: TrialStart, run: TrialRun) -> Child:
-    """Start a run's job with its share. Raises WorkflowAlreadyStartedError."""
+async def start_trial_job(start: TrialStart, run: TrialRun, share: Budget) -> Child:
+    """Start a run's job. Raises WorkflowAlreadyStartedError.
+
+    Args:
+        start: The trial.
+        run: The run.
+        share: What it may use of the trial's limits.
+    """
     job = start.job_start(run.configuration)
-    if run.share:
-        job["trial"] = {"trial": workflow.info().workflow_id, "limits": share_payload(run.share)}
+    if limits := share.model_dump(exclude_none=True):
+        job["trial"] = {"trial": workflow.info().workflow_id, "limits": limits}
     return await start_child_job(run.job, job)
-
-
-def share_payload(share: dict[str, float]) -> dict[str, float]:
-    """Return a share as limits of a job, which are whole numbers but for money."""
-    return {key: value if key == "cost" else int(value) for key, value in share.items()}
 
 
 async def signal_trial_job(job: str, signal: str, payload: dict[str, Any]) -> None:
@@ -55,9 +57,6 @@ async def note_trial_ending(run: TrialRun, child: Child) -> None:
         cause: BaseException = error
         while isinstance(cause, FailureError) and cause.cause:
             cause = cause.cause
-        ended_from_outside = isinstance(error.cause, (CancelledError, TerminatedError))
-        # A run that waits has no call under way.
-        run.interrupted = ended_from_outside and not (run.waiting or run.needs)
         if isinstance(error.cause, CancelledError):
             run.status = "cancelled"  # its message says no more
         else:
@@ -68,10 +67,9 @@ async def note_trial_ending(run: TrialRun, child: Child) -> None:
     run.phases, run.rewinds, run.usage = result.phases, result.rewinds, result.usage
 
 
-async def await_trial_news(request: WatchTrialRequest) -> WatchTrialReply:
+async def await_trial_news() -> WatchTrialReply:
     reply: WatchTrialReply = await workflow.execute_activity(
         WATCH_TRIAL.name,
-        request,
         result_type=WATCH_TRIAL.reply,
         start_to_close_timeout=timedelta(seconds=WATCH_TRIAL.seconds),
         heartbeat_timeout=HEARTBEAT,

@@ -1,4 +1,4 @@
-"""The runs of a trial: each from its first share to its end."""
+"""The runs of a trial: each from its beginning to its end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 from temporalio import workflow
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
+from protocol.limits import Budget
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun
 from protocol.usage import Usage
@@ -49,16 +50,17 @@ class TrialRuns:
     async def _carry_out(self, start: TrialStart, run: TrialRun, slots: asyncio.Semaphore) -> None:
         trial = self._trial
         async with slots:
-            share = await self._wait_for_share(run)
-            if share is None:
+            if not await self._may_begin(run):
                 return
-            run.share = share
+            assert trial.start  # with the limits as they are now
+            share = trial.start.share
+            run.has_share = share != Budget()
             run.status, began, pause = "running", trial.clock.seconds, trial.pause
             try:
-                child = await start_trial_job(start, run)
+                child = await start_trial_job(start, run, share)
             except WorkflowAlreadyStartedError:
                 run.status, run.reason = "failed", f"there is a job {run.job} already"
-                run.usage, trial.has_news = Usage(), True
+                run.usage = Usage()
                 return
             self._children[run.job] = child
             if trial.is_stopped:
@@ -71,25 +73,17 @@ class TrialRuns:
             await note_trial_ending(run, child)
             del self._children[run.job]
             self._note_cause(start, run, overdue)
-            run.needs, run.lowered, run.released, trial.has_news = {}, {}, False, True
             self._display.show_progress()
 
-    async def _wait_for_share(self, run: TrialRun) -> dict[str, float] | None:
-        """Return the share with which a run begins; None if it does not begin any more."""
+    async def _may_begin(self, run: TrialRun) -> bool:
+        """Wait while the trial is paused; return whether the run still begins."""
         trial = self._trial
-        share: dict[str, float] | None = None
-        while share is None:
-            await workflow.wait_condition(
-                lambda: trial.is_stopped or bool(trial.reached) or trial.may_begin_run()
-            )
-            if trial.is_stopped:
-                return None
-            if trial.reached:
-                run.status, run.reason = "unstarted", trial.reached
-                return None
-            # Another run that waited for the same may have begun with it.
-            share = trial.first_share() if trial.may_begin_run() else None
-        return share
+        await workflow.wait_condition(
+            lambda: trial.is_stopped or bool(trial.reached) or not trial.pause
+        )
+        if trial.reached and not trial.is_stopped:
+            run.status, run.reason = "unstarted", trial.reached
+        return not (trial.is_stopped or trial.reached)
 
     def _note_cause(
         self, start: TrialStart, run: TrialRun, overdue: Literal["", "cut", "late"]
@@ -114,14 +108,14 @@ class TrialRuns:
     ) -> Literal["", "cut", "late"]:
         """Wait for a run; return why it has to be ended, empty if it has ended by itself.
 
-        Its time stands still while the trial is paused, and while it waits for a share.
+        Its time stands still while the trial is paused.
         """
         trial = self._trial
         overdue: Literal["", "cut", "late"] = ""
         standstill = 0.0
         while not child.done():
-            stands, since = trial.pause is not None or bool(run.needs), trial.clock.seconds
-            before = (run.waiting, bool(run.needs), trial.pause)
+            stands, since = trial.pause is not None, trial.clock.seconds
+            before = (run.waiting, trial.pause)
             due = began + standstill + start.seconds
             if run.waiting and (wait := trial.limits.wait):
                 due = min(due, trial.waiting_since[run.job] + wait)
@@ -136,7 +130,7 @@ class TrialRuns:
                     lambda before=before: (  # type: ignore[misc]
                         child.done()
                         or run.job in trial.cut_jobs
-                        or (run.waiting, bool(run.needs), trial.pause) != before
+                        or (run.waiting, trial.pause) != before
                     ),
                     timeout=None if stands else due - since,
                 )

@@ -82,7 +82,6 @@ def trial_run_lines(status: Status) -> list[str]:
         f"  {MARKS.get(run.status, ENDED_OTHERWISE)} {run.job}: {WORDS[run.status]}"
         + (f" · {one_line(run.reason, MOST_REASON)}" if run.reason else "")
         + (f" · {_trial_wait_text(run.waiting)}" if run.waiting and not run.reason else "")
-        + (" · waits for a share of the limits" if run.needs else "")
         for run in read_trial_runs(status)
         if run.status not in ("pending", "unstarted")
     ]

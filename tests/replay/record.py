@@ -349,20 +349,15 @@ async def trial(jobs: Jobs) -> Handle:
 
 
 async def limited_trial(jobs: Jobs) -> Handle:
-    """A paused trial whose limit is raised, and which still has no room for all its runs."""
-    start = trial_limits.limited_trial(3, 2, model_calls=8)
+    """A paused trial whose limit is raised, and whose shares are too small for its runs."""
+    start = trial_limits.limited_trial(3, 2, model_calls=12)
     handle = await jobs.start(start, kind="Trial", job_id=RECORDED)
     await handle.signal("pause", {})
     await jobs.until(handle, waiting=lambda waiting: waiting["reason"] == "paused")
-    await handle.signal("limit", {"model_calls": 16})
+    await handle.signal("limit", {"model_calls": 18})
     await handle.signal("resume", {})
     await jobs.result(handle)
     return handle
-
-
-async def waiting_trial(jobs: Jobs) -> Handle:
-    """A trial with a run that waits for a person and leaves its share to another meanwhile."""
-    return await trial_limits.run_trial_with_waiting_run(jobs, job_id=RECORDED)
 
 
 def reading() -> Any:
@@ -452,7 +447,6 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "asked": (asked, ordering),
     "trial": (trial, Short),
     "limited_trial": (limited_trial, trial_limits.CountingModel),
-    "waiting_trial": (waiting_trial, trial_limits.CountingModel),
 }
 
 

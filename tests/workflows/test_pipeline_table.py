@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from protocol.limits import Budget
+from protocol.limits import LEAST, Budget
 from protocol.project_requests import ChildWork
 from protocol.usage import Usage
 from protocol.waiting import WaitState
@@ -120,7 +120,7 @@ def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() 
     assert lowered(tokens=20_000) == {}
     assert lowered(tokens=5000) == {"tokens": 3000}
     assert lowered(tokens=1000, cost=2.0) == {
-        "tokens": project_budget_shares.LEAST["tokens"],
+        "tokens": LEAST["tokens"],
         "cost": 2.0,
     }
     # Of the seconds, the job itself has used 10.

@@ -35,19 +35,6 @@ async def test_configuration_with_too_few_calls_does_not_complete(
     assert "15 s" in runs[1]["reason"]
 
 
-async def test_limit_of_the_trial_ends_runs_at_work_and_starts_no_more(
-    temporal: Client, root: Root
-) -> None:
-    limits = {"model_calls": 2}
-    async with serving(temporal, root, Short()) as jobs:
-        changed = trial(configurations={"now": {}, "same": {}}, parallel=1, seconds=600)
-        handle = await jobs.start({**changed, "limits": limits}, kind="Trial")
-        result = await jobs.result(handle)
-    assert [run["status"] for run in result["runs"]] == ["cut", *["unstarted"] * 3]
-    assert result["reached"] == "the trial's limit of 2 model calls was reached"
-    assert result["runs"][0]["reason"] == result["reached"]
-
-
 async def test_time_of_the_trial_ends_runs_at_work(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Short()) as jobs:
         changed = trial(configurations={"few": FEW, "fewer": FEW}, parallel=2, seconds=600)

@@ -91,15 +91,12 @@ def test_table_names_why_runs_failed_and_counts_tokens_whole() -> None:
     assert "tokens 1,000 (1,000 to 1,001)" in lines[3]
 
 
-def test_progress_counts_runs_that_are_paused_or_wait_for_a_share() -> None:
+def test_progress_counts_runs_that_are_paused() -> None:
     status = trial_status()
     status["runs"][1]["waiting"] = "paused"
-    status["runs"][2] |= {"status": "running", "needs": {"tokens": 4000}}
     lines = job_sheet.render_job_sheet(status, None)
-    line = "4 of 6 runs ended, 2 running (1 paused, 1 waiting for a share of the limits)"
-    assert line in lines
+    assert "4 of 6 runs ended, 1 running (1 paused), 1 to begin" in lines
     assert "  ▶ tea-now-02: running · paused" in lines
-    assert "  ▶ tea-now-03: running · waits for a share of the limits" in lines
 
 
 def trial_status() -> dict[str, Any]:
@@ -127,15 +124,13 @@ def test_sheet_counts_runs_by_configuration_and_names_those_that_began() -> None
 
 def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> None:
     status = trial_status()
-    status["start"] = read_trial_file(EXAMPLE).model_dump() | {"limits": {"model_calls": 10}}
-    status["reached"] = "the trial's limit of 10 model calls was reached"
+    status["start"] = read_trial_file(EXAMPLE).model_dump() | {"limits": {"model_calls": 16}}
+    status["reached"] = "the trial's limit of 8 seconds was reached"
     status["runs"][1] |= {"status": "cut", "waiting": "budget", "usage": {"model_calls": 11}}
     status["runs"][2] |= {"status": "unstarted"}
     lines = job_sheet.render_job_sheet(status, None)
-    assert "limits of the trial: model calls 11 of 10" in lines
-    assert any(
-        line.startswith("the trial's limit of 10 model calls was reached:") for line in lines
-    )
+    assert "limits of the trial: model calls 11 of 16" in lines
+    assert any(line.startswith("the trial's limit of 8 seconds was reached:") for line in lines)
     assert "  ☑ now: 1 completed, 1 cut by a limit, 1 not begun" in lines
     assert "  waiting for a person when ended: budget 1" in lines
     assert (
