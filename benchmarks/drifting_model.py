@@ -150,7 +150,7 @@ def _drifting_strategic_reply(
     closed = ITEMS - len(open_items)
     if drift == "forbidden":
         return Reply(calls=[("make_tea", {})])
-    if drift == "too few":
+    if drift == "too few" and open_items:
         return Reply(calls=[_drifting_todos(open_items, 2), ("todo_complete", {})])
     if stray := _astray_reply(drift, min(open_items, default=ITEMS), messages):
         return stray

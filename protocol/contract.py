@@ -37,6 +37,8 @@ class ContractRow(Data):
     todo: int = 0
     files: list[str] = Field(default_factory=list)
     checks: list[str] = Field(default_factory=list)
+    claim: str = ""
+    """What the agent says that it looked at, if the item rests on nothing else."""
     verdict: Acceptance = "not reviewed"
     quote: str = ""
     finding: str = ""
@@ -48,8 +50,18 @@ class ContractRow(Data):
 
     @property
     def word(self) -> str:
-        """How it stands, in a word or two: its status unless it is done, else the verdict."""
-        return self.verdict if self.status == "completed" else self.status
+        """How it stands, in a few words: its status unless it is done, else the verdict."""
+        if self.status == "completed":
+            return f"{self.verdict}, claimed only" if self.claim else self.verdict
+        if self.status == "dropped" and self.verdict != "not reviewed":
+            return f"dropped, {self.verdict}"
+        return self.status
+
+    @property
+    def details(self) -> list[str]:
+        """What it rests on: files, checks, and what is only claimed."""
+        claimed = [f"the agent says: {self.claim}"] if self.claim else []
+        return [*self.files, *self.checks, *claimed]
 
 
 class Contract(Data):

@@ -13,7 +13,7 @@ from protocol.phase import Purpose
 from protocol.publishing import BranchResult, Publish
 from protocol.requests import CheckpointReply, GuardOutcome, JobPosition, Reply
 from protocol.scope_ledger import ScopeItem
-from protocol.todo_list import DoneWhen
+from protocol.todo_list import TodoEntry
 from protocol.usage import Usage
 
 Outcome = Literal["completed", "cancelled", "failed"]
@@ -22,17 +22,6 @@ GuardPoint = Literal["todo_complete", "phase_end", "job_complete", "subagent_end
 
 COMPLETION_FILE = "output/completion.json"
 """Result of a completed job, in its workspace."""
-
-
-class TodoEntry(Data):
-    """An entry of `todos.yaml` before the gate has checked it."""
-
-    id: int | None = None
-    content: str | None = None
-    items: list[str] = Field(default_factory=list)
-    done_when: DoneWhen | None = None
-    done_when_error: str | None = None
-    """What is wrong with its `done_when`."""
 
 
 class ContractFacts(Data):
@@ -83,7 +72,7 @@ class GateFacts(Data):
     contract: ContractFacts | None = None
     """Only for a job whose plan a person approves."""
     amiss: list[str] = Field(default_factory=list)
-    """What code finds amiss in what items name, such as a file that is not there."""
+    """What code finds amiss in items: a file that is not there, work that is gone."""
     updated: list[str] = Field(default_factory=list)
     """Files changed in this phase that an open todo was to update."""
     unmet: str | None = None

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 from pydantic import Field
 
 from protocol.data_model import Data
-from protocol.short_text import count_noun, first_few, one_line
+from protocol.short_text import count_noun, one_line
 
 MOST_SEEN = 12
 """Most files, commands and looks that are kept by name, the newest of each."""
 NAME_CHARACTERS = 120
+HELD = ": held"
+"""Ends the line of a condition that held."""
+SHOWN = 4
+"""Most files of evidence that are shown, and most that workflow memory keeps."""
+SHOWN_CHECKS = 2
 CLAIM_CHARACTERS = 300
 EvidenceKind = Literal["work", "check", "look", "list", "on the spot", "person"]
 """What completed an item: work or a check of its own todo, a look that the todo's notes claim, the
@@ -40,10 +45,17 @@ class SeenWork(Data):
         """Whether nothing was done at all."""
         return not (self.calls or self.looks)
 
-    def add_work(self, files: Iterable[str], command: str = "") -> None:
-        """Count one call with an effect."""
+    def add_work(self, files: Iterable[str], command: str = "", gone: Collection[str] = ()) -> None:
+        """Count one call with an effect.
+
+        Args:
+            files: The files of the work that it changed.
+            command: The command, or the tool, and how it ended.
+            gone: Those of the files that it deleted: other files are kept before them.
+        """
         self.calls += 1
-        self.files = _newest([*self.files, *files])
+        names = [*self.files, *files]
+        self.files = _newest(sorted(names, key=lambda name: name not in gone))
         if command:
             self.commands = _newest([*self.commands, command])
 
@@ -80,8 +92,8 @@ class Evidence(Data):
         if self.kind == "on the spot":
             where += ", on the spot"
         parts = [count_noun(self.calls, "call")] if self.calls else []
-        parts += [first_few(self.files, 4)] if self.files else []
-        parts += self.checks[-2:]
+        parts += [", ".join(self.files[-SHOWN:])] if self.files else []
+        parts += self.checks[-SHOWN_CHECKS:]
         parts += [f"the agent says: {self.claim}"] if self.claim else []
         parts += [f"completed by {self.by}"] if self.by else []
         return f"{where}: {'; '.join(parts)}"
@@ -95,8 +107,20 @@ class Evidence(Data):
             calls=seen.calls,
             files=seen.files,
             checks=seen.commands,
-            commit=commit[:12],
+            commit=commit,
         )
+
+    @property
+    def slim(self) -> Evidence:
+        """The evidence as workflow memory has it: what its line shows."""
+        return self.model_copy(
+            update={"files": self.files[-SHOWN:], "checks": self.checks[-SHOWN_CHECKS:]}
+        )
+
+    @property
+    def of_step(self) -> Evidence:
+        """The evidence as a step of the plan keeps it."""
+        return self.model_copy(update={"files": [], "checks": [], "claim": ""})
 
 
 def bounded_claim(notes: str) -> str:

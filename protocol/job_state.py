@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from protocol.data_model import Data
-from protocol.evidence import Evidence, EvidenceKind, SeenWork, bounded_claim
+from protocol.evidence import HELD, Evidence, EvidenceKind, SeenWork, bounded_claim
 from protocol.phase import Phase
 from protocol.scope_ledger import (
     MAX_ITEMS,
@@ -153,7 +153,7 @@ class JobState(Data):
         if seen.calls or held:
             kind: EvidenceKind = "work" if seen.calls else "check"
             evidence = Evidence.of(kind, phase, seen, commit)
-            evidence.checks = [*evidence.checks, *([f"{held}: held"] if held else [])]
+            evidence.checks = [*evidence.checks, *([f"{held}{HELD}"] if held else [])]
         else:
             return self._look_evidence(seen, [todo], commit)
         evidence.todo = todo.id
@@ -252,7 +252,8 @@ class JobState(Data):
         for item in self.scope:
             due = item.id in ids and item.id not in pending and item.status == "open"
             if due and holds(item):
-                item.status, item.evidence = "completed", evidence
+                item.status = "completed"
+                item.evidence = evidence.of_step if item.is_step else evidence
 
     @property
     def open_items(self) -> list[ScopeItem]:
@@ -264,8 +265,8 @@ class JobState(Data):
         """Open items, without steps."""
         return [item for item in self.open_items if not item.is_step]
 
-    def add_item(self, text: str) -> ScopeItem:
-        """Add an item to the ledger.
+    def add_item(self, text: str, source: Literal["told", "added"] = "added") -> ScopeItem:
+        """Add an item to the ledger, which a person told or the agent found.
 
         Raises:
             ValueError: the ledger is full; the message is for the model.
@@ -276,7 +277,8 @@ class JobState(Data):
             raise ValueError(
                 f"The items of the scope have {MAX_SCOPE_BYTES:,} bytes, more cannot be added."
             )
-        item = added_item(1 + sum(item.source == "added" for item in self.scope), text)
+        number = 1 + sum(item.source in ("told", "added") for item in self.scope)
+        item = added_item(number, text, source)
         self.scope = [*self.scope, item]
         return item
 

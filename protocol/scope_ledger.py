@@ -30,6 +30,8 @@ SHORT_REASON = 40
 """Most characters of a reason once the ledger has reached that size."""
 MAX_STEPS = 500
 """Most boxes of a plan, each of which is a step of the ledger."""
+PAST_STEPS = 100
+"""Most steps of each status without a box that are kept apart."""
 STEP_CHARACTERS = 200
 STATEMENT_CHARACTERS = 400
 REWORDED_LIKENESS = 0.6
@@ -37,38 +39,13 @@ REWORDED_LIKENESS = 0.6
 CLOSELY_COMPARED = 3
 """Steps that a box is closely compared with."""
 FEWEST_CHARACTERS = 6
-EMPTY_REASONS = frozenset(
-    (
-        *(
-            "done",
-            "done elsewhere",
-            "already done",
-            "not needed",
-            "no longer needed",
-            "not required",
-        ),
-        *("not relevant", "not applicable", "out of scope", "not in scope", "no reason", "n a"),
-        *(
-            "will not do",
-            "won t do",
-            "skipped",
-            "see above",
-            "see notes",
-            "see summary",
-            "as above",
-        ),
-        *(
-            "not done",
-            "left open",
-            "is open",
-            "still open",
-            "to do",
-            "could not do",
-            "not possible",
-        ),
-        *("nicht nötig", "nicht relevant", "schon erledigt", "bereits erledigt", "siehe oben"),
-    )
+_SAYS_NOTHING = (
+    "done|done elsewhere|already done|not needed|no longer needed|not required|not relevant"
+    "|not applicable|out of scope|not in scope|no reason|n a|will not do|won t do|skipped|see above"
+    "|see notes|see summary|as above|not done|left open|is open|still open|to do|could not do"
+    "|not possible|nicht nötig|nicht relevant|schon erledigt|bereits erledigt|siehe oben"
 )
+EMPTY_REASONS = frozenset(_SAYS_NOTHING.split("|"))
 """Reasons that say nothing about the item. Compared without case and punctuation."""
 _WORD = re.compile(r"\w+")
 _ID_RANGE = re.compile(
@@ -101,9 +78,11 @@ class ScopeItem(Data):
     id: str
     text: str
     status: Literal["open", "completed", "dropped"] = "open"
-    source: Literal["given", "brief", "plan", "added"] = "given"
+    source: Literal["given", "brief", "plan", "told", "added"] = "given"
     """Listed by a person (`S1`), a statement of the brief (`B1`), a box of the plan, which is a
-    step and not scope (`P1`), or added later (`A1`)."""
+    step and not scope (`P1`), or added later (`A1`): told by a person, or by the agent itself."""
+    weight: int = 1
+    """How many statements, or steps of earlier plans, it stands for."""
     reason: str = ""
     """Why it was dropped."""
     phase: int = 0
@@ -128,6 +107,11 @@ class ScopeItem(Data):
         return self.source in ("given", "brief")
 
     @property
+    def is_of_people(self) -> bool:
+        """Whether a person asked for it, at the start or later."""
+        return self.original or self.source == "told"
+
+    @property
     def line(self) -> str:
         """`S2 (open): Cover water`."""
         return f"{self.id} ({self.status}): {self.text}"
@@ -135,7 +119,8 @@ class ScopeItem(Data):
     @property
     def slim(self) -> ScopeItem:
         """The item as workflow memory has it."""
-        return self.model_copy(update={"statements": []}) if self.statements else self
+        evidence = self.evidence.slim if self.evidence else None
+        return self.model_copy(update={"statements": [], "evidence": evidence})
 
 
 def scope_from_texts(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
@@ -146,12 +131,12 @@ def scope_from_texts(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
     ]
 
 
-def added_item(number: int, text: str) -> ScopeItem:
+def added_item(number: int, text: str, source: Literal["told", "added"]) -> ScopeItem:
     """An item that was added later."""
-    return _listed_item(f"A{number}", one_line(text, TEXT_CHARACTERS), "added")
+    return _listed_item(f"A{number}", one_line(text, TEXT_CHARACTERS), source)
 
 
-def _listed_item(id: str, text: str, source: Literal["given", "added"]) -> ScopeItem:
+def _listed_item(id: str, text: str, source: Literal["given", "told", "added"]) -> ScopeItem:
     statement = Statement(text=one_line(text, STATEMENT_CHARACTERS))
     return ScopeItem(id=id, text=text, source=source, statements=[statement])
 
@@ -210,8 +195,10 @@ def sync_plan_steps(
 ) -> list[ScopeItem]:
     """The ledger with a step for each box of the plan.
 
-    A box is the step with its text, else the open step of its phase that it words anew, else a new
-    one. A step without a box stays as it is: it is still owed until it is covered or dropped.
+    A box is the step with its text, else the open step that it words anew, of its own phase before
+    those of others, else a new one. An open step whose words are all in a new box is part of that
+    box. Any other step without a box stays as it is: it is still owed until it is covered or
+    dropped.
 
     Args:
         items: The ledger.
@@ -231,18 +218,54 @@ def sync_plan_steps(
         else:
             new.append((phase, text))
     number = max((int(step.id[1:]) for step in steps), default=0)
+    fresh = list[ScopeItem]()
     for phase, text in new:
         if reworded := _reworded_step(unmatched, phase, text):
-            reworded.text = text
+            reworded.text, reworded.phase = text, phase
             unmatched.remove(reworded)
+            fresh.append(reworded)
             continue
         number += 1
-        steps.append(ScopeItem(id=f"P{number}", text=text, source="plan", phase=phase))
+        fresh.append(ScopeItem(id=f"P{number}", text=text, source="plan", phase=phase))
+        steps.append(fresh[-1])
+    _join_steps([step for step in unmatched if step.status == "open"], fresh)
     return [*(item for item in items if not item.is_step), *steps]
 
 
+def _join_steps(steps: Sequence[ScopeItem], boxes: Sequence[ScopeItem]) -> None:
+    """Close the steps of which new boxes have all words: several became one."""
+    worded = [(box, set(_WORD.findall(box.text.casefold()))) for box in boxes]
+    for step in steps:
+        words = set(_WORD.findall(step.text.casefold()))
+        into = next((box for box, has in worded if len(words) > 1 and words <= has), None)
+        if into:
+            step.status, step.reason = "dropped", f"part of {into.id}"
+
+
+def fold_past_steps(
+    items: Sequence[ScopeItem], boxes: Sequence[tuple[int, str]]
+) -> list[ScopeItem]:
+    """The ledger in which of the steps without a box only the newest stand for themselves.
+
+    The older ones of each status are one step, the last of them, whose weight counts them: what
+    was open among them is owed as a whole.
+    """
+    shown = {one_line(text, STEP_CHARACTERS) for _, text in boxes}
+    gone = [item for item in items if item.is_step and item.text not in shown]
+    left_out = set[str]()
+    folded = dict[str, ScopeItem]()
+    for status in ("completed", "dropped", "open"):
+        past = [item for item in gone if item.status == status][:-PAST_STEPS]
+        if len(past) > 1:
+            weight = sum(item.weight for item in past)
+            text = f"{weight} steps of earlier plans, up to {past[-1].id}"
+            folded[past[-1].id] = past[-1].model_copy(update={"text": text, "weight": weight})
+            left_out |= {item.id for item in past[:-1]}
+    return [folded.get(item.id, item) for item in items if item.id not in left_out]
+
+
 def _reworded_step(steps: Sequence[ScopeItem], phase: int, text: str) -> ScopeItem | None:
-    """The open step of the phase that the text is a new wording of."""
+    """The open step that the text is a new wording of, of its phase if there is one."""
     pairs = _letter_pairs(text)
 
     def likeness(step: ScopeItem) -> float:
@@ -252,9 +275,15 @@ def _reworded_step(steps: Sequence[ScopeItem], phase: int, text: str) -> ScopeIt
         others = _letter_pairs(step.text)
         return len(pairs & others) / max(1, len(pairs) + len(others))
 
-    alike = [step for step in steps if step.status == "open" and step.phase == phase]
-    best = max(nlargest(CLOSELY_COMPARED, alike, key=shared), key=likeness, default=None)
-    return best if best and likeness(best) >= REWORDED_LIKENESS else None
+    still_owed = [step for step in steps if step.status == "open"]
+    for alike in (
+        [step for step in still_owed if step.phase == phase],
+        [step for step in still_owed if step.phase != phase],
+    ):
+        best = max(nlargest(CLOSELY_COMPARED, alike, key=shared), key=likeness, default=None)
+        if best and likeness(best) >= REWORDED_LIKENESS:
+            return best
+    return None
 
 
 @lru_cache(maxsize=2 * MAX_STEPS)
@@ -265,11 +294,16 @@ def _letter_pairs(text: str) -> frozenset[str]:
     return frozenset(map("".join, pairwise(text.casefold())))
 
 
-def vanished_steps(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> list[ScopeItem]:
-    """The open steps that no box of the plan stands for any more."""
+def vanished_steps(items: Sequence[ScopeItem], boxes: Sequence[tuple[int, str]]) -> list[ScopeItem]:
+    """The open steps that no box of the plan stands for any more, be it in other words.
+
+    Args:
+        items: The ledger.
+        boxes: For each box the position of its phase and its text.
+    """
     shown = Counter(one_line(text, STEP_CHARACTERS) for _, text in boxes)
     vanished = []
-    for item in sorted(items, key=lambda item: item.status == "open"):
+    for item in sorted(sync_plan_steps(items, boxes), key=lambda item: item.status == "open"):
         if not item.is_step:
             continue
         if shown[item.text] > 0:
@@ -281,15 +315,16 @@ def vanished_steps(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> list[Sco
 
 def scope_counts(items: Sequence[ScopeItem]) -> dict[str, int]:
     """Counts of the ledger's items; `completed` counts original items only, steps are apart."""
-    scope, steps = _divide_ledger(items)
+    scope = [item for item in items if not item.is_step]
+    steps = [item for item in items if item.is_step]
     return {
         "original": sum(item.original for item in scope),
         "completed": sum(item.original and item.status == "completed" for item in scope),
         "added": sum(not item.original for item in scope),
         "dropped": sum(item.status == "dropped" for item in scope),
         "open": sum(item.status == "open" for item in scope),
-        "steps": len(steps),
-        "steps_completed": sum(item.status == "completed" for item in steps),
+        "steps": sum(item.weight for item in steps),
+        "steps_completed": sum(item.weight for item in steps if item.status == "completed"),
     }
 
 
@@ -304,13 +339,8 @@ def scope_ledger_line(items: Sequence[ScopeItem]) -> str:
     else:
         text = f"{counts['completed']} of {counts['original']} items completed"
     if counts["added"]:
-        done = sum(i.source == "added" and i.status == "completed" for i in items)
+        done = sum(i.source in ("told", "added") and i.status == "completed" for i in items)
         text += f"; of {counts['added']} added {done}"
     if counts["dropped"]:
         text += f"; dropped {counts['dropped']}"
     return text
-
-
-def _divide_ledger(items: Sequence[ScopeItem]) -> tuple[list[ScopeItem], list[ScopeItem]]:
-    """Return the scope and the steps."""
-    return [i for i in items if not i.is_step], [i for i in items if i.is_step]

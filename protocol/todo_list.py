@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from protocol.data_model import Data
+from protocol.short_text import count_noun
 
 
 class Match(Data):
@@ -78,3 +80,49 @@ class Todo(Data):
     """Stored in checkpoints, not in workflow memory."""
     notes: str = ""
     """The agent's notes at completion. Stored in checkpoints, not in workflow memory."""
+
+
+class TodoEntry(Data):
+    """An entry of `todos.yaml` before the gate has checked it."""
+
+    id: int | None = None
+    content: str | None = None
+    items: list[str] = Field(default_factory=list)
+    done_when: DoneWhen | None = None
+    done_when_error: str | None = None
+    """What is wrong with its `done_when`."""
+
+
+def todo_list_problems(
+    todos: Sequence[TodoEntry], count: int, least: int, most: int
+) -> Iterator[str]:
+    """Yield what is wrong with a list that is handed over, a clause each.
+
+    Args:
+        todos: Its entries, of a long list the first.
+        count: How many there are.
+        least: Fewest todos that it may have.
+        most: Most todos that it may have.
+    """
+    if count < least:
+        yield (
+            f"it holds {count_noun(count, 'todo')}, {least} to {most} are needed: merge the phase "
+            "with the next one, or split its todos into smaller steps"
+        )
+    if count > most:
+        yield (
+            f"it holds {count} todos, {least} to {most} are needed: split the phase in two and "
+            "hand over the first"
+        )
+    used_ids = set[int]()
+    for place, todo in enumerate(todos, 1):
+        if todo.id is None:
+            yield f"the id of entry {place} is not a whole number under a million"
+            continue
+        if todo.id in used_ids:
+            yield f"the id {todo.id} is used twice"
+        used_ids.add(todo.id)
+        if todo.content is None:
+            yield f"the content of todo {todo.id} is not a text with words"
+        if todo.done_when_error:
+            yield f"done_when of todo {todo.id} cannot be used: {todo.done_when_error}"

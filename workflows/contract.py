@@ -96,7 +96,9 @@ def _minutes(seconds: float) -> str:
 def rule_on_drops(
     scope: list[ScopeItem], limits: JobLimits, allowed: list[str], *, frozen: bool
 ) -> DropRuling:
-    """Decide on what the agent dropped of the original items, when it wants to complete.
+    """Decide on what the agent dropped of what people asked for, when it wants to complete.
+
+    An item counts as much as the statements that it stands for.
 
     Args:
         scope: The ledger.
@@ -104,16 +106,16 @@ def rule_on_drops(
         allowed: Ids of items that a person has allowed to drop.
         frozen: Whether a person has approved the plan, so that no further item may be dropped.
     """
-    original = [item for item in scope if item.original]
-    dropped = [item for item in original if item.status == "dropped" and item.id not in allowed]
-    most = 0 if frozen else limits.drop_share * len(original)
-    if limits.drops_beyond == "list" or len(dropped) <= most:
+    asked = [item for item in scope if item.is_of_people]
+    dropped = [item for item in asked if item.status == "dropped" and item.id not in allowed]
+    most = 0 if frozen else limits.drop_share * sum(item.weight for item in asked)
+    if limits.drops_beyond == "list" or sum(item.weight for item in dropped) <= most:
         return DropRuling("pass")
     named = first_few(
         [f"{item.id} {one_line(item.text, 80)} ({one_line(item.reason, 80)})" for item in dropped],
         MOST_NAMED,
     )
-    what = f"{len(dropped)} of {count_noun(len(original), 'item')} dropped: {named}"
+    what = f"{len(dropped)} of {count_noun(len(asked), 'item')} dropped: {named}"
     ids = tuple(item.id for item in dropped)
     if limits.drops_beyond == "refuse":
         return DropRuling(

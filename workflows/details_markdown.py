@@ -42,7 +42,7 @@ def markdown_contract_lines(rows: Sequence[ContractRow]) -> list[str]:
             row.id,
             todo,
             first_few(row.files, 3),
-            "; ".join(row.checks[-2:]),
+            one_line("; ".join(row.details[len(row.files) :][-2:]), 200),
             f"**{row.word}**: {one_line(row.reason or finding, 120)}".removesuffix(": "),
         ]
         lines.append(f"| {' | '.join(map(markdown_table_cell, cells))} |")

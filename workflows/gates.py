@@ -14,7 +14,7 @@ from protocol.limits import JobLimits
 from protocol.phase import PhaseKind, Purpose, fewest_todos_after_phase
 from protocol.scope_ledger import MAX_STEPS, ScopeItem
 from protocol.short_text import count_noun, first_few, one_line
-from protocol.todo_list import Todo
+from protocol.todo_list import Todo, todo_list_problems
 
 MOST_NAMED = 30
 PLANNING: tuple[Purpose, ...] = ("bootstrap", "rewind", "fork")
@@ -187,7 +187,7 @@ def _delivery_problems(facts: GateFacts, kind: PhaseKind) -> list[str]:
     problems = []
     if facts.amiss:
         problems.append(
-            f"What was asked for by name is not there: {'; '.join(facts.amiss[:MOST_OPEN])}. Put "
+            f"What was asked for is not there: {'; '.join(facts.amiss[:MOST_OPEN])}. Put "
             "it right, or leave the item out with drop_item(ids, reason)."
         )
     if facts.missing_deliverables:
@@ -350,41 +350,14 @@ def _check_handover_todos(
         )
     if facts.todos_file == "invalid":
         return Refusal(f"todos.yaml cannot be used: {facts.todos_error}. Write it with todo_write.")
-    if facts.todos_count < least:
-        return Refusal(
-            f"todos.yaml holds {count_noun(facts.todos_count, 'todo')}, at "
-            f"least {least} are needed. Merge the phase with the next one, or split its "
-            "todos into smaller steps."
-        )
-    if facts.todos_count > most:
-        return Refusal(
-            f"todos.yaml holds {facts.todos_count} todos, at most {most} may be in a "
-            "phase. Split the phase in two and hand over the first."
-        )
-    used_ids: set[int] = set()
-    for place, todo in enumerate(facts.todos, 1):
-        if todo.id is None:
-            return Refusal(
-                f"todos.yaml: the id of entry {place} is not a whole number under a million."
-            )
-        if todo.id in used_ids:
-            return Refusal(f"todos.yaml: the id {todo.id} is used twice. Give each todo its own.")
-        used_ids.add(todo.id)
-        if todo.content is None:
-            return Refusal(f"todos.yaml: the content of todo {todo.id} is not a text with words.")
-        if todo.done_when_error:
-            return Refusal(
-                f"todos.yaml: done_when of todo {todo.id} cannot be used: {todo.done_when_error}."
-            )
+    wrong = list(todo_list_problems(facts.todos, facts.todos_count, least, most))[:MOST_OPEN]
     if facts.unknown_items:
-        return Refusal(
-            f"todos.yaml names items that do not exist: {'; '.join(facts.unknown_items)}. The "
-            f"items are: {_gate_item_ids_text(items)}."
-        )
-    return None
+        named, known = "; ".join(facts.unknown_items), _item_ids_text(items)
+        wrong.append(f"it names items that do not exist: {named} (there are {known})")
+    return Refusal(f"todos.yaml cannot be used: {'; '.join(wrong)}.") if wrong else None
 
 
-def _gate_item_ids_text(items: Sequence[str]) -> str:
+def _item_ids_text(items: Sequence[str]) -> str:
     """Return the first ids in order."""
     ordered = sorted(items, key=lambda item: (item[:1], len(item), item))
     return first_few(ordered, MOST_NAMED) or "none"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
-from activities.checkpoints import FileEntry
-from activities.checkpoints.volatile_paths import volatile_matcher
+from activities.acceptance.work_files import work_fingerprint
 from activities.job.snapshot import Snapshot
 from activities.job.statement_checks import statement_problems
 from activities.job.unresolved import explained_items
-from activities.tool_calls.work_seen import is_work_path
 from protocol.contract import MAX_ROWS, Contract, ContractRow, numbered_statements
 from protocol.evidence import Evidence
 from protocol.scope_ledger import ScopeItem, Statement
@@ -43,37 +40,18 @@ def job_contract(snapshot: Snapshot, unresolved: Sequence[str]) -> Contract:
             statement=one_line(statement.text, TEXT_CHARACTERS),
             place=statement.place,
             status=item.status,
-            **_evidence_fields(None if item.status == "dropped" else item.evidence),
+            **_evidence_fields(item.evidence),
         )
         if item.status == "dropped":
             row.reason = one_line(item.reason, TEXT_CHARACTERS)
         elif item.id in explained:
             row.status = "unresolved"
             row.reason = one_line(_entry_about(item, unresolved), TEXT_CHARACTERS)
-        if item.status != "dropped":
-            _add_verdict(row, statement if judged else Statement(text=statement.text))
-            _add_code_findings(row, snapshot, item, statement)
+        _add_verdict(row, statement if judged else Statement(text=statement.text))
+        _add_code_findings(row, snapshot, item, statement)
         rows.append(row)
     met = sum(row.status == "completed" and row.verdict == "met" for row in rows)
     return Contract(rows=_bounded_rows(rows), statements=len(rows), met=met)
-
-
-def work_files(snapshot: Snapshot) -> list[FileEntry]:
-    """Return the files that are the job's work, without volatile ones, in order of their paths."""
-    is_volatile = volatile_matcher(snapshot.config.shell.volatile)
-    return [
-        entry
-        for entry in snapshot.files.walk()
-        if entry.kind == "file" and is_work_path(entry.path) and not is_volatile(entry.path)
-    ]
-
-
-def work_fingerprint(snapshot: Snapshot) -> str:
-    """Return a digest of the job's work and of the brief, which its verdicts hold for."""
-    digest = hashlib.sha256(snapshot.read_text("instructions.md").encode())
-    for entry in work_files(snapshot):
-        digest.update(f"\0{entry.path}\0{entry.id}".encode(errors="surrogateescape"))
-    return digest.hexdigest()[:32]
 
 
 def _bounded_rows(rows: list[ContractRow]) -> list[ContractRow]:
@@ -100,6 +78,7 @@ def _evidence_fields(evidence: Evidence | None) -> dict[str, object]:
         "todo": evidence.todo,
         "files": evidence.files[-NAMES:],
         "checks": evidence.checks[-NAMES:],
+        "claim": one_line(evidence.claim, TEXT_CHARACTERS),
     }
 
 

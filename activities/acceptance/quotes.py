@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from activities.text.obligations import is_prohibition
+from activities.text.statement_words import any_word
 from protocol.scope_ledger import Statement
 from protocol.short_text import one_line
 
@@ -28,12 +30,18 @@ _SIGNS = str.maketrans(
     }
 )
 """Typographic signs as plain ones; signs that are not seen, and marks of Markdown, go."""
-_PROHIBITION = re.compile(
-    r"\b(?:do not|don'?t|does not|must not|mustn'?t|shall not|should not|shouldn'?t|may not"
-    r"|is not to|are not to|never|no longer"
-    r"|nicht|kein(?:e[nrms]?)?|nie|niemals|ne\b.{1,40}\bpas|jamais|nunca|no debe\w*)\b"
-    r"|\b(?:leave|keep)\b.{1,60}\b(?:alone|unchanged|untouched|as it is|as they are)\b",
+_QUESTION = "what|which|who|whose|why|how|when|where|was|wer|wie|warum|wann|wo"
+_ASKS = re.compile(
+    rf"\?\W*$|^\W*(?:please |bitte )?(?:(?:{_QUESTION})\b|(?:tell|say|explain|describe|answer|reply"
+    r"|find out|sage?|erkläre?|nenne?|beschreibe?|beantworte|antworte)\s+"
+    rf"(?:me|us|to|the question|these|whether|mir|uns|die frage|ob|welche\w*|{_QUESTION})\b"
+    r"|summari[sz]e\b|fasse?\b)",
     re.IGNORECASE,
+)
+_IN_FILE = any_word(
+    r"files?|documents?|folders?|pages?|reports?|tables?|sections?|comments?|docstrings?|"
+    r"readme|code|sav(?:e|ed)|writ(?:e|ten)|add|datei\w*|dokument\w*|seiten?|bericht\w*|"
+    r"tabelle\w*|schreib\w*"
 )
 
 
@@ -42,9 +50,10 @@ def fold_quote(text: str) -> str:
     return " ".join(text.translate(_SIGNS).casefold().split())
 
 
-def is_prohibition(text: str) -> bool:
-    """Return whether a text forbids something, for which the work has no words to show."""
-    return bool(_PROHIBITION.search(text.translate(_SIGNS)))
+def asks_for_answer(statement: Statement) -> bool:
+    """Return whether a statement asks for an answer in words, not for a file or a change."""
+    text = statement.text
+    return not statement.paths and bool(_ASKS.search(text)) and not _IN_FILE.search(text)
 
 
 @dataclass
@@ -56,6 +65,8 @@ class QuotedWork:
     others: Iterable[str] = ()
     """Further texts of the work, read only when a quote is not among those shown."""
     brief: str = ""
+    answer: str = ""
+    """The summary of a job that wrote nothing; it shows only what asks for an answer."""
     _folded: list[str] = field(default_factory=list)
     _source: Iterator[str] | None = None
 
@@ -107,7 +118,8 @@ def _quote_problem(
     if (judged.verdict == "unmet" or forbids) and _holds(brief, quote):
         return None
     stated = fold_quote(statement.text)
-    if work.holds(quote):
+    answers = asks_for_answer(statement) and _holds(fold_quote(work.answer), quote)
+    if answers or work.holds(quote):
         return OWN if _repeats(stated, quote) else None
     if _holds(fold_quote(evidence), quote):
         # The path that a statement names is in its evidence as soon as the file is touched.

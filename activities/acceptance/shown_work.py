@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from activities.acceptance.contract import work_files
 from activities.acceptance.quotes import QuotedWork
+from activities.acceptance.work_files import work_files
 from activities.checkpoints import FileEntry, FilesError, PathRefused
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.snapshot import Snapshot
@@ -40,7 +40,10 @@ DOCUMENTS = (".docx", ".pdf")
 TEXT_LENGTHS = (400, 200, 100, 60)
 """Characters of a statement, as many of them as fit."""
 CUT = "the rest of this file is not shown"
-MORE = "what follows is left out"
+ANSWER = """\
+The job changed no file. Its answer, which shows only what asks for an answer in words:
+
+{answer}"""
 
 
 @dataclass
@@ -75,14 +78,18 @@ def evidence_line(evidence: Evidence | None) -> str:
 def shown_work(
     snapshot: Snapshot,
     deliverables: Sequence[str],
+    answer: str,
     start: Snapshot | None,
     beat: Callable[[], None],
 ) -> ShownWork:
     """Return the diff of a job on a repository, the files themselves of any other.
 
+    Of a job that wrote nothing the work is its answer.
+
     Args:
         snapshot: The job.
         deliverables: Paths that the agent names as its result.
+        answer: The agent's summary.
         start: The job at its beginning.
         beat: Called between slow steps.
     """
@@ -91,6 +98,10 @@ def shown_work(
     others = (
         text for entry in _within_bytes(entries.values()) if (text := _file_text(snapshot, entry))
     )
+    before = {entry.path: entry.id for entry in work_files(start)} if start else {}
+    if before == {path: entry.id for path, entry in entries.items()}:
+        said = ANSWER.format(answer=_fenced(clip_to_tokens(answer, PART_TOKENS, CUT)))
+        return ShownWork(said, QuotedWork([], others, brief, answer))
     if (snapshot.repository or snapshot.link) and start:
         is_volatile = volatile_matcher(snapshot.config.shell.volatile)
         diff = phase_diff(
@@ -102,7 +113,6 @@ def shown_work(
         # A quote of a removed line is one of the diff; its marks are no part of a quote.
         unmarked = re.sub(r"^[+ -]", "", diff, flags=re.MULTILINE)
         return ShownWork(_fenced(diff), QuotedWork([diff, unmarked], others, brief), is_diff=True)
-    before = {entry.path: entry.id for entry in work_files(start)} if start else {}
     first = list(_first_paths(snapshot, deliverables, entries))
     changed = [path for path, entry in entries.items() if before.get(path) != entry.id]
     order = list(dict.fromkeys([*first, *changed]))
@@ -113,8 +123,6 @@ def shown_work(
 def _statement_lines(scope: Sequence[ScopeItem], length: int) -> Iterator[str]:
     last: ScopeItem | None = None
     for id_, item, statement in numbered_statements(scope):
-        if item.status == "dropped":
-            continue
         if item is not last:
             if last is not None:
                 yield f"  seen for {last.id}: {evidence_line(last.evidence)}"
@@ -123,6 +131,8 @@ def _statement_lines(scope: Sequence[ScopeItem], length: int) -> Iterator[str]:
             last = item
         place = f"[{statement.place}] " if statement.place else ""
         yield f"{id_} {place}{one_line(statement.text, length)}"
+        if item.status == "dropped":
+            yield f"  left out by the agent: {one_line(item.reason, 200)}"
         if statement.finding:
             yield f"  you found before: {statement.verdict}. {one_line(statement.finding, 200)}"
     if last is not None:

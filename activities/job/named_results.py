@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from activities.text.instructing import statement_words
+from activities.text.statement_words import any_word, statement_words
 
 MAX_NAMED = 20
 _PATH = re.compile(
@@ -14,9 +14,7 @@ _PATH = re.compile(
 _NOT_PATH = re.compile(r"[A-Z][a-z]+\.js$")
 _WORDS = re.compile(r"[\w'-]+|\u2192|->|=>|[;]|\n")
 _INPUTS = ("documents/", "inputs/", "input/")
-_NEGATION = re.compile(
-    r"\b(?:not|don't|never|without|nicht|niemals|ohne|kein|keine)\b", re.IGNORECASE
-)
+_NEGATION = any_word(r"not|don't|never|without|nicht|niemals|ohne|kein|keine")
 _AFTER = re.compile(r"\W{0,3}\s*(\w+)")
 
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 
 from activities.job.plan_and_todo_files import PlanPhase, parse_plan, plan_section
-from protocol.endings import TodoEntry
-from protocol.scope_ledger import ScopeItem, named_item_ids
+from activities.text.instructing import says_manner
+from protocol.scope_ledger import ScopeItem, Statement, named_item_ids
+from protocol.todo_list import TodoEntry
 
 SHARED_WORDS = 0.7
 """Share of an item's words that the section of a phase has to have to stand for it."""
 FEWEST_WORDS = 3
+"""An item of fewer words stands only where all of them do."""
 _WORD = re.compile(r"\w{4,}")
 _PHASE_NUMBER = re.compile(r"\bphase\s+(\d+)", re.IGNORECASE)
 
@@ -20,13 +22,18 @@ def place_items(items: Sequence[ScopeItem], plan: str) -> dict[str, set[int]]:
     """Return for each item of the scope the positions, from 1, of the phases that stand for it.
 
     A phase stands for the items whose ids its section names, alone or as a range, for those whose
-    file it names, and for those whose words it has. A single item is the work of every phase.
+    file it names, and for those whose words it has. A single item is the work of every phase, and
+    so is one that only says how the work is to be done.
     """
     scope = [item for item in items if not item.is_step]
     positions = range(1, len(parse_plan(plan)) + 1)
     if len([item for item in scope if item.original]) == 1 and len(scope) == 1:
         return {scope[0].id: set(positions)}
     places: dict[str, set[int]] = {item.id: set() for item in scope}
+    for item in scope:
+        statements = item.statements or [Statement(text=item.text)]
+        if all(not each.paths and says_manner(each.text) for each in statements):
+            places[item.id] = set(positions)
     for position in positions:
         section = plan_section(plan, position)
         named, words = set(named_item_ids(section, places)), _content_words(section)
@@ -39,13 +46,13 @@ def place_items(items: Sequence[ScopeItem], plan: str) -> dict[str, set[int]]:
 def unplaced_items(
     items: Sequence[ScopeItem], plan: str, todos: Sequence[TodoEntry]
 ) -> list[ScopeItem]:
-    """Return the open original items for which neither a phase nor a todo stands."""
+    """Return the open items of people for which neither a phase nor a todo stands."""
     places = place_items(items, plan)
     by_todos = {name for todo in todos for name in todo.items}
     return [
         item
         for item in items
-        if item.original
+        if item.is_of_people
         and item.status == "open"
         and not places[item.id]
         and item.id not in by_todos
@@ -109,7 +116,8 @@ def _is_worded(item: ScopeItem, section: str, words: set[str]) -> bool:
     own, numbers = _content_words(item.text), set(re.findall(r"\d+", item.text))
     if not numbers <= set(re.findall(r"\d+", section)):
         return False
-    return len(own) >= FEWEST_WORDS and len(own & words) >= SHARED_WORDS * len(own)
+    least = SHARED_WORDS if len(own) >= FEWEST_WORDS else 1
+    return bool(own) and len(own & words) >= least * len(own)
 
 
 def _content_words(text: str) -> set[str]:

@@ -14,10 +14,9 @@ from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.done_when import read_done_when
 from activities.text.safe_text import replace_surrogates
 from config.yaml_files import YAML
-from protocol.endings import TodoEntry
 from protocol.scope_ledger import STEP_CHARACTERS, Box, ScopeItem, expand_item_ids
 from protocol.short_text import one_line
-from protocol.todo_list import DoneWhen
+from protocol.todo_list import DoneWhen, TodoEntry
 
 _HEADING = re.compile(r"^##\s\W*Phase\s+(\d{1,6})(?!\w)(.*)$", re.IGNORECASE)
 # Text allowed between a phase's number and its name: `2/4 (done) [begun] **:`.

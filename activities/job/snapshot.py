@@ -31,6 +31,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,6 +68,7 @@ from protocol.repository_link import RepositoryLink
 
 _configs: dict[bytes, AgentConfig] = {}
 P = TypeVar("P", bound=BaseModel)
+SOMETIMES = ("reasoning", "history", "review", "judge", "arguments", "helpers", "images")
 
 
 def _parse_snapshot_part(kind: type[P], name: str, data: bytes) -> P:
@@ -129,6 +131,11 @@ def snapshot_workspace(checkpoints: Checkpoints, commit: str) -> Files:
     return checkpoints.files(parts[b"files"].id.hex())
 
 
+def _of_each_folder(value: Callable[[str], Files]) -> dict[str, Any]:
+    """Return a value for each of the folders that a checkpoint has only if they are not empty."""
+    return {name: value(name) for name in SOMETIMES}
+
+
 @dataclass
 class Snapshot:
     """One checkpoint's content. Assign new values to change it, then `save`."""
@@ -171,13 +178,7 @@ class Snapshot:
             reads=empty,
             changes=empty,
             compaction=Compaction(),
-            reasoning=empty,
-            history=empty,
-            review=empty,
-            judge=empty,
-            arguments=empty,
-            helpers=empty,
-            images=empty,
+            **_of_each_folder(lambda _: empty),
         )
         snapshot.pin_config(config)
         return snapshot
@@ -210,15 +211,9 @@ class Snapshot:
             part_files(b"reads"),
             part_files(b"changes"),
             _load_snapshot_compaction(store, parts.get(b"context.json")),
-            part_files(b"reasoning"),
-            part_files(b"history"),
-            part_files(b"review"),
-            part_files(b"judge"),
-            part_files(b"arguments"),
-            part_files(b"helpers"),
-            part_files(b"images"),
-            _load_snapshot_project_link(store, parts.get(b"project.json")),
-            _load_snapshot_repository_link(store, parts.get(b"repository.json")),
+            link=_load_snapshot_project_link(store, parts.get(b"project.json")),
+            repository=_load_snapshot_repository_link(store, parts.get(b"repository.json")),
+            **_of_each_folder(lambda name: part_files(name.encode())),
         )
 
     def save(self, message: str, timestamp: int) -> str:
@@ -273,29 +268,19 @@ class Snapshot:
             b"reads": reads,
             b"changes": changes,
         }
-        extra = {
-            b"reasoning": self.reasoning,
-            b"history": self.history,
-            b"review": review,
-            b"judge": self.judge,
-            b"arguments": self.arguments,
-            b"helpers": self.helpers,
-            b"images": self.images,
-        }
+        extra = _of_each_folder(partial(getattr, self)) | {"review": review}
         empty = EMPTY_TREE.hex()
-        folders |= {name: part for name, part in extra.items() if part.id != empty}
+        folders |= {name.encode(): part for name, part in extra.items() if part.id != empty}
         parts = {name: TreeEntry(FOLDER, bytes.fromhex(part.id)) for name, part in folders.items()}
         parts[b"config.json"] = TreeEntry(FILE, bytes.fromhex(self.config_id))
         parts[b"state.json"] = TreeEntry(FILE, state)
         if self.compaction != Compaction():
             context = self.compaction.model_dump_json().encode()
             parts[b"context.json"] = TreeEntry(FILE, store.write_blob(context))
-        if self.link:
-            link = self.link.model_dump_json(exclude_defaults=True).encode()
-            parts[b"project.json"] = TreeEntry(FILE, store.write_blob(link))
-        if self.repository:
-            repository = self.repository.model_dump_json(exclude_defaults=True).encode()
-            parts[b"repository.json"] = TreeEntry(FILE, store.write_blob(repository))
+        for name, link in ((b"project.json", self.link), (b"repository.json", self.repository)):
+            if link:
+                data = link.model_dump_json(exclude_defaults=True).encode()
+                parts[name] = TreeEntry(FILE, store.write_blob(data))
         return build_tree(store, parts)
 
     @property

@@ -13,15 +13,14 @@ import re
 
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.empty_content import empty_content_reason
+from activities.text.statement_words import any_word
 from protocol.scope_ledger import ScopeItem, Statement
 
 MAX_READ = 2_000_000
 """Bytes of a file whose content is checked."""
 ASIDE = ("notes/", "archive/")
 """Folders in which no result is looked for, unless the brief names them."""
-_AWAY = re.compile(
-    r"\b(?:delete|remove|rename|move|drop|lösche|löschen|entferne|entfernen)\b", re.IGNORECASE
-)
+_AWAY = any_word(r"delete|remove|rename|move|drop|lösche|löschen|entferne|entfernen")
 _HEADING = re.compile(
     r"\b(?:heading|headed|titled|section|überschrift|abschnitt)s?\b[^\"“„`'\n]{0,20}"
     r"[\"“„`']([^\"”“`'\n]{2,80})[\"”“`']",
@@ -37,14 +36,13 @@ _COUNT = re.compile(
 )
 _UPPER = ("at most", "no more than", "höchstens")
 _LOWER = ("at least", "no fewer than", "mindestens")
-_NEGATION = re.compile(r"\b(?:not?|never|without|nicht|kein\w*|ohne|nie)\b", re.IGNORECASE)
-_CONDITION = re.compile(
-    r"\b(?:if|when|whenever|unless|in case|where (?:needed|necessary)|optionally|falls|wenn|sofern"
-    r"|bei Bedarf)\b",
-    re.IGNORECASE,
+_NEGATION = any_word(r"not?|never|without|nicht|kein\w*|ohne|nie")
+_CONDITION = any_word(
+    r"if|when|whenever|unless|in case|where (?:needed|necessary)|optionally|falls|wenn|"
+    r"sofern|bei Bedarf"
 )
-_OR = re.compile(r"\b(?:or|oder)\b", re.IGNORECASE)
-_RELATIVE = re.compile(r"\b(?:that|which|who|so that|die|das|der)\b", re.IGNORECASE)
+_OR = any_word(r"or|oder")
+_RELATIVE = any_word(r"that|which|who|so that|die|das|der")
 _JOINS = re.compile(
     r"(?:^|[,;:(|]|\b(?:and|or|to|into|as|write|create|und|oder|nach|als|schreibe))[\s\"'`]*$", re.I
 )
@@ -55,7 +53,7 @@ _PROGRAM = re.compile(
     re.IGNORECASE,
 )
 """Begins what says how something behaves when it runs, and so not what the job leaves."""
-_FOR_EACH = re.compile(r"\b(?:each|every|per|je|jede[nrms]?|pro)\b", re.IGNORECASE)
+_FOR_EACH = any_word(r"each|every|per|je|jede[nrms]?|pro")
 _REFERENCE = re.compile(r"\b(?:the|this|der|die|dem|den|im|diese[nrms]?)\s+$", re.IGNORECASE)
 _OF_WHOLE = re.compile(
     r"^[\s\"'`(,]*(?:(?:with|has|have|of|is|must|shall|should|may|will|be|contains?|mit|hat|muss|soll"

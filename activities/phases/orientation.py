@@ -7,7 +7,7 @@ from textwrap import shorten
 from typing import Any, get_args
 
 from activities.documents.input_documents import original_document_paths
-from activities.job.plan_and_todo_files import parse_plan, plan_boxes, plan_section
+from activities.job.plan_and_todo_files import parse_plan, plan_section, plan_step_texts
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import SUMMARY, condense_file_list
 from activities.phases.archive import FORKED, PAGE
@@ -175,7 +175,7 @@ def _orientation_plan_part(plan: str, phase: Phase) -> str:
 
 def _orientation_scope_part(state: JobState, plan: str) -> str:
     """Return the open items, and open steps that `plan.md` no longer shows as boxes."""
-    gone = vanished_steps(state.scope, plan_boxes(parse_plan(plan)))
+    gone = vanished_steps(state.scope, plan_step_texts(parse_plan(plan)))
     # Before the first work the instructions stand above, so that their statements are only named.
     most = ITEM_CHARACTERS if state.phase.number == 1 else TEXT_CHARACTERS
     listed = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from activities.job.brief_statements import brief_statements
 from activities.job.plan_and_todo_files import PlanPhase, list_under_heading
 from activities.job.snapshot import Snapshot
 from activities.job.todo_file_changes import changed_todo_files
@@ -49,6 +50,11 @@ def predefined_todos(
     if purpose == "final" and (listed := list_under_heading(instructions, "Final todos")):
         closing = [] if "job_complete" in listed[-1] else entries[-1:]
         entries = [*(PredefinedTodo(content=text) for text in listed), *closing]
+    elif purpose == "final":
+        statements = brief_statements(instructions, "instructions.md")
+        asked_for = {path for statement in statements for path in statement.paths}
+        # A report of ours must not take the place of a result that has its name.
+        entries = [entry for entry in entries if entry.updates not in asked_for]
     todos = _number_predefined_todos(entries)
     for todo, entry in zip(todos, entries, strict=True):
         if entry.archived and page:

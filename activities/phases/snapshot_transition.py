@@ -37,7 +37,7 @@ from protocol.endings import TransitionRequest
 from protocol.evidence import Evidence, SeenWork
 from protocol.job_state import JobState
 from protocol.phase import Phase
-from protocol.scope_ledger import STEP_CHARACTERS, TEXT_CHARACTERS, ScopeItem, sync_plan_steps
+from protocol.scope_ledger import STEP_CHARACTERS, fold_past_steps, sync_plan_steps
 from protocol.short_text import one_line
 from protocol.todo_list import Todo
 
@@ -150,7 +150,7 @@ def opening_phase_messages(
 def take_steps_from_plan(snapshot: Snapshot) -> None:
     """Bring the steps of the ledger up to the boxes of the plan, and these up to the ledger."""
     boxes = plan_step_texts(parse_plan(snapshot.read_text("plan.md")))
-    snapshot.state.scope = sync_plan_steps(snapshot.state.scope, boxes)
+    snapshot.state.scope = fold_past_steps(sync_plan_steps(snapshot.state.scope, boxes), boxes)
     snapshot.files, _ = with_settled_plan(snapshot.files, snapshot.state.scope)
 
 
@@ -172,10 +172,18 @@ def complete_steps_ticked_by_person(snapshot: Snapshot, by: str) -> None:
 def restore_phase_start(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
     """Restore the scope of a phase's start; also its files, except archive pages and lessons."""
     base = Snapshot.load(snapshot.checkpoints, commit)
-    told = _items_of_people(snapshot.state, base.state, with_edits=not with_files)
+    known = {item.id for item in base.state.scope}
+    # A rewind takes back nothing that people added, but for edits of files that it restores.
+    told = [
+        item
+        for item in snapshot.state.scope
+        if item.source == "told"
+        and item.id not in known
+        and not (with_files and any(statement.place for statement in item.statements))
+    ]
     snapshot.state.scope = base.state.scope
     for item in told:
-        snapshot.state.add_item(item.text).statements = item.statements
+        snapshot.state.add_item(item.text, "told").statements = item.statements
     if with_files:
         since = base.state.phase.number
         lessons = snapshot.read_bytes("experiences.md")
@@ -186,23 +194,6 @@ def restore_phase_start(snapshot: Snapshot, commit: str, *, with_files: bool) ->
     else:
         # The plan stays, and its boxes follow the ledger.
         snapshot.files, _ = with_settled_plan(snapshot.files, snapshot.state.scope)
-
-
-def _items_of_people(state: JobState, base: JobState, *, with_edits: bool) -> list[ScopeItem]:
-    """Return what people added to the scope since then: a rewind takes none of it back.
-
-    Args:
-        with_edits: Whether instructions.md keeps their edits, too.
-    """
-    remarks = {one_line(remark.text, TEXT_CHARACTERS) for remark in state.remarks}
-    known = {item.id for item in base.scope}
-    return [
-        item
-        for item in state.scope
-        if item.source == "added"
-        and item.id not in known
-        and (item.text in remarks or (with_edits and any(s.place for s in item.statements)))
-    ]
 
 
 def consume_todo_file(files: Files, phase: Phase) -> Files:

@@ -7,13 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from activities.documents.input_documents import InputDocument
 from activities.job import brief_statements as brief_reading
-from activities.job.brief_statements import (
-    StatementGroup,
-    brief_statements,
-    group_statements,
-    scope_list,
-)
+from activities.job.brief_statements import brief_statements
 from activities.job.named_results import named_results
+from activities.job.scope_list import scope_list
+from activities.job.statement_groups import StatementGroup, group_statements
 from protocol.scope_ledger import (
     STATEMENT_CHARACTERS,
     TEXT_CHARACTERS,
@@ -112,4 +109,10 @@ def _brief_item(id: str, group: StatementGroup) -> ScopeItem:
         first, last = group.statements[0], group.statements[-1]
         lines = f"{first.path}:{first.line}-{last.line}"
         text = f"{one_line(group.title, 200)} ({len(kept)} statements, {lines})"
-    return ScopeItem(id=id, text=one_line(text, TEXT_CHARACTERS), source="brief", statements=kept)
+    return ScopeItem(
+        id=id,
+        text=one_line(text, TEXT_CHARACTERS),
+        source="brief",
+        weight=len(kept),
+        statements=kept,
+    )

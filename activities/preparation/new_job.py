@@ -6,7 +6,7 @@ from activities.checkpoints import Root
 from activities.commands.sealed_files import pin_sealed_files
 from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
-from activities.job.brief_statements import scope_list
+from activities.job.scope_list import scope_list
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import check_result_schema, with_typed_result_rules
 from activities.notifications.recipients import resolve_recipients

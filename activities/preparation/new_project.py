@@ -6,8 +6,8 @@ import shlex
 
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id, activity_schedule_time
-from activities.job.brief_statements import scope_list
 from activities.job.done_when import check_done_when
+from activities.job.scope_list import scope_list
 from activities.notifications.recipients import resolve_recipients
 from activities.preparation.agent_models import choose_agent_models
 from activities.preparation.checkpoint_ownership import claim_ownership, refuse_forgotten_id

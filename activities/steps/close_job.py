@@ -10,6 +10,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.acceptance.contract import job_contract
+from activities.acceptance.lost_work import KeptWork
 from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, Root
 from activities.commands.private_folder import remove_private_folders
 from activities.documents.input_documents import input_document_warnings
@@ -124,11 +125,12 @@ class CloseJobActivity:
 
 def _settle_ledger_at_close(snapshot: Snapshot, request: CloseRequest) -> None:
     """Complete what work on the spot completes; what code finds amiss in the end is open again."""
-    state, holds = snapshot.state, partial(holds_statements, snapshot.files)
+    state, work = snapshot.state, KeptWork(snapshot)
     if request.on_the_spot:
+        holds = partial(holds_statements, snapshot.files)
         state.complete_on_the_spot(snapshot.commit, holds=holds)
     for item in state.scope:
-        if item.status == "completed" and not holds(item):
+        if item.status == "completed" and work.problems(item):
             item.status = "open"
     snapshot.files, _ = with_settled_plan(snapshot.files, state.scope)
 

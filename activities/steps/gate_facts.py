@@ -7,7 +7,8 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.acceptance.contract import work_fingerprint
+from activities.acceptance.lost_work import KeptWork
+from activities.acceptance.work_files import work_fingerprint
 from activities.checkpoints import Root
 from activities.commands.check_commands import CheckRunner
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
@@ -27,7 +28,6 @@ from activities.job.plan_and_todo_files import (
     unread_plan_headings,
 )
 from activities.job.snapshot import Snapshot
-from activities.job.statement_checks import statement_problems
 from activities.job.todo_file_changes import changed_todo_files
 from activities.job.typed_result import result_problem
 from activities.job.unresolved import explained_items, is_named_unresolved
@@ -46,9 +46,10 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
-from protocol.endings import ContractFacts, FactsRequest, GateFacts, GateFactsReply, TodoEntry
+from protocol.endings import ContractFacts, FactsRequest, GateFacts, GateFactsReply
 from protocol.scope_ledger import ScopeItem, sync_plan_steps, vanished_steps
 from protocol.short_text import first_few, one_line, shorten_to_both_ends
+from protocol.todo_list import TodoEntry
 
 MAX_NAMED = 30
 """Uncovered sentences shown; `collect_requirements` lists all."""
@@ -68,32 +69,33 @@ def gate_facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
             snapshot = open_activity_snapshot(root, request)
             checks = CheckRunner(root, activity_job_id(), snapshot.config)
             facts = gather_gate_facts(snapshot, request.call, checks)
-            called = _gate_call_function(snapshot, request.call)
-            if called["name"] == "job_complete":
-                entries = (
-                    _parse_gate_call_arguments(called["name"], called["arguments"])[0].get(
-                        "unresolved"
-                    )
-                    or []
-                )
+            name, arguments, _ = _ending_call(snapshot, request.call)
+            if name == "job_complete":
+                entries = arguments.get("unresolved") or []
                 check_store_before_completion(root, snapshot, facts)
                 read_coverage_facts(snapshot, entries, facts)
                 facts.unexplained_writes = [
-                    name
-                    for name in facts.unexplained_writes
-                    if not is_named_unresolved(name, name, entries)
+                    write
+                    for write in facts.unexplained_writes
+                    if not is_named_unresolved(write, write, entries)
                 ][:MAX_NAMED]
             return GateFactsReply(facts=facts)
 
     return gate_facts
 
 
-def _gate_call_function(snapshot: Snapshot, call: int | None) -> dict[str, str]:
-    """Return name and arguments of the call; empty ones if a phase ends after a handover."""
+def _ending_call(snapshot: Snapshot, call: int | None) -> tuple[str, dict[str, Any], str | None]:
+    """Return name and arguments of the call, and what is wrong with these.
+
+    The name is empty if a phase ends after a handover.
+    """
     if call is None:
-        return {"name": "", "arguments": ""}
-    function: dict[str, str] = snapshot.tool_call(call)["function"]
-    return function
+        return "", {}, None
+    function = snapshot.tool_call(call)["function"]
+    try:
+        return function["name"], REGISTRY[function["name"]].parse(function["arguments"]), None
+    except ToolError as problem:
+        return function["name"], {}, str(problem)[:500]
 
 
 def gather_gate_facts(
@@ -105,73 +107,81 @@ def gather_gate_facts(
         call: Position of the ending call; None if a phase has handed over.
         checks: Runs the command of a todo's `done_when`.
     """
-    called = _gate_call_function(snapshot, call)
-    arguments, error = _parse_gate_call_arguments(called["name"], called["arguments"])
-    handed = parse_agent_todo_file(snapshot.read_bytes("todos.yaml"))
-    written = snapshot.read_text("plan.md")
-    plan = parse_plan(written)
-    completes = called["name"] == "todo_complete"
-    current = snapshot.state.phase.current if completes else None
-    if not agent_has_tool(snapshot.config, "run_command"):
-        for todo in handed.todos:
-            if todo.done_when and todo.done_when.command:
-                todo.done_when, todo.done_when_error = None, NO_COMMANDS
+    name, arguments, error = _ending_call(snapshot, call)
     entries: list[str] = arguments.get("unresolved") or []
-    known = {item.id for item in sync_plan_steps(snapshot.state.scope, plan_step_texts(plan))}
-    explained = explained_items(snapshot.state.scope, entries)
-    vanished = vanished_steps(snapshot.state.scope, plan_boxes(plan))
+    deliverables: list[str] = arguments.get("deliverables") or []
+    state = snapshot.state
+    current = state.phase.current if name == "todo_complete" else None
     facts = GateFacts(
-        todos_file=handed.status,
-        todos_error=handed.error,
-        todos_count=handed.count,
-        # Bounded: all todos stay in the checkpoint, and the gate needs few facts about them.
-        todos=handed.todos[:MAX_FOUND],
-        plan_phases=len(plan),
-        plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
-        plan_unread=[line[:100] for line in unread_plan_headings(written)][:10],
-        plan_open=sum(phase.is_open for phase in plan),
-        plan_ahead=any(
-            phase.is_open
-            for place, phase in enumerate(plan, 1)
-            if place != snapshot.state.phase.plan_position
-        ),
-        plan_boxes=[text[:80] for done, text in plan_boxes(plan) if not done][:MAX_BOXES],
-        plan_steps=len(plan_boxes(plan)),
-        unknown_items=_todos_with_unknown_items(handed.todos, known),
-        vanished=[item.id for item in vanished],
-        unplaced=[
-            f"{item.id} {item.text[:80]}"
-            for item in unplaced_items(snapshot.state.scope, written, handed.todos)
-        ],
-        idle=snapshot.state.phase_seen.is_idle and current is not None and not current.done_when,
-        worked=bool(snapshot.state.phase_seen.calls),
+        idle=state.phase_seen.is_idle and current is not None and not current.done_when,
+        worked=bool(state.phase_seen.calls),
         updated=changed_todo_files(snapshot),
         unmet=unmet_condition_reason(
             snapshot.files, current.done_when if current else None, checks
         ),
-        unexplained_phases=[
-            phase.label
-            for phase in plan
-            if phase.is_open
-            and not is_named_unresolved(f"Phase {phase.number}", phase.name, entries)
-        ][:MAX_NAMED],
-        unexplained_items=[
-            item.id for item in [*snapshot.state.open_scope, *vanished] if item.id not in explained
-        ][:MAX_NAMED],
         workspace_tokens=tokens.count_tokens(snapshot.read_text("workspace.md")),
-        missing_deliverables=list_missing_deliverables(
-            snapshot, arguments.get("deliverables") or []
-        ),
+        missing_deliverables=list_missing_deliverables(snapshot, deliverables),
         arguments_error=error,
     )
-    if snapshot.config.approve_plan and snapshot.state.phase.kind == "strategic":
-        facts.contract = _contract_facts(snapshot, plan, handed.todos)
-    if called["name"] == "job_complete":
-        deliverables = [] if error else arguments.get("deliverables") or []
-        _add_completion_facts(snapshot, deliverables, entries, facts)
+    plan = parse_plan(snapshot.read_text("plan.md"))
+    _add_plan_facts(snapshot, plan, entries, facts)
+    todos = _add_todo_facts(snapshot, plan, facts)
+    if snapshot.config.approve_plan and state.phase.kind == "strategic":
+        facts.contract = _contract_facts(snapshot, plan, todos)
+    if name == "job_complete":
+        _add_completion_facts(snapshot, entries, facts)
         if not error:
             facts.unnamed_deliverables = list_unnamed_deliverables(snapshot, deliverables, entries)
     return facts
+
+
+def _add_plan_facts(
+    snapshot: Snapshot, plan: Sequence[PlanPhase], entries: Sequence[str], facts: GateFacts
+) -> None:
+    """Fill in what the plan says, and what of it the call leaves open without a reason."""
+    state, boxes = snapshot.state, plan_boxes(plan)
+    vanished = vanished_steps(state.scope, plan_step_texts(plan))
+    explained = explained_items(state.scope, entries)
+    facts.plan_phases = len(plan)
+    facts.plan_unboxed = [phase.name[:100] for phase in plan if not phase.boxes][:10]
+    unread = unread_plan_headings(snapshot.read_text("plan.md"))
+    facts.plan_unread = [line[:100] for line in unread][:10]
+    facts.plan_open = sum(phase.is_open for phase in plan)
+    facts.plan_ahead = any(
+        phase.is_open for place, phase in enumerate(plan, 1) if place != state.phase.plan_position
+    )
+    facts.plan_boxes = [text[:80] for done, text in boxes if not done][:MAX_BOXES]
+    facts.plan_steps = len(boxes)
+    facts.vanished = [item.id for item in vanished]
+    facts.unexplained_phases = [
+        phase.label
+        for phase in plan
+        if phase.is_open and not is_named_unresolved(f"Phase {phase.number}", phase.name, entries)
+    ][:MAX_NAMED]
+    facts.unexplained_items = [
+        item.id for item in [*state.open_scope, *vanished] if item.id not in explained
+    ][:MAX_NAMED]
+
+
+def _add_todo_facts(
+    snapshot: Snapshot, plan: Sequence[PlanPhase], facts: GateFacts
+) -> list[TodoEntry]:
+    """Fill in what `todos.yaml` hands over, and what no phase or todo stands for; return the
+    todos.
+    """
+    handed, scope = parse_agent_todo_file(snapshot.read_bytes("todos.yaml")), snapshot.state.scope
+    if not agent_has_tool(snapshot.config, "run_command"):
+        for todo in handed.todos:
+            if todo.done_when and todo.done_when.command:
+                todo.done_when, todo.done_when_error = None, NO_COMMANDS
+    known = {item.id for item in sync_plan_steps(scope, plan_step_texts(plan))}
+    unplaced = unplaced_items(scope, snapshot.read_text("plan.md"), handed.todos)
+    facts.todos_file, facts.todos_error = handed.status, handed.error
+    # Bounded: all todos stay in the checkpoint, and the gate needs few facts about them.
+    facts.todos_count, facts.todos = handed.count, handed.todos[:MAX_FOUND]
+    facts.unknown_items = _todos_with_unknown_items(handed.todos, known)
+    facts.unplaced = [f"{item.id} {item.text[:80]}" for item in unplaced]
+    return handed.todos
 
 
 def _todos_with_unknown_items(todos: Sequence[TodoEntry], known: set[str]) -> list[str]:
@@ -214,20 +224,19 @@ def _contract_facts(
     )
 
 
-def _add_completion_facts(
-    snapshot: Snapshot, deliverables: list[str], entries: Sequence[str], facts: GateFacts
-) -> None:
+def _add_completion_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
     """Fill in what only the end of a job is judged by."""
     if not facts.arguments_error:
         facts.deliverables_fingerprint = work_fingerprint(snapshot)
     # What the call says is left undone is judged as open, not as amiss.
     explained = explained_items(snapshot.state.scope, entries)
+    work = KeptWork(snapshot)
     facts.amiss = [
         f"{item.id}: {'; '.join(problems[:3])}"[:300]
         for item in snapshot.state.scope
         if item.status != "dropped"
         and item.id not in explained
-        and (problems := statement_problems(snapshot.files, item))
+        and (problems := work.problems(item))
     ]
     facts.handoff = [why[:MAX_REASON_CHARACTERS] for why in handoff_problems(snapshot)][:MAX_NAMED]
     facts.result_problem = result_problem(snapshot)
@@ -250,12 +259,3 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
         for path, why in unproved_documents(now).items()
         if not is_named_unresolved(path, path, entries)
     ][:MAX_NAMED]
-
-
-def _parse_gate_call_arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:
-    if not name:
-        return {}, None
-    try:
-        return REGISTRY[name].parse(raw), None
-    except ToolError as problem:
-        return {}, str(problem)[:500]

@@ -7,13 +7,11 @@ statements; only what it finds unmet, with a quote that is there, sends a job ba
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from temporalio import activity
 
-from activities.acceptance.contract import work_fingerprint
 from activities.acceptance.quotes import checked_verdict
 from activities.acceptance.shown_work import (
     PART_TOKENS,
@@ -22,6 +20,7 @@ from activities.acceptance.shown_work import (
     shown_work,
     statement_lines,
 )
+from activities.acceptance.work_files import work_fingerprint
 from activities.checkpoints import CheckpointMissing, Files, FilesError, PathRefused, Root
 from activities.job.activity_context import (
     activity_effect_key,
@@ -200,16 +199,10 @@ def review_task(snapshot: Snapshot, request: ReviewRequest) -> str:
             else item
             for item in ledger
         ]
-    work = _work_to_review(snapshot, request, claim["deliverables"])
-    dropped = [
-        f"{item.line} Reason: {item.reason}"
-        for item in ledger
-        if item.status == "dropped" and not item.is_step
-    ]
+    work = _work_to_review(snapshot, request, claim)
     parts = {
         "Statements": statement_lines(ledger),
         "Listed as not done": _clipped_list(claim["unresolved"]),
-        "Dropped": _clipped_list(dropped),
         "The brief (instructions.md)": clip_to_tokens(
             snapshot.read_text("instructions.md"), BRIEF_TOKENS, "the rest is not shown"
         ),
@@ -232,19 +225,18 @@ def judge_job(snapshot: Snapshot, request: ReviewRequest, read: ReadVerdicts | N
         that the job itself names as not done.
     """
     claim, state = _claimed_result(snapshot, request.call), snapshot.state
-    work = _work_to_review(snapshot, request, claim["deliverables"]).quoted
+    work = _work_to_review(snapshot, request, claim).quoted
     scope = [item for item in state.scope if not item.is_step]
     admitted = explained_items(scope, claim["unresolved"])
     verdicts = read.verdicts if read else {}
     silent = Statement(text="", finding=OMITTED if verdicts else NOT_JUDGED)
     unmet, judged = [], dict[str, list[Statement]]()
     for id_, item, statement in numbered_statements(state.scope):
-        if item.status == "dropped":
-            continue
         given = verdicts.get(id_, silent)
         checked = checked_verdict(statement, evidence_line(item.evidence), work, given)
         judged.setdefault(item.id, []).append(checked)
-        if checked.verdict == "unmet" and item.id not in admitted:
+        left_out = item.status == "dropped" or item.id in admitted
+        if checked.verdict == "unmet" and not left_out:
             unmet.append(f"{id_} {one_line(checked.text, 100)!r}: {one_line(checked.finding, 300)}")
     for item in state.scope:
         item.statements = judged.get(item.id, item.statements)
@@ -253,20 +245,19 @@ def judge_job(snapshot: Snapshot, request: ReviewRequest, read: ReadVerdicts | N
     return shorten_to_start("\n".join(f"- {each}" for each in [*unmet, *also]), MAX_FINDINGS)
 
 
-def _work_to_review(
-    snapshot: Snapshot, request: ReviewRequest, deliverables: Sequence[str]
-) -> ShownWork:
+def _work_to_review(snapshot: Snapshot, request: ReviewRequest, claim: dict[str, Any]) -> ShownWork:
     try:
         start = Snapshot.load(snapshot.checkpoints, request.since) if request.since else None
     except CheckpointMissing:
         start = None
-    return shown_work(snapshot, deliverables, start, no_tool_heartbeat)
+    return shown_work(snapshot, claim["deliverables"], claim["summary"], start, no_tool_heartbeat)
 
 
 def _claimed_result(snapshot: Snapshot, call: int) -> dict[str, Any]:
-    """Return the paths that the agent names as its result, and what it lists as unresolved."""
+    """Return summary and paths that the agent names as its result, and what is unresolved."""
     claim = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
     return {
+        "summary": claim["summary"],
         "deliverables": claim["deliverables"],
         "unresolved": [entry for entry in claim["unresolved"] or [] if isinstance(entry, str)],
     }

@@ -94,7 +94,7 @@ def add_items_of_edit(state: JobState, before: Files, after: Files) -> list[str]
         if statement.text in known:
             continue
         try:
-            item = state.add_item(statement.text)
+            item = state.add_item(statement.text, "told")
         except ValueError as full:
             return [*notes, str(full)]
         place = f"{INSTRUCTIONS}:{statement.line}"

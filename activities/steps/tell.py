@@ -33,7 +33,7 @@ def tell_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
             refused = ""
             for text in request.items:
                 try:
-                    snapshot.state.add_item(replace_surrogates(text))
+                    snapshot.state.add_item(replace_surrogates(text), "told")
                 except ValueError as error:
                     refused = str(error)
             add_remarks_to_instructions(snapshot)

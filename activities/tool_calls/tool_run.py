@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from temporalio import activity
 
-from activities.checkpoints import Files, FilesError, PathRefused, diff_files
+from activities.checkpoints import Change, Files, FilesError, PathRefused, diff_files
 from activities.checkpoints.checkpoint_errors import FileMissing
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import VotingOutcome
@@ -15,7 +15,7 @@ from activities.job.activity_context import (
     activity_schedule_ms,
 )
 from activities.job.conversation import Conversation
-from activities.job.plan_and_todo_files import parse_plan, plan_boxes, with_settled_plan
+from activities.job.plan_and_todo_files import parse_plan, plan_step_texts, with_settled_plan
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.phases.snapshot_transition import settle_worked_items
@@ -119,14 +119,32 @@ def run_tool(
     if request.helper:
         tree = snapshot.checkpoints.files(request.helper)
         snapshot.keep_helper(request.call, Conversation(tree.subfolder(CONVERSATION)))
-    first_path, paths = _record_workspace_changes(snapshot, before, outcome.files)
+    reply = _record_outcome(snapshot, entry, request, story, before, outcome, guards)
+    if news := snapshot.state.items_changed_since(ledger):
+        reply.scope = news
+    return reply
+
+
+def _record_outcome(
+    snapshot: Snapshot,
+    entry: Tool,
+    request: ToolRequest,
+    story: str,
+    before: Files,
+    outcome: ToolOutcome,
+    guards: CallGuards,
+) -> ToolReply:
+    """Record the result of a call that ran, and what it did."""
+    first_path, changes = _record_workspace_changes(snapshot, before, outcome.files)
+    raw = snapshot.tool_call(request.call)["function"]["arguments"]
     note_seen_work(
         snapshot.state,
         entry,
         entry.load_arguments(raw),
-        paths,
+        changes,
         failed_command=bool(outcome.command_failure),
     )
+    paths = [change.path for change in changes]
     unticked = _settle_plan(snapshot) if "plan.md" in paths else ""
     story += f" {first_path}" if first_path else ""
     reply = record_call_result(
@@ -140,8 +158,6 @@ def run_tool(
         polls=entry.polling,
     )
     reply.command_failure = outcome.command_failure
-    if news := snapshot.state.items_changed_since(ledger):
-        reply.scope = news
     return reply
 
 
@@ -159,15 +175,10 @@ def _failure_text(
 
 def _record_workspace_changes(
     snapshot: Snapshot, before: Files, tool_files: Files
-) -> tuple[str, list[str]]:
-    """Return the first changed path, and the paths that the tool itself changed, without hooks."""
+) -> tuple[str, list[Change]]:
+    """Return the first changed path, and the changes that the tool itself made, without hooks."""
     changed = snapshot.record_changes(before)
-    by_tool = (
-        changed
-        if tool_files == snapshot.files
-        else [change.path for change in diff_files(before, tool_files)]
-    )
-    return changed[0] if changed else "", by_tool
+    return changed[0] if changed else "", list(diff_files(before, tool_files))
 
 
 def _settle_plan(snapshot: Snapshot) -> str:
@@ -176,9 +187,8 @@ def _settle_plan(snapshot: Snapshot) -> str:
     snapshot.files, unticked = with_settled_plan(written, snapshot.state.scope)
     snapshot.record_changes(written)
     settle_worked_items(snapshot)
-    gone = vanished_steps(
-        snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
-    )
+    plan = parse_plan(snapshot.read_text("plan.md"))
+    gone = vanished_steps(snapshot.state.scope, plan_step_texts(plan))
     text = ""
     if unticked:
         text += UNTICKED.format(ticks=count_noun(len(unticked), "tick"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from activities.checkpoints import Change
 from activities.commands.pipelines import simple_commands
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.path_ownership import is_system_path
@@ -13,7 +14,10 @@ from protocol.evidence import MOST_SEEN
 from protocol.job_state import JobState
 from protocol.short_text import one_line
 
-ASIDE = ("notes/", "documents/", "plan.md", "todos.yaml", "workspace.md", "experiences.md")
+ASIDE = (
+    *("notes/", "documents/", "instructions.md", "plan.md", "todos.yaml", "workspace.md"),
+    "experiences.md",
+)
 """Paths whose change is no work on what was asked for."""
 RHYTHM = frozenset(("todos", "job", "traces", "discovery", "skills", "verdict"))
 """Groups of tools that only move the job along."""
@@ -39,7 +43,7 @@ def note_seen_work(
     state: JobState,
     entry: Tool,
     arguments: dict[str, Any],
-    changed: Sequence[str],
+    changes: Sequence[Change],
     *,
     failed_command: bool,
 ) -> None:
@@ -49,12 +53,14 @@ def note_seen_work(
         state: The state after the call.
         entry: The tool.
         arguments: The call's arguments.
-        changed: The paths that it changed.
+        changes: What it changed in the workspace.
         failed_command: Whether a command did not end with 0.
     """
     if entry.group in RHYTHM:
         return
-    files = [replace_surrogates(path) for path in changed if is_work_path(path)]
+    paths = [replace_surrogates(change.path) for change in changes]
+    files = [path for path in paths if is_work_path(path)]
+    gone = {path for path, change in zip(paths, changes, strict=True) if change.new is None}
     command = one_line(replace_surrogates(str(arguments.get("command", ""))), COMMAND_CHARACTERS)
     ran = "" if failed_command else f"{command}: exit code 0" if command else entry.name
     has_effect = entry.has_effect
@@ -62,12 +68,12 @@ def note_seen_work(
         has_effect = not failed_command and not _only_looks(str(arguments.get("command", "")))
     if files or has_effect:
         for seen in (state.seen, state.phase_seen):
-            seen.add_work(files, ran if has_effect else "")
+            seen.add_work(files, ran if has_effect else "", gone)
         return
     looked = command or next(
         (str(arguments[key]) for key in ("path", "url", "query") if arguments.get(key)), entry.name
     )
-    kept = [replace_surrogates(path) for path in changed if path.startswith("notes/")]
+    kept = [path for path in paths if path.startswith("notes/")]
     for seen in (state.seen, state.phase_seen):
         seen.add_look(replace_surrogates(looked))
         seen.kept = list(dict.fromkeys([*seen.kept, *kept]))[-MOST_SEEN:]

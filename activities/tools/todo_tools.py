@@ -7,7 +7,6 @@ effect on the checkpoint.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -35,7 +34,7 @@ from activities.toolkit.tool_errors import ToolError
 from protocol.phase import fewest_todos_after_phase
 from protocol.scope_ledger import sync_plan_steps
 from protocol.short_text import count_noun
-from protocol.todo_list import DoneWhen
+from protocol.todo_list import DoneWhen, todo_list_problems
 
 DONE_WHEN = (
     '{"file_exists": "output/a*.md"}, {"matches": {"path": "output/a.md", "pattern": "RE2"}}, '
@@ -175,24 +174,7 @@ def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str
     least = fewest_todos_after_phase(
         context.state.phase.purpose, len(plan) or 2, open_phases, limits.min_todos
     )
-    if handed.count < least:
-        yield (
-            f"it has {count_noun(handed.count, 'todo')}, {least} to "
-            f"{limits.max_todos} are needed: merge the phase with the next one, or split its "
-            "todos into smaller steps"
-        )
-    if handed.count > limits.max_todos:
-        yield (
-            f"it has {handed.count} todos, {limits.max_todos} are the most: split the phase in two "
-            "and hand over the first"
-        )
-    ids = Counter(todo.id for todo in todos)
-    if ids.pop(None, 0):
-        yield "ids are whole numbers under a million"
-    if twice := [str(id) for id, times in ids.items() if times > 1]:
-        yield f"ids are used twice: {', '.join(twice)}"
-    if any(todo.content is None for todo in todos):
-        yield "each content is a text with words"
+    yield from todo_list_problems(todos, handed.count, least, limits.max_todos)
     commands = any(todo.done_when and todo.done_when.command for todo in todos)
     if commands and not agent_has_tool(context.config, "run_command"):
         yield f"done_when: {NO_COMMANDS}"

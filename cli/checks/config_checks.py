@@ -21,7 +21,7 @@ from activities.preparation.agent_resolution import (
 from activities.projects.required_commands import failing_required_command, required_commands
 from activities.projects.verifier_runs import files_named, runners_named
 from activities.text.indicators import Indicators
-from activities.text.instructing import StatementWords
+from activities.text.statement_words import StatementWords
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.own_tools import own_tools_by_file
 from activities.toolkit.registry import Tool

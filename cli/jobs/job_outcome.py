@@ -42,6 +42,9 @@ def job_outcome_lines(status: Status) -> list[str]:
         if result.get(name):
             lines += [f"{name}:", *(f"  {item}" for item in result[name])]
     lines += _not_accepted_lines(result)
+    if claimed := [row for row in contract_rows(result) if row.claim and row.is_accepted]:
+        lines.append("claimed only:")
+        lines += [f"  {row.id}: {one_line(row.claim, MOST_STATEMENT)}" for row in claimed]
     if result.get("notes"):
         lines.append(str(result["notes"]))
     lines += job_branch_lines(result.get("branch") or {})

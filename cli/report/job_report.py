@@ -347,7 +347,7 @@ def _compose_scope_ledger(items: list[ScopeItem], result: dict[str, Any]) -> Sco
 
 
 def _sanitize_contract_row(row: ContractRow) -> ContractRow:
-    texts = ("id", "item", "statement", "place", "reason", "quote", "finding")
+    texts = ("id", "item", "statement", "place", "reason", "claim", "quote", "finding")
     update: dict[str, Any] = {name: sanitize_line(getattr(row, name)) for name in texts}
     update |= {name: [sanitize_line(each) for each in getattr(row, name)] for name in LISTS}
     return row.model_copy(update=update)

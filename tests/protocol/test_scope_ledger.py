@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 
 import pytest
@@ -11,8 +12,10 @@ from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.scope_ledger import (
     MAX_ITEMS,
+    PAST_STEPS,
     ScopeItem,
     expand_item_ids,
+    fold_past_steps,
     is_empty_reason,
     scope_counts,
     scope_from_texts,
@@ -311,3 +314,41 @@ def test_work_of_a_list_that_was_given_up_counts_once_a_later_list_has_checked_i
     job.complete_list()
     job.complete_worked_items(set())
     assert statuses(job.scope) == {"S1": "completed"}
+
+
+PLAN = [(1, "boil the water"), (2, "warm the pot"), (2, "measure the tea"), (3, "pour it over")]
+
+
+@pytest.mark.parametrize(
+    "boxes",
+    [
+        [(1, "boil the water"), (2, "warm the pot"), (2, "measure the tea"), (2, "pour it over")],
+        [(1, "boil water"), (1, "warm the pot"), (1, "measure tea"), (1, "pour it over all")],
+        [(1, "boil the water"), (2, "warm the pot, measure the tea and pour it over")],
+    ],
+)
+def test_phases_that_are_merged_leave_no_step_behind(boxes: list[tuple[int, str]]) -> None:
+    before = sync_plan_steps([], PLAN)
+    assert vanished_steps(before, boxes) == []
+    after = sync_plan_steps(before, boxes)
+    assert [(s.phase, s.text) for s in after if s.status == "open"] == boxes
+
+
+def test_a_plan_that_does_something_else_leaves_its_steps_owed() -> None:
+    before = sync_plan_steps([], PLAN)
+    assert len(vanished_steps(before, [(1, "all is done"), (1, "rest")])) == len(PLAN)
+
+
+def test_steps_of_many_plans_are_folded_into_counts() -> None:
+    """None that is open leaves the ledger uncounted, and no id is given twice."""
+    ledger: list[ScopeItem] = []
+    for plan in range(60):
+        boxes = [(1, hashlib.sha256(b"%d %d" % (plan, n)).hexdigest()) for n in range(50)]
+        ledger = fold_past_steps(sync_plan_steps(ledger, boxes), boxes)
+        for step in ledger[-50:-25]:
+            step.status = "completed" if plan % 2 else "dropped"
+    counts = scope_counts(ledger)
+    assert (counts["steps"], counts["steps_completed"]) == (3000, 750)
+    assert len(ledger) <= 3 * (PAST_STEPS + 1) + 50
+    assert sum(step.weight for step in ledger if step.status == "open") == 1500
+    assert len({step.id for step in ledger}) == len(ledger)

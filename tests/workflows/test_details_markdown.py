@@ -27,8 +27,10 @@ def test_a_contract_is_a_table_of_bounded_length() -> None:
     row = ContractRow(id="S1", item="S1", statement="Cover | tea", status="completed", phase=2)
     met = row.model_copy(update={"todo": 3, "verdict": "met", "quote": "green", "files": ["a.md"]})
     dropped = row.model_copy(update={"id": "S2", "status": "dropped", "reason": "no milk"})
-    lines = details_markdown.markdown_contract_lines([met, dropped, *[row] * 100])
+    claimed = row.model_copy(update={"verdict": "met", "claim": "read tea.md"})
+    lines = details_markdown.markdown_contract_lines([met, dropped, claimed, *[row] * 99])
     assert lines[5] == "| Cover \\| tea | S1 | 2.3 | a.md |  | **met**: green |"
     assert lines[6].endswith("| **dropped**: no milk |")
+    assert lines[7].endswith("|  | the agent says: read tea.md | **met, claimed only** |")
     assert lines[-1] == "and 62 more, in output/completion.json"
     assert details_markdown.markdown_contract_lines([]) == []

@@ -12,8 +12,10 @@ from protocol.endings import GateFacts
 from protocol.job_state import JobState
 from protocol.limits import JobLimits
 from protocol.phase import Purpose
+from protocol.scope_ledger import ScopeItem
 from protocol.tools import ToolRoute
 from tests.workflows.records import state
+from workflows.contract import rule_on_drops
 from workflows.gates import NextPhase, Refusal, completion_gate, phase_gate
 from workflows.tool_rules import phase_tool_rule, unknown_tool_refusal
 
@@ -50,7 +52,7 @@ def test_a_good_list_begins_the_next_tactical_phase() -> None:
 
 def test_a_correction_after_the_last_phase_of_the_plan_is_not_padded() -> None:
     one = GOOD[:1]
-    assert "at least 5" in follows(phase_gate(state(), facts(one), LIMITS))
+    assert "5 to 20" in follows(phase_gate(state(), facts(one), LIMITS))
     assert follows(phase_gate(state(), facts(one, plan_open=0), LIMITS)) == "work"
 
 
@@ -64,11 +66,11 @@ REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
     "not UTF-8": (facts(b"\xff\xfe"), ["not valid YAML"]),
     "no list": (facts(b"todos: {1: a}"), ["no list under the key todos"]),
     "no mapping": (facts(b"- a"), ["no list under the key todos"]),
-    "empty": (facts([]), ["holds 0 todos", "at least 5", "Merge"]),
-    "too few": (facts(GOOD[:4]), ["holds 4 todos", "at least 5", "Merge"]),
+    "empty": (facts([]), ["holds 0 todos", "5 to 20", "merge"]),
+    "too few": (facts(GOOD[:4]), ["holds 4 todos", "5 to 20", "merge"]),
     "too many": (
         facts([{"id": n, "content": "x"} for n in range(21)]),
-        ["holds 21 todos", "at most 20", "Split"],
+        ["holds 21 todos", "5 to 20", "split"],
     ),
     "far too many": (facts([{"id": n, "content": "x"} for n in range(200)]), ["holds 200"]),
     "id a boolean": (facts(b"todos: [%s]" % b",".join([b"{id: true, content: a}"] * 5)), ["id of"]),
@@ -190,7 +192,7 @@ def test_a_single_list_ends_the_work_unless_its_plan_goes_on() -> None:
 def test_a_list_names_only_items_that_exist() -> None:
     outcome = phase_gate(state(), facts(unknown_items=["todo 1: P3"]), LIMITS)
     assert isinstance(outcome, Refusal)
-    assert "do not exist: todo 1: P3. The items are: S1, S2." in outcome.reason
+    assert "do not exist: todo 1: P3 (there are S1, S2)." in outcome.reason
 
 
 def test_a_plan_has_no_more_boxes_than_can_be_kept_account_of() -> None:
@@ -233,7 +235,7 @@ def refused(job: JobState, gate_facts: GateFacts, rewinds: int = 0) -> str:
         ),
         (
             GateFacts(amiss=["B1: output/a.md does not exist"]),
-            ["asked for by name is not there: B1: output/a.md does not exist."],
+            ["What was asked for is not there: B1: output/a.md does not exist."],
         ),
         (GateFacts(plan_unread=["## Phase II: x"]), ["## Phase II: x", "as `## Phase 2: name`"]),
         (GateFacts(arguments_error="confidence: at most 1"), ["confidence: at most 1"]),
@@ -412,3 +414,19 @@ def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
 def test_of_many_tools_an_unknown_one_is_answered_with_the_first() -> None:
     refusal = unknown_tool_refusal("rm", [f"tool_{n}" for n in range(1, 101)])
     assert refusal.endswith("tool_29, tool_30 and 70 more, each with a page in tools/.")
+
+
+@pytest.mark.parametrize(
+    ("dropped", "act"), [({"B1"}, "pass"), ({"A1"}, "pass"), ({"B1", "A1"}, "ask"), ({"B2"}, "ask")]
+)
+def test_what_people_told_and_what_an_item_stands_for_count_against_the_drops(
+    dropped: set[str], act: str
+) -> None:
+    items = [ScopeItem(id=f"B{n}", text="tea", source="brief") for n in range(1, 5)]
+    items[1].weight = 5
+    items += [ScopeItem(id="A1", text="told", source="told"), ScopeItem(id="A2", text="own")]
+    items[-1].source, items[-1].status = "added", "dropped"
+    for item in items[:-1]:
+        item.status = "dropped" if item.id in dropped else "completed"
+    limits = JobLimits(drop_share=0.2, drops_beyond="ask")
+    assert rule_on_drops(items, limits, [], frozen=False).act == act

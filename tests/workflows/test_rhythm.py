@@ -165,7 +165,7 @@ async def test_what_comes_after_the_end_of_a_phase_is_named_in_the_next(
     assert files.entry("output/late.md") is None
     # The boxes covered by the todos were ticked with them.
     assert files.read("plan.md").decode().count("[x]") == 2
-    assert "☑ 3. Mark progress" in told(model.requests[2])
+    assert "☑ 3. Settle in plan.md" in told(model.requests[2])
     assert "☑ 1. Take stock" in told(model.requests[2])
 
 

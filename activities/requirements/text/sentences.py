@@ -109,26 +109,17 @@ def split_sentences(
         new = [line for line in running if running_line_shape(line) not in shown]
         shown.update(map(running_line_shape, new))
         page_sentences: list[Sentence] = []
-        place, sections = 0, find_page_section_starts(page)
-        for block in _split_blocks(body):
-            if block.lines and page.sections:
-                place = max(place, page.text.find(block.lines[0], place))
-                section = section_before(sections, place) or section
-            elif not titles:
-                section = block.section or section
-            if _section_title_words(" ".join(block.lines)) in titles:
-                # The heading itself, or its entry in the table of contents.
-                block.is_heading = True
-            if block.lines:
-                number, level = numbers.number_block(
-                    block.lines[0], section, item=block.is_item, row=block.row
-                )
-                page_sentences += [
-                    replace(each, number=number, level=level, column=block.column)
-                    for each in _split_block_into_sentences(
-                        page.number, block, abbreviations, section
-                    )
-                ]
+        for block, inside in _blocks_in_sections(page, body, titles, section):
+            section = inside
+            if not block.lines:
+                continue
+            number, level = numbers.number_block(
+                block.lines[0], section, item=block.is_item, row=block.row
+            )
+            page_sentences += [
+                replace(each, number=number, level=level, column=block.column)
+                for each in _split_block_into_sentences(page.number, block, abbreviations, section)
+            ]
         if (
             last >= 0
             and page_sentences
@@ -149,6 +140,30 @@ def split_sentences(
         for block in (block for note in notes for block in _split_blocks(note)):
             result += _split_block_into_sentences(page.number, block, abbreviations, section)
     return result
+
+
+def _blocks_in_sections(
+    page: Page, lines: list[str], titles: set[str], section: str
+) -> Iterator[tuple[_Block, str]]:
+    """Yield the blocks of a page, each with the section that it is in.
+
+    Args:
+        page: The page.
+        lines: Its lines without what repeats on each page.
+        titles: Titles of the sections that the file itself marks; empty without any.
+        section: The section in which the page begins.
+    """
+    place, sections = 0, find_page_section_starts(page)
+    for block in _split_blocks(lines):
+        if block.lines and page.sections:
+            place = max(place, page.text.find(block.lines[0], place))
+            section = section_before(sections, place) or section
+        elif not titles:
+            section = block.section or section
+        if _section_title_words(" ".join(block.lines)) in titles:
+            # The heading itself, or its entry in the table of contents.
+            block.is_heading = True
+        yield block, section
 
 
 def _split_blocks(lines: list[str]) -> Iterator[_Block]:

@@ -11,8 +11,8 @@ from activities.acceptance.quotes import (
     OWN,
     QuotedWork,
     checked_verdict,
-    is_prohibition,
 )
+from activities.text.obligations import is_prohibition
 from protocol.scope_ledger import Statement, Verdict
 
 BRIEF = "Write output/tea.md. It must say how hot the water is. Do not mention coffee. Be brief."
@@ -123,3 +123,24 @@ def test_other_texts_are_read_only_when_needed_and_once() -> None:
     assert not work.holds("third text")
     assert work.holds("first text")
     assert read == ["first text", "second text"]
+
+
+ANSWER = "The page says that water of 80 degrees is hot enough."
+
+
+@pytest.mark.parametrize(
+    ("statement", "verdict"),
+    [
+        ("How hot must the water be?", "met"),
+        ("Tell me how hot the water has to be.", "met"),
+        ("Summarise what it says of the water.", "met"),
+        ("Write how hot the water is.", "cannot tell"),
+        ("Give each tea a page with its water.", "cannot tell"),
+        ("Explain to readers in a section how hot the water is.", "cannot tell"),
+        ("Make the water hot enough.", "cannot tell"),
+    ],
+)
+def test_an_answer_shows_only_what_asks_for_an_answer(statement: str, verdict: Verdict) -> None:
+    judged = Statement(text="", verdict="met", quote="water of 80 degrees is hot enough")
+    work = QuotedWork([], (), BRIEF, ANSWER)
+    assert checked_verdict(Statement(text=statement), EVIDENCE, work, judged).verdict == verdict

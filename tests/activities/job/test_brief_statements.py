@@ -6,14 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from activities.job.brief_statements import (
-    MAX_TEXT,
-    Statement,
-    brief_statements,
-    group_statements,
-    scope_list,
-)
+from activities.job.brief_statements import MAX_TEXT, Statement, brief_statements
 from activities.job.named_results import named_results
+from activities.job.scope_list import scope_list
+from activities.job.statement_groups import group_statements
 
 ROOT = Path(__file__).parents[3]
 BRIEFS = yaml.safe_load((Path(__file__).parent / "briefs.yaml").read_text(encoding="utf-8"))

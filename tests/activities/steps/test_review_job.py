@@ -101,7 +101,7 @@ def test_the_reviewer_sees_the_work_and_never_what_the_agent_says(tmp_path: Path
     assert task.endswith(DECIDE)
 
 
-def test_dropped_items_are_shown_with_their_reason_and_not_judged(tmp_path: Path) -> None:
+def test_dropped_items_are_judged_and_send_nothing_back(tmp_path: Path) -> None:
     job = reviewed(tmp_path)
     snapshot = job.open()
     snapshot.state.scope[1].status = "open"
@@ -109,12 +109,11 @@ def test_dropped_items_are_shown_with_their_reason_and_not_judged(tmp_path: Path
     job.commit = snapshot.save("dropped", 1)
     end_with(job)
     task = review_task(job.open(), request(job))
-    assert "S2 (dropped): water Reason: It comes from the tap." in task
-    assert "\nS2 water" not in task
+    assert "\nS2 water\n  left out by the agent: It comes from the tap." in task
     findings, after = judged(job, ("S1", "met", "Green tea needs water"), ("S2", "unmet", "water"))
     assert not findings
     rows = job_contract(after, []).rows
-    assert [(row.id, row.word) for row in rows] == [("S1", "met"), ("S2", "dropped")]
+    assert [(row.id, row.word) for row in rows] == [("S1", "met"), ("S2", "dropped, unmet")]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +150,33 @@ def test_only_unmet_with_a_quote_refuses(
         assert findings == "- S2 'water': It lacks this."
         assert contract_line(2, contract.met, contract.rows) == "1 of 2 statements met"
         assert not_accepted_line(contract.rows) == "not accepted: S2 (unmet)"
+
+
+def test_the_brief_is_no_work(tmp_path: Path) -> None:
+    job = reviewed(tmp_path)
+    findings, after = judged(job, ("S1", "met", "Write about tea."))
+    assert not findings
+    assert after.state.scope[0].statements[0].verdict == "cannot tell"
+
+
+def test_a_job_that_changed_nothing_is_judged_by_its_answer(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    since = job.commit
+    snapshot = job.open()
+    snapshot.state.scope = scope_from_texts(["How hot is the water?", "Heat the water."])
+    for item in snapshot.state.scope:
+        item.status = "completed"
+    job.commit = snapshot.save("looked", 1)
+    end_with(job, summary="Water for tea has 80 degrees.")
+    asked = request(job, since=since)
+    assert "Its answer, which shows only" in review_task(job.open(), asked)
+    read = {
+        id_: Statement(text="", verdict="met", quote="Water for tea has 80 degrees")
+        for id_ in ("S1", "S2")
+    }
+    after = job.open()
+    judge_job(after, asked, ReadVerdicts(read, ""))
+    assert [row.verdict for row in job_contract(after, []).rows] == ["met", "cannot tell"]
 
 
 def test_what_is_openly_not_done_sends_nothing_back(tmp_path: Path) -> None:

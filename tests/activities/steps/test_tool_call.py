@@ -336,9 +336,9 @@ def test_todos_are_completed_in_order(job: Standing) -> None:
     [
         ({"items": [" P1\n"]}, ""),
         ({"items": ["P3", "P1"]}, "these items do not exist: P3 (those of this job are: P1, P2)."),
-        ({"id": 1}, "ids are used twice: 1."),
-        ({"id": 1_000_000}, "ids are whole numbers under a million."),
-        ({"content": " \n"}, "each content is a text with words."),
+        ({"id": 1}, "the id 1 is used twice."),
+        ({"id": 1_000_000}, "the id of entry 5 is not a whole number under a million."),
+        ({"content": " \n"}, "the content of todo 5 is not a text with words."),
         ({"content": "x" * 500, "items": ["P1"] * 30_000}, "bytes, more than 100,000."),
         ({"done_when": {"command": "true"}}, "done_when: no command can be run here;"),
     ],
@@ -361,7 +361,7 @@ def test_todo_write_says_what_the_gate_will_say(
 def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> None:
     todos = [{"content": "Do: it, #1\nnow", "status": "pending"}]
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
-    assert wrote.startswith("Error: The list is not accepted: it has 1 todo, 5 to 20 are needed")
+    assert wrote.startswith("Error: The list is not accepted: it holds 1 todo, 5 to 20 are needed")
     job.call("write_file", path="plan.md", content="# Plan\n\n## Phase 1: A\n- [ ] a\n- [ ] b\n")
     # A one-phase plan is not padded, ids are assigned, and other agents' fields are accepted.
     wrote = job.call("todo_write", phase="A", description="", todos=todos)

@@ -172,3 +172,10 @@ def test_final_todos_of_the_instructions_take_the_place_of_ours() -> None:
     assert contents("transition", own) == contents("transition", "")
     closing = own + "- Call job_complete with the taste.\n"
     assert contents("final", closing)[2:] == ["Call job_complete with the taste."]
+
+
+def test_our_summary_does_not_take_the_place_of_one_that_is_asked_for() -> None:
+    ours = contents("final", "Write output/tea.md.")
+    assert any("output/summary.md" in todo for todo in ours)
+    theirs = contents("final", "Write output/summary.md with the three best teas.")
+    assert theirs == [todo for todo in ours if "output/summary.md" not in todo]

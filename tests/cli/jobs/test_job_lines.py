@@ -138,6 +138,13 @@ def test_typed_result_is_shown_unless_it_is_long(content: Any, shown: str) -> No
     assert f"result output/result.json: {shown}" in job_outcome.job_outcome_lines(status)
 
 
+def test_what_is_only_claimed_is_named() -> None:
+    row = {"id": "B1", "item": "B1", "statement": "Read it.", "status": "completed"}
+    row |= {"verdict": "met", "claim": "read tea.md"}
+    lines = job_outcome.job_outcome_lines({"status": "completed", "result": {"contract": [row]}})
+    assert lines[-2:] == ["claimed only:", "  B1: read tea.md"]
+
+
 def test_elapsed_never_goes_below_zero():
     now = datetime(2026, 1, 1, tzinfo=UTC)
     view = JobView("x", {}, live=True, closed=False, started=now, run_id="r")

@@ -1,0 +1,123 @@
+"""What stands before a list: words that its entries continue, and what it makes of them.
+
+A list may also stand within a sentence: "It shall: a) parse; b) print."
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from activities.text.instructing import describes_result, sentence_force
+from activities.text.statement_words import any_word, heading_words, statement_words
+from protocol.short_text import shorten_to_start
+
+MAX_LEAD = 160
+"""Longest lead-in before a list entry, in characters."""
+Mode = Literal["binds", "open", "background", "example"]
+"""What a list or section makes of its entries: each is asked for, its own words decide, only words
+of obligation count, or nothing counts."""
+_BARE_LEADS = frozenset(
+    ["do", "do not", "don't", "never", "always", "please", "bitte", "nie", "niemals"]
+)
+_FOLLOWING = any_word(r"following|as follows|these|folgende[nrsm]?|wie folgt")
+_MARK = re.compile(r"(?:(?<=\s)|^)\(?(?P<mark>[a-z]|[ivx]{2,5}|\d{1,2})\)\s+(?=\S)")
+_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What stands before a list: words that its entries continue, and what it makes of them."""
+
+    text: str = ""
+    mode: Mode = "open"
+
+
+def lead_of(sentence: str, outer: Lead) -> Lead:
+    """Return what a lead-in makes of the list after it."""
+    said = sentence.strip().rstrip(": ")
+    mode = heading_mode(heading_words(said))
+    if mode != "open":
+        return Lead(outer.text, mode)
+    force = sentence_force(said)
+    if force == "example" or re.search(
+        r"\b(?:for example|such as|e\.g\.?|zum Beispiel|z\. ?B\.?)\W*$", said
+    ):
+        return Lead(mode="example")
+    if force == "permits":
+        return Lead(mode="background")
+    bare = said.lower().strip(" *_")
+    if force == "asks" or describes_result(said) or bare in _BARE_LEADS:
+        return Lead(_joined(outer.text, sentence), "binds")
+    if outer.mode == "binds":
+        return Lead(_joined(outer.text, sentence), "binds")
+    return Lead(mode=outer.mode)
+
+
+def introduces(sentence: str) -> bool:
+    """Return whether a sentence before a list leads to it."""
+    ending = sentence.rstrip(" *_")[-1:]
+    return ending not in ".!?" or _FOLLOWING.search(sentence) is not None
+
+
+def _joined(outer: str, sentence: str) -> str:
+    return f"{outer} {sentence}".strip()
+
+
+def short_lead(lead: Lead) -> str:
+    text = " ".join(lead.text.split())
+    return f"{shorten_to_start(text, MAX_LEAD)} " if text else ""
+
+
+@cache
+def heading_mode(words: str) -> Mode:
+    known = statement_words()
+    if words in known.of_all("result_headings") or words in known.scope:
+        return "binds"
+    first = words.split(" ", maxsplit=1)[0] if words else ""
+    if words in known.of_all("example_headings") or first in {
+        "example",
+        "examples",
+        "beispiel",
+        "beispiele",
+    }:
+        return "example"
+    return "background" if words in known.of_all("background_headings") else "open"
+
+
+def inline_marks(text: str) -> list[re.Match[str]]:
+    """Return the marks of a list within a text: two or more that count up from the first."""
+    found = list(_MARK.finditer(text))
+    for names in (
+        [chr(ord("a") + n) for n in range(26)],
+        [str(n) for n in range(1, 60)],
+        list(_ROMAN),
+    ):
+        marks: list[re.Match[str]] = []
+        for match in found:
+            if len(marks) < len(names) and match["mark"] == names[len(marks)]:
+                marks.append(match)
+        if len(marks) > 1:
+            return marks
+    return []
+
+
+def split_inline_list(sentence: str, offset: int, lead: Lead) -> Iterator[tuple[str, int, Lead]]:
+    marks = inline_marks(sentence)
+    if not marks:
+        yield sentence, offset, lead
+        return
+    said = sentence[: marks[0].start()].strip()
+    inner = lead_of(said, lead) if said else lead
+    if inner.mode == "open" and said and not said.endswith(":"):
+        yield sentence, offset, lead
+        return
+    ends = [*(mark.start() for mark in marks[1:]), len(sentence)]
+    for mark, end in zip(marks, ends, strict=True):
+        entry = re.sub(
+            r"[;,]?\s*(?:\b(?:and|or|und|oder))?[\s;,]*$", "", sentence[mark.end() : end]
+        )
+        yield entry, offset + mark.start(), inner
