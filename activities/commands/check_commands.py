@@ -35,6 +35,8 @@ class CheckRunner:
     root: Root
     job: str
     config: AgentConfig
+    by_person: bool = False
+    """Whether the configuration has the command; it then sees every sealed file."""
 
     def run_check(self, files: Files, command: str, seconds: int) -> Finding | None:
         """Return why the command did not exit with 0; None if it did.
@@ -45,9 +47,10 @@ class CheckRunner:
         try:
             with private_folder(files, self.root, self.job) as private:
                 shell = self.config.shell
+                sealed = [s for s in self.config.sealed if s.done_when or self.by_person]
                 folders = {
                     **layer_folders(files, self.root, self.job, shell),
-                    **sealed_folders(self.config.sealed),
+                    **sealed_folders(sealed),
                 }
                 line = with_pipefail(command)
                 ended = sandbox.run_sandboxed_command(line, private.path, shell, seconds, folders)
@@ -62,7 +65,7 @@ class CheckRunner:
         if cannot_run:
             how += ", which says that a program could not be run"
         text = ended.output.strip()
-        if not shows_output(self.config.sealed) and not cannot_run:
+        if not shows_output(sealed) and not cannot_run:
             text = ""
         shown = f"…{text[-SHOWN_CHARACTERS:]}" if len(text) > SHOWN_CHARACTERS else text
         printed = f" and printed:\n{shown}" if shown else " without output."

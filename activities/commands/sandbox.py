@@ -238,15 +238,15 @@ def run_sandboxed_command(
         OSError: It cannot be started.
     """
     check_sandbox(config)
-    program = find_bwrap()
-    confined = config.sandbox == "bubblewrap" and program is not None
+    program = find_bwrap() if config.sandbox == "bubblewrap" else None
+    confined = program is not None
     mark = secrets.token_hex(16)
     script = f'{_sandbox_shell_preamble(config)}; exec /bin/sh -c "$1"'
     shell = ["/bin/sh", "-c", script, "sh", command]
     with ExitStack() as stack:
         proxy = stack.enter_context(HostProxy(config.hosts)) if confined and config.hosts else None
         prefix, passed = list[str](), list[int]()
-        if confined and program:
+        if program:
             prefix, passed = _bwrap_command(
                 stack, program, folder, config, extra_folders, layer=layer, cache=cache
             )
@@ -270,9 +270,8 @@ def run_sandboxed_command(
         in_memory = [*IN_MEMORY, *([CACHE] if config.caches and not cache else [])]
         memory = MemoryUse(process.pid, folder, SANDBOX_WORKSPACE, in_memory)
         folders = [watched or folder, *([cache] if cache else [])]
-        ended = _await_sandboxed_command(
-            process, memory, folders, config, seconds, None if confined else mark
-        )
+        own = None if confined else mark
+        ended = _await_sandboxed_command(process, memory, folders, config, seconds, own)
     return replace(ended, refused=tuple(proxy.refused) if proxy else ())
 
 

@@ -96,9 +96,20 @@ def give_to_nobody(folder: Path) -> None:
 
     Nothing else may write to it meanwhile. What is nested more deeply than any path names was
     written by commands, and is theirs.
+
+    Raises:
+        PermissionError: The user namespace of the worker does not have that user.
     """
     pending = [str(folder)]
-    os.chown(folder, NOBODY, NOBODY)
+    try:
+        os.chown(folder, NOBODY, NOBODY)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise PermissionError(
+            f"the worker's user namespace has no user {NOBODY}: map it in /proc/self/uid_map, or "
+            "run the worker as an ordinary user"
+        ) from None
     while pending:
         try:
             with os.scandir(pending.pop()) as entries:

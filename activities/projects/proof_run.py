@@ -13,11 +13,12 @@ import json
 import re
 import secrets
 import shlex
-import string
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import Field
@@ -105,6 +106,11 @@ class CommandRun:
         """Whether all tests passed."""
         return self.exit_code == 0 and not (self.counts and self.counts.named("failed"))
 
+    def limited(self, command: CheckCommand) -> CheckCommand:
+        """Return the command with less time, for a changed product that may never end."""
+        most = min(command.seconds, 30 + int(4 * self.seconds))
+        return command.model_copy(update={"seconds": most})
+
 
 @dataclass(frozen=True)
 class ProofRunner:
@@ -180,7 +186,8 @@ class ProofRunner:
         with private_folder(layout, self.root, self.job) as private:
             try:
                 layer = layer_folders(layout, self.root, self.job, self.shell)
-                shown = {**layer, **sealed_folders(self.sealed)}
+                sealed = self.sealed if command.by_person else ()
+                shown = {**layer, **sealed_folders(sealed)}
                 copy = _ProductCopy(self, product, private.path, shown, command, mutation)
                 ran = copy.run_by_exit_code() if command.exit_code_only else copy.run_runners()
             except sandbox.SandboxUnavailable as problem:
@@ -188,7 +195,7 @@ class ProofRunner:
             except CommandRefused as refused:
                 return CommandRun(refused=str(refused), missing=refused.missing)
         ran.seconds = time.monotonic() - begin
-        if not shows_output(self.sealed) and not (ran.trouble or ran.lacks_runner):
+        if not shows_output(sealed) and not (ran.trouble or ran.lacks_runner):
             failed = ran.counts.named("failed") if ran.counts else []
             ran.output = f"failed: {first_few(failed, 50)}" if failed else ""
         return ran
@@ -221,16 +228,25 @@ class ProofRunner:
         challenge = change_returned_values(product, before, endings, name)
         if not challenge.names or not runs:
             return ""
-        # Second, functions that are only called when modules are imported.
-        for mutation in (name, "") if ".py" in endings else ("",):
+        # For Python, second, functions that are only called when modules are imported.
+        tries = [(challenge.product, name)] if ".py" in endings else []
+        tries.append((challenge.product, ""))
+        tries += [(product.write(path, text.encode()), "") for path, text in challenge.parts]
+        was_built = False
+        for place, (changed, mutation) in enumerate(tries):
+            if was_built and place == len(tries) - len(challenge.parts):
+                break
             for command, ran in runs:
-                most = min(command.seconds, 30 + int(4 * ran.seconds))
-                limited = command.model_copy(update={"seconds": most})
-                changed = self.run_command(challenge.product, limited, mutation)
-                failed = changed.counts.named("failed") if changed.counts else []
-                known = ran.counts.outcomes if ran.counts else {}
-                if not changed.is_green and (mutation or known.keys() & set(failed)):
+                probed = self.run_command(changed, ran.limited(command), mutation)
+                known = set(ran.counts.outcomes if ran.counts else ())
+                outcomes = probed.counts.outcomes.keys() if probed.counts else set[str]()
+                failed = set(probed.counts.named("failed") if probed.counts else ())
+                if not probed.is_green and (mutation or known & failed or probed.trouble):
                     return ""
+                was_built = was_built or bool(known & outcomes)
+        if not was_built:
+            # What was changed could not be built, which says nothing of the tests.
+            return ""
         passed = [each for _, ran in runs if ran.counts for each in ran.counts.named("passed")]
         return (
             f"The system changed what the feature's code returns "
@@ -271,7 +287,7 @@ class ProofRunner:
 
 def new_probe_name() -> str:
     """Return a name for tests and values of the system's own that occurs nowhere else."""
-    return "test_" + "".join(secrets.choice(string.ascii_lowercase) for _ in range(12))
+    return f"test_{secrets.token_hex(6)}"
 
 
 @dataclass
@@ -333,6 +349,12 @@ class JudgedRun:
                 f"tests that failed when the system ran them are now skipped or expected to fail: "
                 f"{first_few(hidden, MOST_NAMES)}; mend what they show"
             )
+        fresh = {n for n in counts.outcomes if test_key(n) not in set(map(test_key, self.known))}
+        if self.known and fresh and fresh <= set(quiet):
+            return (
+                f"all tests that are new are skipped or expected to fail: "
+                f"{first_few(sorted(fresh), MOST_NAMES)}; have them run and pass"
+            )
         gone, excused = self._gone_tests(counts, unresolved)
         if excused:
             run.shown.append(f"gone, by a statement of the job: {first_few(excused, MOST_NAMES)}")
@@ -346,22 +368,31 @@ class JudgedRun:
             return why
         return self._unfailing_tests(run, counts)
 
+    @cached_property
+    def known(self) -> list[str]:
+        """The tests that passed before the work of a coder."""
+        before = self.before
+        if before is None or before.id == self.product.id or self.handoff.report:
+            return []
+        return self.runner.passing_tests(before, self.command)
+
     def _gone_tests(
         self, counts: RunCounts, unresolved: Sequence[str]
     ) -> tuple[list[str], list[str]]:
         """Return tests of the accepted product that did not run, and those that may be gone."""
-        before = self.before
-        if before is None or before.id == self.product.id or self.handoff.report:
+        if self.before is None or self.handoff.report:
             return [], []
-        ran = set(counts.named("passed", "failed"))
-        known = self.runner.passing_tests(before, self.command)
-        missing = [name for name in known if name not in ran]
+        ran = counts.named("passed", "failed")
+        known = self.known
+        # Names of cases may have a time or an address, so that as many are asked for.
+        few = Counter(map(test_key, known)) - Counter(map(test_key, ran))
+        missing = [name for name in known if name not in set(ran) and test_key(name) in few]
         # Those that did not pass, and those of other commands.
         defined = python_test_keys(self.product)
         seen = {test_key(name) for name in known} | defined.keys()
         missing += [
             "::".join(filter(None, (path, *key[1:])))
-            for key, path in python_test_keys(before).items()
+            for key, path in python_test_keys(self.before).items()
             if key not in seen
         ]
         gone, excused = list[str](), list[str]()
@@ -398,8 +429,6 @@ class JudgedRun:
             return ""
         is_python = ".py" in endings
         name = new_probe_name()
-        seconds = min(self.command.seconds, 30 + int(4 * self.ran.seconds))
-        limited = self.command.model_copy(update={"seconds": seconds})
         challenge = challenge_tests(self.product, self.before, endings, name)
         if not challenge.planted:
             return (
@@ -407,11 +436,11 @@ class JudgedRun:
                 if is_python
                 else ""
             )
-        why = self._challenged(challenge, limited, counts, name)
-        if why and challenge.changed and UNNOTICED not in why:
+        why = self._challenged(challenge, self.ran.limited(self.command), counts, name)
+        if why and UNNOTICED not in why:
             # With another value a test may wait for ever, end the run or not compile.
             planted = challenge_tests(self.product, self.product, endings, name)
-            why = self._challenged(planted, limited, counts, name)
+            why = self._challenged(planted, self.command, counts, name)
         return why
 
     def _challenged(
@@ -471,13 +500,12 @@ def _unseen_by_title(
         known = counts.outcomes.keys() & probed.outcomes.keys()
         # What the system changed may not compile, which says nothing of the tests.
         return NOT_SEEN if known else ""
-    titles = [
-        title
-        for _, _, title in changed
-        if any(each.endswith(title) for each in counts.named("passed"))
-        and any(each.endswith(title) for each in probed.named("passed"))
-        and not any(each.endswith(title) for each in failed)
-    ]
+    still = set(counts.named("passed")) & set(probed.named("passed"))
+    titles = []
+    for _, _, title in changed:
+        of_test = re.compile(rf"(?:^|[ :/>]){re.escape(title)}$")
+        if any(map(of_test.search, still)) and not any(map(of_test.search, failed)):
+            titles.append(title)
     return f"{first_few(titles, MOST_NAMES)}: each {UNNOTICED}" if titles else ""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 import secrets
 import shlex
 from collections.abc import Callable, Sequence
@@ -25,11 +26,8 @@ _PYTEST_PYTHON = (
 )
 """Starts the Python of the program `pytest`, or the first on PATH if it is no script of one."""
 _CARGO_RUNNER = 'b=$(basename "$1"); exec "$@" --logfile "$(mktemp "{place}/${{b%-*}}.XXXXXX")"\n'
-_FOUND_IN_PRODUCT = {
-    "maven": ("**/surefire-reports/TEST-*.xml", "**/failsafe-reports/TEST-*.xml"),
-    "gradle": ("**/test-results/**/TEST-*.xml",),
-}
-"""Where runners write that cannot be told where to."""
+_OF_MAVEN = ("**/surefire-reports/TEST-*.xml", "**/failsafe-reports/TEST-*.xml")
+"""Where Maven writes, which cannot be told where to."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,8 @@ def _start_python(step: RunnerStep, report: ReportFolder, mutation: str) -> str:
     path += [posixpath.normpath(posixpath.join(here, each)) for each in given.split(":") if each]
     arguments = list(step.words)
     if step.runner == "pytest":
-        arguments = ["-p", "no:cacheprovider", *arguments]
+        # A failing test of the system's own must not end the run.
+        arguments = ["-p", "no:cacheprovider", *arguments, "--maxfail=0"]
     order = {
         "key": report.key.hex(),
         "runner": step.runner,
@@ -116,24 +115,34 @@ def _start_other(step: RunnerStep, report: ReportFolder) -> str:
         (report.path / "run.sh").write_text(_CARGO_RUNNER.format(place=report.seen))
         runner = f"target.'cfg(all())'.runner=['sh','{out('run.sh')}']"
         words = [program, rest[0], "--config", runner, *rest[1:]]
-    elif name == "nextest":
-        text = f'[profile.default.junit]\npath = "{out("report")}"\n'
-        (report.path / "nextest.toml").write_text(text)
-        words = [*words, "--config-file", out("nextest.toml")]
-    elif name in ("maven", "gradle"):
-        words = ["mvn" if name == "maven" else "gradle", *rest]
+    elif name == "maven":
+        words = ["mvn", *rest]
     else:
+        words = _without_reporters(words)
         words += [each.format(out("report")) for each in _REPORT_OPTIONS[name]]
         if name == "vitest" and not {"run", "--run"} & set(words):
             words.insert(1, "run")
     return shlex.join([*step.launcher, *words])
 
 
+def _without_reporters(words: list[str]) -> list[str]:
+    """Leave out how a runner of JavaScript is to print, and whether its first failure ends it."""
+    kept, place = list[str](), 0
+    while place < len(words):
+        word = words[place]
+        if _PRINTING.match(word) and "=" not in word:
+            place += 1
+        elif not _PRINTING.match(word) and not re.fullmatch(r"-b|--bail(?:=.*)?", word):
+            kept.append(word)
+        place += 1
+    return kept
+
+
+_PRINTING = re.compile(r"(?:-R|-O|--reporters?|--reporter-options?)(?:=.*)?$")
 _REPORT_OPTIONS: dict[str, Sequence[str]] = {
-    "jest": ("--ci", "--json", "--outputFile={}"),
-    "vitest": ("--reporter=default", "--reporter=json", "--outputFile.json={}"),
-    "mocha": ("--reporter=json", "--reporter-option=output={}"),
-    "dotnet": ("--logger", "trx", "--results-directory", "{}"),
+    "jest": ("--ci", "--bail=0", "--json", "--outputFile={}"),
+    "vitest": ("--bail=0", "--reporter=default", "--reporter=json", "--outputFile.json={}"),
+    "mocha": ("--no-bail", "--reporter=json", "--reporter-option=output={}"),
     "phpunit": ("--log-junit", "{}"),
     "rspec": ("--format", "progress", "--format", "json", "--out", "{}"),
     "ctest": ("--output-junit", "{}"),
@@ -147,8 +156,7 @@ _READERS: dict[str, Callable[[bytes], RunCounts | None]] = {
     "vitest": runner_reports.read_jest_json,
     "mocha": runner_reports.read_case_lists,
     "rspec": runner_reports.read_case_lists,
-    "dotnet": runner_reports.read_trx,
-    **dict.fromkeys(("nextest", "maven", "gradle", "phpunit", "ctest"), runner_reports.read_junit),
+    **dict.fromkeys(("maven", "phpunit", "ctest"), runner_reports.read_junit),
 }
 
 
@@ -159,7 +167,7 @@ def remove_old_reports(step: RunnerStep, report: ReportFolder) -> None:
 
 
 def _reports_in_product(step: RunnerStep, report: ReportFolder) -> list[Path]:
-    patterns = _FOUND_IN_PRODUCT.get(step.runner, ())
+    patterns = _OF_MAVEN if step.runner == "maven" else ()
     return [path for each in patterns for path in report.product.glob(each) if path.is_file()]
 
 
@@ -173,9 +181,7 @@ def read_step_report(step: RunnerStep, report: ReportFolder) -> tuple[RunCounts 
         data = read(report.path / "report.jsonl")
         return (runner_reports.read_signed_report(data, report.key) if data else None), ""
     paths = [report.path / "report", *_reports_in_product(step, report)]
-    if step.runner == "dotnet":
-        paths = sorted((report.path / "report").glob("**/*.trx"))
-    elif step.runner == "cargo":
+    if step.runner == "cargo":
         paths = [each for each in sorted(report.path.iterdir()) if each.name.count(".") == 1]
         paths = [each for each in paths if each.name != "run.sh"]
     total: RunCounts | None = None

@@ -37,7 +37,6 @@ _SUBCOMMANDS = {
     "npm": {"ci", "install", "i", "--version", "-v", "rebuild"},
     "pnpm": {"install", "i", "--version"},
     "yarn": {"install", "--version"},
-    "dotnet": {"build", "restore", "format", "--version"},
     "coverage": {"report", "combine", "erase", "html", "xml", "json"},
     "uv": {"sync", "pip", "lock"},
     "poetry": {"install", "lock"},
@@ -54,9 +53,9 @@ VARIABLES = re.compile(
     r"(?:PATH|BASH_ENV|ENV|BASH_FUNC\w*|LD_\w+|PYTEST_\w+|PYTHON(?!PATH|UNBUFFERED|DONTWRITE"
     r"BYTECODE|HASHSEED|UTF8|IOENCODING)\w*|GO(?!MAXPROCS|CACHE|PROXY|OS|ARCH)\w*|HOME|NODE_OPTIONS"
     r"|NODE_PATH|NODE_TEST\w*|RUST\w*FLAGS|RUSTC\w*|CARGO_(?!TERM|INCREMENTAL|HOME)\w*|JAVA_TOOL"
-    r"_OPTIONS|_JAVA_OPTIONS|MAVEN_\w+|GRADLE_OPTS|MAKEFLAGS|MAKEFILES|RUBY\w+|PERL\w+|PHPRC"
+    r"_OPTIONS|_JAVA_OPTIONS|MAVEN_\w+|MAKEFLAGS|MAKEFILES|RUBY\w+|PERL\w+|PHPRC"
     r"|PHP_INI\w*|npm_config_\w+|NPM_CONFIG_\w+|VITEST\w*|JEST\w*|MOCHA\w*|SHELL|SHELLOPTS|IFS"
-    r"|COVERAGE_\w+|DOTNET_\w+)\+?=",
+    r"|COVERAGE_\w+)\+?=",
 )
 """Variables that decide which programs run or what a runner does."""
 _CODE = frozenset({"-c", "-ec", "-lc", "-uc"})
@@ -83,8 +82,8 @@ MAX_DEPTH, MAX_STEPS = 6, 40
 MAKE = "longhaul-make"
 """What `$(MAKE)` becomes in a dry run, so that an inner make is followed instead of run."""
 KNOWN = (
-    "pytest, unittest, node --test, jest, vitest, mocha, go test, cargo test, cargo nextest, mvn, "
-    "gradle, dotnet test, phpunit, rspec, ctest or prove"
+    "pytest, unittest, node --test, jest, vitest, mocha, go test, cargo test, mvn, "
+    "phpunit, rspec, ctest or prove"
 )
 _JS = frozenset({"jest", "vitest", "mocha"})
 _PLAIN = {**dict.fromkeys(("phpunit", "rspec", "ctest", "prove"), ""), "py.test": "pytest"}
@@ -126,17 +125,12 @@ def runner_command_fault(command: str, *, by_person: bool = False) -> str:
         parts = split_runner_commands(command)
         for words in parts:
             _check_words(words, by_person=by_person)
+        if all(words[0] in INSPECTION_PROGRAMS | {"cd"} for words in parts):
+            return "it runs no test: it only looks at files or prints"
+        for words in parts:
+            _identify_runner(RunnerStep(tuple(words)), by_person=by_person)
     except CommandRefused as refused:
         return str(refused)
-    if all(words and words[0] in INSPECTION_PROGRAMS | {"cd"} for words in parts):
-        return "it runs no test: it only looks at files or prints"
-    for words in parts:
-        try:
-            step = _identify_runner(RunnerStep(tuple(words)), by_person=by_person)
-        except CommandRefused as refused:
-            return str(refused)
-        if step is None and not _leads_further(words):
-            return _unknown(words)
     return ""
 
 
@@ -217,22 +211,6 @@ def split_runner_commands(command: str, *, in_file: bool = False) -> list[list[s
     return [part for number, part in enumerate(parts) if number not in filters]
 
 
-def _leads_further(words: list[str]) -> bool:
-    """Return whether a program is followed through files, or prepares."""
-    while words and _ASSIGNMENT.match(words[0]):
-        words = words[1:]
-    if not words or words[0] in ("export", "cd", "exec"):
-        return True
-    program = words[0].rpartition("/")[2]
-    if program in ("make", "gmake", "npm", "yarn", "pnpm", "sh", "bash", "dash"):
-        return True
-    if words[0].startswith("./") or words[0].endswith(".sh"):
-        return True
-    if program.startswith("python") and len(words) > 1 and words[1].endswith(".py"):
-        return True
-    return _is_preparation(words)
-
-
 def _is_preparation(words: list[str] | tuple[str, ...]) -> bool:
     program = words[0].rpartition("/")[2]
     if "/" in words[0] and not words[0].startswith("/usr/"):
@@ -277,10 +255,6 @@ def _strip_launchers(step: RunnerStep) -> RunnerStep:
             while words and words[0] in ("--", "--no-install", "--no", "-y", "--yes"):
                 words.pop(0)
             launcher = ["npx", "--no-install"]
-        elif word == "xvfb-run":
-            launcher.append(words.pop(0))
-            while words and words[0].startswith("-"):
-                launcher.append(words.pop(0))
         else:
             break
     return replace(step, words=tuple(words), launcher=tuple(launcher), variables=variables)
@@ -295,6 +269,8 @@ def _identify_runner(step: RunnerStep, *, by_person: bool) -> RunnerStep | None:
     step = _strip_launchers(step)
     if not step.words:
         return None
+    if step.words[:2] == ("coverage", "run"):
+        step = replace(step, words=("python3", "-m", *step.words))
     program, name = step.words[0], step.words[0].rpartition("/")[2]
     found = _identify_python_runner(step) if re.fullmatch(r"python[\d.]*", name) else None
     if found is None:
@@ -302,7 +278,7 @@ def _identify_runner(step: RunnerStep, *, by_person: bool) -> RunnerStep | None:
     if found is None:
         return None
     in_modules = "node_modules/.bin/" in program and found.runner in _JS
-    if "/" in program and not program.startswith("/") and not in_modules and name != "gradlew":
+    if "/" in program and not program.startswith("/") and not in_modules:
         raise CommandRefused(
             f"leave out {program}, a file of the product: the system's own {name} is started"
         )
@@ -352,21 +328,12 @@ def _identify_other_runner(step: RunnerStep, name: str) -> RunnerStep | None:
     runner = ""
     if name in ("pytest", "py.test"):
         return replace(step, runner="pytest", words=words[1:], launcher=(*step.launcher, name))
-    if name == "coverage" and second == "run":
-        options, inner = _split_coverage(words[2:])
-        if inner[:1] in (("pytest",), ("unittest",)):
-            launcher = (*step.launcher, "python3", "coverage", *options)
-            return replace(step, runner=inner[0], words=inner[1:], launcher=launcher)
-    elif name == "node" and "--test" in words:
+    if name == "node" and "--test" in words:
         runner = "node"
-    elif name in _JS or f"{name} {second}" in ("go test", "cargo test", "cargo t", "dotnet test"):
+    elif name in _JS or f"{name} {second}" in ("go test", "cargo test", "cargo t"):
         runner = name
-    elif name == "cargo" and words[1:3] == ("nextest", "run"):
-        runner = "nextest"
     elif name in ("mvn", "mvnw") and {"test", "verify", "install", "package"} & set(words):
         runner = "maven"
-    elif name in ("gradle", "gradlew") and re.search(r"\b(?:test|check|build)\b", " ".join(words)):
-        runner = "gradle"
     elif name in _PLAIN:
         runner = name
     return replace(step, runner=runner) if runner else None
@@ -526,13 +493,7 @@ class CommandFollower:
         words = [word for word in step.words[1:] if word not in ("-s", "--silent", "run-script")]
         own = words[words.index("--") + 1 :] if "--" in words else []
         words = words[: words.index("--")] if "--" in words else words
-        folders = [step.folder]
-        place, text = self._read(step, "package.json")
-        package = _json_object(text, place)
-        if spaces := [w for w in words if w in ("-ws", "--workspaces", "-r", "--if-present")]:
-            words = [word for word in words if word not in spaces]
-            if set(spaces) - {"--if-present"}:
-                folders = self._workspaces(step.folder, package)
+        words = [word for word in words if word != "--if-present"]
         words = [word for word in words if word != "run"]
         name = {"t": "test", "tst": "test"}.get(words[0], words[0]) if words else ""
         if len(words) != 1 or name.startswith("-"):
@@ -540,37 +501,20 @@ class CommandFollower:
                 f"`{step.line}` cannot be followed: name a script and nothing else"
             )
         steps: list[RunnerStep] = []
-        for folder in folders:
-            inner = replace(step, words=(), folder=folder, launcher=("npx", "--no-install"))
-            place, text = self._read(inner, "package.json")
-            scripts = _json_object(text, place).get("scripts")
-            scripts = scripts if isinstance(scripts, dict) else {}
-            if name not in scripts and folders != [step.folder]:
-                continue
-            if name not in scripts:
-                raise CommandRefused(f"{place} has no script {name}", missing=True)
-            for each in (f"pre{name}", name, f"post{name}"):
-                line = str(scripts.get(each) or "")
-                line = f"{line} {shlex.join(own)}" if own and each == name else line
-                if line:
-                    origin = replace(inner, through=(*step.through, place))
-                    parts = split_runner_commands(line)
-                    steps += self._follow_parts(parts, origin, depth + 1)
+        place, text = self._read(step, "package.json")
+        scripts = _json_object(text, place).get("scripts")
+        scripts = scripts if isinstance(scripts, dict) else {}
+        if name not in scripts:
+            raise CommandRefused(f"{place} has no script {name}", missing=True)
+        origin = replace(
+            step, words=(), launcher=("npx", "--no-install"), through=(*step.through, place)
+        )
+        for each in (f"pre{name}", name, f"post{name}"):
+            line = str(scripts.get(each) or "")
+            line = f"{line} {shlex.join(own)}" if own and each == name else line
+            if line:
+                steps += self._follow_parts(split_runner_commands(line), origin, depth + 1)
         return steps
-
-    def _workspaces(self, folder: str, package: Mapping[str, object]) -> list[str]:
-        given = package.get("workspaces")
-        given = given.get("packages") if isinstance(given, dict) else given
-        patterns = [str(each).rstrip("/") for each in given] if isinstance(given, list) else []
-        found = []
-        for entry in self.product.walk():
-            parent, _, name = entry.path.rpartition("/")
-            below = posixpath.relpath(parent or ".", folder or ".")
-            if name == "package.json" and any(
-                re.fullmatch(re.escape(each).replace(r"\*", "[^/]*"), below) for each in patterns
-            ):
-                found.append(parent)
-        return sorted(found)
 
     def _unittest_file(self, step: RunnerStep) -> RunnerStep:
         """Return the run of a file that calls `unittest.main()`."""

@@ -43,26 +43,19 @@ _ALLOWED = {
 _REFUSED = {
     "jest": "-t --testNamePattern --testPathPattern --testPathPatterns --testPathIgnorePatterns -o "
     "--onlyChanged --onlyFailures -f -c --config --rootDir --roots --passWithNoTests --json "
-    "--outputFile --reporters --setupFiles --setupFilesAfterEnv --testRunner --globalSetup "
-    "--findRelatedTests --bail -b --listTests --shard -u --updateSnapshot --runner --preset "
+    "--outputFile --setupFiles --setupFilesAfterEnv --testRunner --globalSetup "
+    "--findRelatedTests --listTests --shard -u --updateSnapshot --runner --preset "
     "--testEnvironment --moduleNameMapper --modulePathIgnorePatterns --testMatch --testRegex "
     "--transform --resolver --selectProjects --ignoreProjects --lastCommit --changedSince "
     "--filter --env --projects",
     "vitest": "-t --testNamePattern -c --config -r --root --dir --exclude --changed --related "
-    "--shard --passWithNoTests --reporter --outputFile --bail -u --update --project --mode "
+    "--shard --passWithNoTests --outputFile -u --update --project --mode "
     "--dangerouslyIgnoreUnhandledErrors --environment --runner --globals --alias related list "
     "bench --tagsFilter",
-    "mocha": "-g --grep -f --fgrep -i --invert -R --reporter -O --reporter-option "
-    "--reporter-options --config --package -b --bail --ignore --exclude --dry-run --file "
-    "--pass-on-failing-test-suite --fail-zero -n --node-option -u --ui --retries",
-    "nextest": "-E --filter-expr --filterset --config-file --tool-config-file -P --run-ignored "
-    "--no-run --config --partition --no-tests --skip --exact --archive-file --fail-fast --retries",
+    "mocha": "-g --grep -f --fgrep -i --invert --config --package --ignore --exclude "
+    "--dry-run --file --pass-on-failing-test-suite --fail-zero -n --node-option -u --ui --retries",
     "maven": "-Dtest -DskipTests -Dmaven.test.skip -Dmaven.test.failure.ignore -DfailIfNoTests "
     "-Dgroups -DexcludedGroups -s --settings -gs -pl -rf -Dsurefire -DargLine -t -f",
-    "gradle": "-x --exclude-task --tests -I --init-script -c --settings-file -b --build-file -m "
-    "--dry-run --test-dry-run -PskipTests --include-build",
-    "dotnet": "--filter --list-tests -t --logger -l --settings -s --results-directory -r "
-    "--test-adapter-path -a --collect --",
     "phpunit": "--filter --exclude-filter --group --exclude-group --configuration -c "
     "--no-configuration --bootstrap --log-junit --log-teamcity --testsuite --exclude-testsuite "
     "--printer --extension --covers --uses --stop-on-failure --stop-on-error --test-suffix -d "
@@ -135,7 +128,7 @@ def _is_refused_option(runner: str, word: str) -> bool:
     if word.startswith("-D") and runner == "maven":
         return any(name.startswith(each) for each in refused if each.startswith("-D"))
     # A short option may have its value joined to it.
-    short = not word.startswith("--") and runner not in ("maven", "gradle", "ctest", "dotnet")
+    short = not word.startswith("--") and runner not in ("maven", "ctest")
     return short and any(len(each) == 2 and word.startswith(each) for each in refused)
 
 

@@ -1,6 +1,6 @@
 """What the reports of test runners say: the outcome of each test, by name.
 
-Only what a runner writes by machine is read: its own JUnit XML, JSON, TRX or TAP, or the signed
+Only what a runner writes by machine is read: its own JUnit XML, JSON or TAP, or the signed
 report of `python_runner`. What a run prints counts nothing.
 """
 
@@ -131,18 +131,6 @@ def read_junit(data: bytes) -> RunCounts | None:
         elif "skipped" in tags or case.get("status") in ("notrun", "disabled", "skipped"):
             outcome = "skipped"
         counts.add(f"{case.get('classname') or ''}::{case.get('name') or ''}", outcome)
-    return counts
-
-
-def read_trx(data: bytes) -> RunCounts | None:
-    """Read a TRX file of .NET."""
-    root = _parse_xml(data)
-    if root is None or etree.QName(root).localname != "TestRun":
-        return None
-    counts, words = RunCounts(), {"Passed": "passed", "NotExecuted": "skipped"}
-    for case in root.iter("{*}UnitTestResult"):
-        outcome: Any = words.get(case.get("outcome") or "", "failed")
-        counts.add(case.get("testName") or "", outcome)
     return counts
 
 

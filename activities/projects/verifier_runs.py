@@ -60,7 +60,7 @@ class VerifierRunner:
         command = verifier.command
         if not runner_command_fault(command, by_person=True):
             return self._run_tests(files, verifier, ends_job)
-        checks = CheckRunner(self.root, self.job, self.config)
+        checks = CheckRunner(self.root, self.job, self.config, by_person=True)
         return checks.run_check(files, command, verifier.seconds)
 
     def _run_tests(self, files: Files, verifier: Verifier, ends_job: bool) -> Finding | None:
@@ -80,7 +80,7 @@ class VerifierRunner:
         run = judged.judge("unit", None, ())
         if judged.ran.refused:
             # It leads to no known runner: its exit code counts.
-            checks = CheckRunner(self.root, self.job, self.config)
+            checks = CheckRunner(self.root, self.job, self.config, by_person=True)
             return checks.run_check(files, verifier.command, verifier.seconds)
         if judged.ran.counts and (problems := stand_ins.find_stand_ins(files, self.start)):
             return Finding(" ".join(problems))

@@ -174,7 +174,7 @@ class AgentFile(Data):
     )
     sealed: list[Annotated[Sealed, BeforeValidator(_sealed_from_text)]] = Field(
         default_factory=list,
-        description="Files of the worker's machine that only verifiers, `done_when` commands and "
+        description="Files of the worker's machine that only verifiers and the project file's "
         "proofs may read; a plain text is a path.",
     )
     judge: PhaseJudge | None = Field(

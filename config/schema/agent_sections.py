@@ -444,8 +444,12 @@ class Sealed(Data):
 
     path: str = Field(
         pattern=r"^/",
-        description="Absolute path on the worker's machine. Verifiers, `done_when` commands and "
-        "proofs see it at `/sealed/<its name>`; the agent's commands and tools do not.",
+        description="Absolute path on the worker's machine. Verifiers, and proofs by commands of "
+        "the project's file, see it at `/sealed/<its name>`; the agent's commands and tools do "
+        "not.",
+    )
+    done_when: bool = Field(
+        False, description="Whether `done_when` commands, which an agent writes, see it as well."
     )
     show: Literal["counts", "output"] = Field(
         "counts",

@@ -240,5 +240,10 @@ def test_sealed_files_are_read_by_checks_alone(tmp_path: Path) -> None:
     assert "It failed (exit code 1) without output." in refused
     job.write("tea.md", "secret tea")
     assert ending(job, "todo_complete", "phase_end").refusal == ""
+    told = {**config["sealed"][0], "done_when": True}
+    for place, (entry, holds) in enumerate(((config["sealed"][0], False), (told, True))):
+        other = standing(tmp_path / str(place), sealed=[entry])
+        condition(other, "test -e /sealed/answers")
+        assert other.call("todo_complete").startswith("Completed todo 1") is holds
     (sealed / "want").write_text("easy tea")
     assert "is not as it was" in ending(job, "todo_complete", "phase_end").refusal

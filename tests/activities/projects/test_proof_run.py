@@ -239,6 +239,28 @@ def test_tests_are_known_by_name(bench: Bench) -> None:
     assert "are now skipped or expected to fail: tests.test_tea.Tea.test_two" in why
 
 
+def test_work_whose_new_tests_are_all_skipped_is_refused(bench: Bench) -> None:
+    new = "    @unittest.skip('')\n    def test_new(self):\n        self.fail()\n"
+    product = {**GOOD, "tests/test_tea.py": f"{TESTS}\n{new}"}
+    why = bench.why(product, UNITTEST, before=GOOD)
+    assert "all tests that are new are skipped or expected to fail: tests.test_tea.Tea" in why
+
+
+def test_names_of_cases_may_differ_from_run_to_run(bench: Bench) -> None:
+    cases = (
+        "import time\n\nimport pytest\n\nimport tea\n\n\n"
+        "@pytest.mark.parametrize('at', [f'{time.time_ns()}', '1'])\n"
+        "def test_at(at):\n    assert tea.brew(1) == 2\n"
+    )
+    before = {**GOOD, "tests/test_at.py": cases}
+    product = {**before, "tests/test_more.py": "import tea\n\n\ndef test_more():\n"
+               "    assert tea.brew(3) == 6\n"}  # fmt: skip
+    assert bench.why(product, PYTEST, before=before) == ""
+    fewer = cases.replace(", '1'", "")
+    why = bench.why({**product, "tests/test_at.py": fewer}, PYTEST, before=before)
+    assert "tests/test_at.py::test_at[1]" in why
+
+
 ONE_SKIPPED = TESTS.replace("    def test_two", "    @unittest.skip('')\n    def test_two")
 
 

@@ -68,11 +68,6 @@ MOCHA = {"passes": [{"fullTitle": "a"}], "failures": [{"fullTitle": "b"}], "pend
 RSPEC = {"examples": [{"full_description": "a", "status": "passed"},
                       {"full_description": "b", "status": "pending", "exception": {"class": "E"}}],
          "summary": {"errors_outside_of_examples_count": 1}}  # fmt: skip
-TRX = (
-    '<TestRun xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010"><Results>'
-    '<UnitTestResult testName="a" outcome="Passed"/><UnitTestResult testName="b" '
-    'outcome="NotExecuted"/><UnitTestResult testName="c" outcome="Timeout"/></Results></TestRun>'
-)
 JUNIT = (
     '<testsuites><testsuite tests="99"><testcase classname="t" name="a"/>'
     '<testcase name="b"><failure/></testcase><testcase name="c"><skipped/></testcase>'
@@ -91,7 +86,6 @@ READ: list[tuple[Reader, str, dict[str, str]]] = [
     (reports.read_case_lists, json.dumps(MOCHA), {"a": "passed", "b": "failed"}),
     (reports.read_case_lists, json.dumps(RSPEC),
      {"a": "passed", "b": "expected", "errors outside of examples": "failed"}),
-    (reports.read_trx, TRX, {"a": "passed", "b": "skipped", "c": "failed"}),
     (reports.read_junit, JUNIT, {"t::a": "passed", "::b": "failed", "::c": "skipped",
      "::d": "skipped"}),
     (reports.read_cargo_log, "ok tests::a\nfailed tests::b\nignored tests::c\nok\n",
