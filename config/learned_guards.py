@@ -49,7 +49,11 @@ class LearnedRevision(Data):
     project: str = ""
     """The project whose jobs it applies to; empty for jobs without a project."""
     evidence: list[str] = Field(default_factory=list)
-    """Its evidence: figures, and numbers of traces."""
+    """Its evidence: in words."""
+    traces: list[int] = Field(default_factory=list)
+    """Numbers of traces that it comes from; the first few."""
+    unused: bool = False
+    """Whether it was retired because it never spoke."""
     replayed: ReplayCounts = Field(default_factory=ReplayCounts)
     guard: Guard | None = None
     """The guard; None if only a person's change to a prompt can help."""

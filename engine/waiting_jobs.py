@@ -18,14 +18,13 @@ from temporalio.common import MetricMeter, SearchAttributeKey
 from temporalio.service import RPCError
 
 from protocol.search_attribute_names import STATUS
-from protocol.waiting import WaitReason
+from protocol.waiting import WAITING_PREFIX, WaitReason, read_status_value
 
 SECONDS = 10.0
 MOST = 10_000
-PREFIX = "waiting: "
 QUERY = (
     f"WorkflowType IN ('Job', 'Project') AND ExecutionStatus = 'Running' "
-    f"AND {STATUS} STARTS_WITH '{PREFIX.strip()}'"
+    f"AND {STATUS} STARTS_WITH '{WAITING_PREFIX}'"
 )
 TYPES = ("Job", "Project")
 REASONS: tuple[str, ...] = get_args(WaitReason)
@@ -59,8 +58,8 @@ async def count_waiting_jobs(client: Client) -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     for each in waiting:
         if each.id not in parents:
-            status = each.typed_search_attributes.get(_STATUS) or ""
-            counts[each.workflow_type, status.removeprefix(PREFIX)] += 1
+            _, reason = read_status_value(each.typed_search_attributes.get(_STATUS) or "")
+            counts[each.workflow_type, reason] += 1
     return counts
 
 

@@ -36,8 +36,8 @@ class ContractFacts(Data):
     """Conditions of the list that is handed over, and the commands that the system runs."""
     held: list[str] = Field(default_factory=list)
     """Conditions of earlier lists that held."""
-    dropped: list[str] = Field(default_factory=list)
-    """`B3 Cover water: there is no data on it`."""
+    dropped: dict[str, str] = Field(default_factory=dict)
+    """Items by id, such as `Cover water: there is no data on it`."""
 
 
 class GateFacts(Data):
@@ -255,7 +255,7 @@ class JudgeRequest(JobPosition):
 
 class JudgeReply(CheckpointReply):
     usage: Usage
-    refusal: str = ""
+    finding: str = ""
     """Why the phase may not end; empty for a yes."""
 
 

@@ -3,7 +3,7 @@
     LonghaulError
     ├── Refusal             a request is refused; the message says why, and what to do instead
     │   ├── ToolError       … the message goes to the model
-    │   └── UserError, SetupError, …
+    │   └── SignalRefused, UserError, SetupError, …
     ├── Invalid             a value cannot be used; the message says which, and what is expected
     │   ├── ConfigError     … in a configuration
     │   └── FilesError, DocumentError, …
@@ -24,6 +24,10 @@ class LonghaulError(Exception):
 
 class Refusal(LonghaulError):
     """A request is refused. The message says why, and what to do instead."""
+
+
+class SignalRefused(Refusal):
+    """A signal cannot apply; the message says why."""
 
 
 class Invalid(LonghaulError, ValueError):

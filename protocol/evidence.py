@@ -24,6 +24,11 @@ EvidenceKind = Literal["work", "check", "look", "list", "on the spot", "person"]
 list of its phase, a small correction before the end of the job, or a person."""
 
 
+def is_condition(check: str) -> bool:
+    """Whether the line of a check is that of a condition that held, and of no command."""
+    return check.endswith(HELD)
+
+
 class SeenWork(Data):
     """Calls with an effect, and looks, since a todo became the current one or a phase began."""
 

@@ -12,6 +12,7 @@ from protocol.endings import JobResult, Outcome
 from protocol.helpers import Helper
 from protocol.job_state import JobState
 from protocol.limits import JobLimits
+from protocol.notices import Notice, PersonAct
 from protocol.notification_requests import Notifying
 from protocol.payloads import ReceivedSignal
 from protocol.prepare_requests import PrepareReply
@@ -27,25 +28,6 @@ Status = Literal["running", "waiting"] | Outcome
 RECENT_CHECKPOINTS = 20
 MOST_BYTES = 1_900_000
 """Most bytes of a record that is carried over: the server takes 2 MB in one payload."""
-
-
-class PersonAct(Data):
-    """What a person did to a job by a signal."""
-
-    at: int
-    """Time of receipt of the signal, epoch seconds."""
-    by: str = ""
-    """The sender; empty when the payload named none."""
-    phase: int = 0
-    signal: str
-    did: str
-    """The act as a predicate: `paused the job`."""
-    id: str = ""
-    """Id of the request that they answered; empty without one."""
-    detail: str = ""
-    """The person's words, or the subject of the act."""
-    refused: str = ""
-    """Why the job refused it; empty when accepted."""
 
 
 class Question(Data):
@@ -283,6 +265,8 @@ class JobRecord(Data):
     """Tokens right after the last compaction; a further one cannot get below that."""
     hard_compactions: int = 0
     """Consecutive compactions because the endpoint rejected the request as too long."""
+    id: str = ""
+    """Id of the workflow."""
     run_id: str = ""
     """Run id of the workflow."""
     started_at: str = ""
@@ -299,7 +283,7 @@ class JobRecord(Data):
     paused_from: WaitReason | None = None
     """What the job was waiting for when a person paused it."""
     inbox: list[ReceivedSignal] = Field(default_factory=list)
-    notices: list[str] = Field(default_factory=list)
+    notices: list[Notice] = Field(default_factory=list)
     result: JobResult | None = None
 
     @classmethod
@@ -327,6 +311,11 @@ class JobRecord(Data):
         if self.result:
             return self.result.status
         return "waiting" if self.waiting else "running"
+
+    @property
+    def wait(self) -> WaitState | None:
+        """How the job waits, as people are told."""
+        return self.waiting.of_job(self.id) if self.waiting else None
 
     @property
     def context_limit(self) -> int:

@@ -5,6 +5,7 @@ Unknown keys are refused with a message; optional keys may be absent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -33,6 +34,22 @@ class EncryptedPayloadError(RuntimeError):
 class InvalidPayload(Invalid):
     """A payload cannot be used; the message is one line with the reason and what is expected."""
 
+    def __init__(self, why: str, keys: Sequence[str] | None = None) -> None:
+        """Take the reason, and the keys of the object if it has others."""
+        super().__init__(why)
+        self.why, self.keys = why, keys
+
+    def __str__(self) -> str:
+        return self.without("")
+
+    def without(self, hidden: str) -> str:
+        """Return the message for people who do not write this key themselves."""
+        if self.keys is None:
+            return self.why
+        return (
+            f"{self.why}; its keys are: {', '.join(k for k in self.keys if k != hidden) or 'none'}"
+        )
+
 
 def read_job_start_payload(values: tuple[Any, ...]) -> JobStart:
     """Parse a job's start input. Raises InvalidPayload or EncryptedPayloadError."""
@@ -58,14 +75,14 @@ def check_payload_is_decrypted(values: tuple[Any, ...]) -> None:
 
 
 def read_signal_payload(name: str, values: Any) -> SignalPayload:
-    """Parse a signal's payload. Raises InvalidPayload."""
+    """Parse a signal's payload. Raises InvalidPayload, whose message does not name the signal."""
     spec = SIGNALS.get(name)
     if spec is None:
-        raise InvalidPayload(f"signal {name!r} is not known; the signals are {', '.join(SIGNALS)}")
+        raise InvalidPayload(f"it is not known; the signals are {', '.join(SIGNALS)}")
     if len(values) > 1:
-        raise InvalidPayload(f"signal {name}: expected one JSON object, found {len(values)} values")
+        raise InvalidPayload(f"expected one JSON object, found {len(values)} values")
     value = values[0] if values and values[0] is not None else {}
-    return read_payload_object(spec.payload, value, f"signal {name}")
+    return read_payload_object(spec.payload, value)
 
 
 def read_project_signal_payload(name: str, values: Any) -> dict[str, Any]:
@@ -78,26 +95,26 @@ def read_project_signal_payload(name: str, values: Any) -> dict[str, Any]:
     if values and isinstance(values[0], dict) and "job" in values[0]:
         job = values[0]["job"]
         if not isinstance(job, str) or not 0 < len(job) <= MAX_ID_CHARACTERS:
-            raise InvalidPayload(f"signal {name}: job: expected the id of a job of this project")
+            raise InvalidPayload("job: expected the id of a job of this project")
         values = ({key: value for key, value in values[0].items() if key != "job"}, *values[1:])
     payload = read_signal_payload(name, values).model_dump(exclude_unset=True)
     if name == "limit" and job is None and "phase" in payload:
-        raise InvalidPayload('signal limit: a project has no phases; expected such as {"cost": 20}')
+        raise InvalidPayload('a project has no phases; expected such as {"cost": 20}')
     return payload if job is None else {**payload, "job": job}
 
 
-def read_payload_object(kind: type[D], value: Any, what: str) -> D:
+def read_payload_object(kind: type[D], value: Any, what: str = "") -> D:
     """Parse an object that a person sent. Raises InvalidPayload."""
+    where = f"{what}: " if what else ""
     if isinstance(value, dict) and list(value) == [UNDECODABLE]:
-        raise InvalidPayload(f"{what}: {value[UNDECODABLE]}")
+        raise InvalidPayload(f"{where}{value[UNDECODABLE]}")
     if not isinstance(value, dict):
-        raise InvalidPayload(f"{what}: expected a JSON object, found {str(value)[:100]!r}")
+        raise InvalidPayload(f"{where}expected a JSON object, found {str(value)[:100]!r}")
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        known = ", ".join(_payload_keys(kind))
         raise InvalidPayload(
-            f"{what}: {first_validation_errors(error)}; its keys are: {known or 'none'}"
+            f"{where}{first_validation_errors(error)}", _payload_keys(kind)
         ) from None
 
 

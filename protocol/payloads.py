@@ -11,6 +11,7 @@ from protocol.data_model import Data
 from protocol.fork_command import fork_command
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count, TrialShare
+from protocol.notices import PersonAct
 from protocol.publishing import CHANGEABLE, PUBLISH, Publish
 from protocol.repository_start import RepositoryStart
 from protocol.scope_ledger import MAX_ITEMS
@@ -21,6 +22,8 @@ MAX_INSTRUCTIONS = 200_000
 
 MAX_ID_CHARACTERS = 1000
 MAX_SETTINGS = 20
+UPDATE = "signal"
+"""The update by which the command line sends a signal: its name, then its payload."""
 MAX_REMARK_CHARACTERS = 4000
 """Most characters of one remark by a person."""
 
@@ -103,25 +106,65 @@ class SignalPayload(Data):
     by: str = Field("", max_length=100)
     """The sender; the command line fills it in."""
 
+    def did(self, what: str) -> str:
+        """Return the act as a predicate: `paused the job`.
+
+        Args:
+            what: `job`, `project` or `trial`.
+        """
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        """The person's words, or what was set."""
+        return ""
+
 
 class RewindSignal(SignalPayload):
     issue: str = Field(min_length=1, pattern=r"\S")
     phase: int | None = Field(None, ge=1, strict=True)
     restore_files: bool = Field(True, strict=True)
 
+    def did(self, what: str) -> str:
+        if self.phase is None:
+            return "took the running phase back"
+        files = "" if self.restore_files else ", keeping the files"
+        return f"went back to the start of phase {self.phase}{files}"
 
-class CancelSignal(SignalPayload):
+    @property
+    def words(self) -> str:
+        return self.issue
+
+
+class ReasonSignal(SignalPayload):
     reason: str = ""
+
+    @property
+    def words(self) -> str:
+        return self.reason
+
+
+class CancelSignal(ReasonSignal):
+    def did(self, what: str) -> str:
+        return f"cancelled the {what}"
 
 
 class PauseSignal(SignalPayload):
-    pass
+    def did(self, what: str) -> str:
+        return f"paused the {what}"
 
 
 class ResumeSignal(SignalPayload):
     set: dict[str, Any] = Field(default_factory=dict, max_length=MAX_SETTINGS)
     """Settings of the model, such as `{"model.send_reasoning": true}`, and of the push at the end,
     such as `{"publish.branch": "other"}` or `{"publish": null}`."""
+
+    def did(self, what: str) -> str:
+        return f"let the {what} go on"
+
+    @property
+    def words(self) -> str:
+        return _named_values(self.set)
 
     @field_validator("set")
     @classmethod
@@ -142,6 +185,14 @@ class ResumeSignal(SignalPayload):
             if isinstance(value, str) and len(value) > MAX_ID_CHARACTERS:
                 raise ValueError(f"{key[:100]} is longer than {MAX_ID_CHARACTERS} characters")
         return settings
+
+
+def _named_values(values: dict[str, Any], prefix: str = "") -> str:
+    """Return `cost=20, phase.model_calls=800`."""
+    return ", ".join(
+        _named_values(value, f"{key}.") if isinstance(value, dict) else f"{prefix}{key}={value}"
+        for key, value in values.items()
+    )
 
 
 def _model_setting_advice(key: str) -> str:
@@ -171,6 +222,13 @@ class PhaseLimits(SignalPayload):
             raise ValueError('names no limit; expected such as {"cost": 20}')
         return self
 
+    def did(self, what: str) -> str:
+        return "set limits"
+
+    @property
+    def words(self) -> str:
+        return _named_values(self.model_dump(exclude_unset=True, exclude={"by"}))
+
 
 class LimitSignal(PhaseLimits):
     """New limits of the job."""
@@ -197,15 +255,27 @@ class AnswerSignal(SignalPayload):
     id: str | None = None
     text: str = Field(min_length=1, pattern=r"\S")
 
+    def did(self, what: str) -> str:
+        return "answered the question"
 
-class ApproveSignal(SignalPayload):
+    @property
+    def words(self) -> str:
+        return self.text
+
+
+class ApproveSignal(ReasonSignal):
     id: str | None = None
-    reason: str = ""
+
+    def did(self, what: str) -> str:
+        return "approved the call"
 
 
-class DenySignal(SignalPayload):
+class DenySignal(ReasonSignal):
     id: str | None = None
     reason: str = Field(min_length=1, pattern=r"\S")
+
+    def did(self, what: str) -> str:
+        return "denied the call"
 
 
 class TellSignal(SignalPayload):
@@ -213,10 +283,20 @@ class TellSignal(SignalPayload):
     item: bool = Field(False, strict=True)
     """Whether to add it to the job's scope."""
 
+    def did(self, what: str) -> str:
+        return "told the agent" + (" a further item" if self.item else "")
 
-class BypassSignal(SignalPayload):
+    @property
+    def words(self) -> str:
+        return self.text
+
+
+class BypassSignal(ReasonSignal):
     guard: str = Field(min_length=1, max_length=200)
     reason: str = Field("", max_length=2000)
+
+    def did(self, what: str) -> str:
+        return f"let through once what {self.guard} refused"
 
 
 @dataclass(frozen=True)
@@ -238,6 +318,14 @@ class ReceivedSignal(Data):
     payload: dict[str, Any] = Field(default_factory=dict)
     at: int = 0
     """Time of receipt, epoch seconds."""
+    act: PersonAct | None = Field(None, exclude=True)
+    """What came of it, once it was handled in this run."""
+
+    @property
+    def read(self) -> SignalPayload:
+        """The payload as typed data."""
+        payload = {key: value for key, value in self.payload.items() if key != "job"}
+        return SIGNALS[self.signal].payload.model_validate(payload)
 
     @property
     def by(self) -> str:
@@ -304,6 +392,6 @@ SIGNALS = {
         "until the job ends.",
     ),
 }
-"""The signals of jobs and projects. A new signal needs a row here and a handler in
-`workflows.job_signals`, and one in `workflows.project_signals` if projects do not just forward
+"""The signals of jobs and projects. A new signal needs its payload and a row here, and a handler in
+`workflows.job_signals`; one in `workflows.project_signals` too if projects do not just forward
 it."""

@@ -10,15 +10,13 @@ from protocol.data_model import Data
 from protocol.handoffs import ProjectLink
 from protocol.job_state import JobState
 from protocol.limits import JobLimits
+from protocol.notices import Notice
 from protocol.notification_requests import Notifying
 from protocol.payloads import Fork
 from protocol.publishing import Publish
 from protocol.repository_start import PinnedSource, RepositoryStart
 from protocol.requests import CheckpointReply, JobPosition
 from protocol.tools import ToolRoute
-
-NEVER_BEGAN = "cancelled before it began"
-"""Prefix of the memo's state when a start was cancelled before anything was created."""
 
 
 class CancelStartRequest(Data):
@@ -62,7 +60,7 @@ class PrepareReply(CheckpointReply):
     origin: PinnedSource | None = None
     """The repository or folder that it works on."""
     publish: Publish | None = None
-    notices: list[str] = Field(default_factory=list)
+    notices: list[Notice] = Field(default_factory=list)
     """Notices for people about unavailable features, one line each."""
     search_attributes: list[str] = Field(default_factory=list)
     """Our search attributes that the server has registered; only those may be set."""

@@ -125,6 +125,9 @@ class ChildReport(Data):
     """What it needs from a person, even while it waits for something else, such as in a pause."""
     message: str = Field("", max_length=2000)
     remedy: str = Field("", max_length=2000)
+    command: str = Field("", max_length=1000)
+    limit: str = ""
+    """The key of the job's own limit that is used up."""
     phase: str = Field("", max_length=200)
     number: int = 0
     checkpoint: str = Field("", max_length=100)
@@ -133,6 +136,11 @@ class ChildReport(Data):
     """Newest findings of proofs that contradicted the job's claim of completion."""
     usage: Usage = Field(default_factory=Usage)
     seconds: float = 0.0
+
+    @property
+    def news(self) -> tuple[object, ...]:
+        """Return what is worth a report once it has changed."""
+        return self.status, self.waiting, self.asks, self.message, self.phase, self.disproved
 
 
 class PersonWait(Data):

@@ -10,6 +10,7 @@ from protocol.data_model import Data
 from protocol.job_record import MOST_BYTES
 from protocol.job_state import Remark
 from protocol.limits import Budget
+from protocol.notices import Notice
 from protocol.notification_requests import Notifying
 from protocol.payloads import ReceivedSignal
 from protocol.project import (
@@ -92,7 +93,7 @@ class ProjectRecord(Data):
     publish_decision: Literal["", "approved", "denied"] = ""
     """A person's decision on pushing its branch; empty before it, or when none is required."""
     refusals: int = 0
-    notices: list[str] = Field(default_factory=list)
+    notices: list[Notice] = Field(default_factory=list)
     inbox: list[ReceivedSignal] = Field(default_factory=list)
     result: ProjectResult | None = None
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from protocol.agent_reports import FeatureReport, Routing, TesterVerdict
 from protocol.data_model import Data
 from protocol.handoffs import Handoff
+from protocol.notices import Notice
 from protocol.notification_requests import Notifying
 from protocol.project import ProjectResult
 from protocol.project_forms import FormName
@@ -40,7 +41,7 @@ class ProjectPrepareReply(Data):
     scope: list[ScopeItem] = Field(default_factory=list)
     search_attributes: list[str] = Field(default_factory=list)
     notifying: Notifying | None = None
-    notices: list[str] = Field(default_factory=list)
+    notices: list[Notice] = Field(default_factory=list)
     """Notices for people about unavailable features, one line each."""
 
 
@@ -74,7 +75,10 @@ class ChildWork(Data):
     """Paths that the job changed; the first few."""
     problems: list[str] = Field(default_factory=list)
     """Why the work cannot be accepted."""
-    summary: str = ""
+    report: str = ""
+    """The job's own words on its work."""
+    added: str = ""
+    """What the system says of it: changed files and unresolved points."""
     features: FeatureReport | None = None
     routing: Routing | None = None
     verdict: TesterVerdict | None = None
@@ -86,6 +90,10 @@ class ChildWork(Data):
     """Items that the job did not do: index in its scope to its reason."""
     usage: Usage = Field(default_factory=Usage)
     """Usage of shortening its summary."""
+
+    @property
+    def summary(self) -> str:
+        return self.report + self.added
 
 
 class MergeRequest(ProjectRequest):

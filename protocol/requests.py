@@ -187,11 +187,32 @@ class Pending(Data):
     """Answers to earlier questions of the same turn, in the server's format."""
 
 
+RefusedBy = Literal[
+    "",
+    "completion",
+    "contract",
+    "gate",
+    "guard",
+    "held back",
+    "judge",
+    "nobody",
+    "person",
+    "phase",
+    "phase end",
+    "reply",
+    "review",
+    "stuck",
+    "tools",
+]
+"""What refused a call before its tool ran; `gate` is one without a name of its own."""
+
+
 class ToolRequest(JobPosition):
     call: int
     """Index of the call in the reply, from 0."""
     refusal: str | None = None
     """Refusal by a gate or phase rule; recorded as the result, and the call is not run."""
+    refused_by: RefusedBy = ""
     answer: str | None = None
     """Answer by a person or the system; recorded as the result, and the call is not run."""
     reopen: list[str] = Field(default_factory=list)
@@ -231,6 +252,8 @@ class GuardOutcome(Reply):
     """The guard or hook that refused the call or asks a person."""
     hook: bool = False
     """Whether `guard` is a hook."""
+    finding: str = ""
+    """Why the guard refused, bounded; empty if it asks a person."""
     undecided: bool = False
     """Whether the guard refused because it failed itself, such as by a verifier's time-out."""
     asks: str = ""
@@ -253,6 +276,9 @@ class ToolReply(CheckpointReply, GuardOutcome):
     """Progress of an unfinished call; nothing of it is recorded yet."""
     fingerprint: str = ""
     """Fingerprint of the result."""
+    refused_by: RefusedBy = ""
+    tool: str = ""
+    """The tool that was called, if the activity has another name."""
     error_fingerprint: str = ""
     """Fingerprint of the error without its numbers and names."""
     changed: bool = False

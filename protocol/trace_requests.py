@@ -12,8 +12,8 @@ TraceType = Literal["violation", "correction", "decision", "approval", "outcome"
 Source = Literal["guard", "gate", "hook", "person", "detector", "agent"]
 MOST_CHARACTERS = 400
 """Most characters of each text of a trace."""
-QUESTION_PREFIX = "The agent asked: "
-"""Prefix of the trace of an answer; the question follows."""
+CLARIFICATION = "clarification"
+"""The `guard` of the trace of a person's answer to a question."""
 MOST_AT_A_TIME = 25
 """Most traces sent to the store at once."""
 MOST_KEPT = 100

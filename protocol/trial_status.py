@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from protocol.data_model import Data
+from protocol.notices import Notice
 from protocol.trial_start import TrialStart
 from protocol.usage import Usage
 from protocol.waiting import WaitState
@@ -53,7 +54,7 @@ class TrialStatus(Data):
     """Who cancelled the trial and why, in a sentence; empty if nobody did."""
     waiting: WaitState | None = None
     """That a person has paused it."""
-    notices: list[str] = Field(default_factory=list)
+    notices: list[Notice] = Field(default_factory=list)
     """Signals that were refused or that changed it, newest last, for people."""
     runs: list[TrialRun]
 

@@ -17,6 +17,7 @@ from protocol.errors import Interruption
 from protocol.job_record import JobRecord
 from protocol.prepare_requests import CancelStartRequest
 from protocol.requests import LOST_WORKERS
+from protocol.step_summary import StepSummary
 from protocol.usage import Usage
 from workflows.activity_failures import StepFailed, is_called_workflow_gone
 from workflows.activity_table import CANCEL_START, Activity, R
@@ -237,5 +238,5 @@ def position_request_fields(job: JobRecord) -> dict[str, Any]:
 def activity_summary(job: JobRecord, what: str) -> str:
     """Return a line for Temporal Web: `phase 2 · todo 3 · write_file notes/a.md`."""
     phase = job.state.phase
-    todo = f" · todo {phase.current.id}" if phase.current else ""
-    return f"phase {phase.number}{todo} · {what}"[:180]
+    todo = f"todo {phase.current.id} · " if phase.current else ""
+    return str(StepSummary(phase.number, f"{todo}{what}"))

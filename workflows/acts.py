@@ -2,70 +2,39 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
-
-from protocol.job_record import JobRecord, PersonAct
+from protocol.job_record import JobRecord
+from protocol.notices import PersonAct
 from protocol.payloads import ReceivedSignal
 from protocol.short_text import first_few, one_line
 
 MOST_ACTS = 100
 MOST_DETAIL = 300
 """Longest detail, in characters."""
-EDITED = "files edited: "
-"""First words of the detail of a resume with edited files."""
 IN_WORK = ("answer", "approve", "deny", "bypass", "cancel")
 """Signals whose effect shows in the work itself."""
 MOST_CALLS = 5
 """Most calls that a pause's notice names."""
 
 
-def describe_act(received: ReceivedSignal, phase: int, detail: str = "") -> PersonAct:
+def describe_act(
+    received: ReceivedSignal, phase: int = 0, detail: str = "", what: str = "job"
+) -> PersonAct:
     """Describe a signal's effect, with sender and time.
 
     Args:
         phase: Number of the phase that was running when it arrived.
         detail: What the job knows beyond the payload; it replaces the payload.
+        what: What it was sent to.
     """
-    payload, signal = received.payload, received.signal
-    did, words = {
-        "rewind": (_rewind_act_text(payload), payload.get("issue")),
-        "cancel": ("cancelled the job", payload.get("reason")),
-        "pause": ("paused the job", ""),
-        "resume": ("let the job go on", _act_pairs(payload.get("set") or {})),
-        "limit": ("set limits", _act_pairs(payload)),
-        "answer": ("answered the question", payload.get("text")),
-        "approve": ("approved the call", payload.get("reason")),
-        "deny": ("denied the call", payload.get("reason")),
-        "bypass": (
-            f"let through once what {payload.get('guard')} refused",
-            payload.get("reason"),
-        ),
-        "tell": (
-            "told the agent" + (" a further item" if payload.get("item") else ""),
-            payload.get("text"),
-        ),
-    }[signal]
+    payload = received.read
     return PersonAct(
         at=received.at,
         by=received.by,
         phase=phase,
-        signal=signal,
-        did=did,
-        detail=one_line(detail or str(words or ""), MOST_DETAIL),
+        signal=received.signal,
+        did=payload.did(what),
+        detail=one_line(detail or payload.words, MOST_DETAIL),
     )
-
-
-def act_line(act: PersonAct) -> str:
-    """Return `ada@host told the agent at 2026-11-25 11:20:03 UTC: Use metric units.`"""
-    when = datetime.fromtimestamp(act.at, UTC)
-    id_ = f" ({act.id})" if act.id else ""
-    return _act_sentence(act, f"{id_} at {when:%Y-%m-%d %H:%M:%S} UTC")
-
-
-def _act_sentence(act: PersonAct, when: str = "") -> str:
-    detail = f": {act.detail}" if act.detail else ""
-    return f"{act.by or 'A person'} {act.did}{when}{detail}"
 
 
 def keep_act(job: JobRecord, act: PersonAct) -> None:
@@ -82,14 +51,14 @@ def acts_in_phase(job: JobRecord) -> list[str]:
     """
     number = job.state.phase.number
     return [
-        _act_sentence(act)
+        act.without_time
         for act in job.acts
         if act.phase == number and not act.refused and _is_act_shown_in_work(act)
     ]
 
 
 def _is_act_shown_in_work(act: PersonAct) -> bool:
-    return act.signal in IN_WORK or (act.signal == "resume" and act.detail.startswith(EDITED))
+    return act.signal in IN_WORK or (act.signal == "resume" and act.edited)
 
 
 def describe_calls_left(job: JobRecord) -> str:
@@ -127,21 +96,3 @@ def is_pause_due(job: JobRecord) -> bool:
     if job.waiting or job.timer or job.pending or job.next_call >= len(job.calls):
         return True
     return job.calls[job.next_call].tool == "job_complete"
-
-
-def _rewind_act_text(payload: dict[str, Any]) -> str:
-    if (phase := payload.get("phase")) is None:
-        return "took the running phase back"
-    files = "" if payload.get("restore_files", True) else ", keeping the files"
-    return f"went back to the start of phase {phase}{files}"
-
-
-def _act_pairs(values: dict[str, Any]) -> str:
-    """Return `cost=20, phase.model_calls=800`."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            flat |= {f"{key}.{inner}": part for inner, part in value.items() if inner != "by"}
-        elif key != "by":
-            flat[key] = value
-    return ", ".join(f"{key}={value}" for key, value in flat.items())

@@ -49,6 +49,7 @@ def open_approval_question(
 def waiting_for_approval_answer(approval: Approval, job_id: str) -> WaitState:
     """Return how the job waits for a person to approve a call."""
     job = shell_quoted(job_id)
+    command = f"starter.py approve {job} --id {approval.id}"
     asked = f"The agent wants to call {approval.tool}."
     if approval.is_plan:
         asked = "The agent has made its plan."
@@ -59,7 +60,8 @@ def waiting_for_approval_answer(approval: Approval, job_id: str) -> WaitState:
     return WaitState(
         reason="approval",
         message=message,
-        remedy=f"`starter.py approve {job} --id {approval.id}` or `starter.py deny {job} --id "
+        command=command,
+        remedy=f"`{command}` or `starter.py deny {job} --id "
         f'{approval.id} --reason "why"`, or the signals approve and deny with '
         f'`{{"id": "{approval.id}", '
         '"reason": "why"}`.',

@@ -75,19 +75,23 @@ class ExceededBudgetLimit:
         }
         return f"The {self.scope}'s {sentences[self.key]}"
 
-    def remedy(self, job_id: str) -> str:
-        """Return the command that a person can use."""
+    def command(self, job_id: str) -> str:
+        """Return the command that makes room."""
         name = self.key if self.scope == "job" else f"phase.{self.key}"
         enough = max(2 * self.limit, self.spent + self.needed)
         value = format_budget_amount(self.key, enough, up=True).replace(",", "")
-        return (
-            f"Raise it with the signal limit, such as `starter.py limit {shell_quoted(job_id)} "
-            f"{name}={value}`, or cancel the job."
-        )
+        return f"starter.py limit {shell_quoted(job_id)} {name}={value}"
 
     def wait_state(self, job_id: str) -> WaitState:
         """Return how a job waits because of it."""
-        return WaitState(reason="budget", message=self.message, remedy=self.remedy(job_id))
+        command = self.command(job_id)
+        return WaitState(
+            reason="budget",
+            message=self.message,
+            remedy=f"Raise it with the signal limit, such as `{command}`, or cancel the job.",
+            command=command,
+            limit=self.key if self.scope == "job" else "",
+        )
 
 
 def _call_limit_words(kind: str, limit: str, spent: str) -> str:

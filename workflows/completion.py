@@ -7,7 +7,8 @@ from typing import Any
 from protocol.endings import GuardPoint
 from protocol.job_record import JobRecord, Review
 from protocol.limits import ReviewLimits
-from protocol.requests import Call
+from protocol.notices import Notice
+from protocol.requests import Call, RefusedBy
 from protocol.tools import ToolRoute
 from protocol.usage import Usage
 from workflows import activity_failures, course, gates, guard_outcomes, reservations, wait_states
@@ -101,9 +102,12 @@ class Completion:
         job.drop_review()
         job.review_rejections += 1
 
-    async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
+    async def _refuse_completion(
+        self, call: Call, route: ToolRoute, gate: RefusedBy, why: str
+    ) -> None:
         # After too many refusals the job waits for a person, who must see the reasons.
-        self._inbox.notice(f"step {self._job.step}: job_complete was refused. {why}")
+        text = f"job_complete was refused. {why}"
+        self._inbox.notice(Notice(text=text, topic="refused call", step=self._job.step))
         await self._calls.refuse_call(call, route, gate, why)
 
     async def _ask_reviewer(self, review: Review, limits: ReviewLimits) -> None:
@@ -116,7 +120,7 @@ class Completion:
 
     async def _has_stored_traces(self) -> bool:
         """Store pending traces and return whether all are stored; if not, the job waits for it."""
-        stored = await store_learning_traces(self._job, self._steps, self._inbox.notice)
+        stored = await store_learning_traces(self._job, self._steps, self._inbox)
         if not stored:
             self._job.waiting = wait_states.STORE
         return stored

@@ -55,8 +55,9 @@ class Continuation:
         )
         return is_long and record.fits
 
-    def begin_run(self, record: JobRecord | ProjectRecord) -> None:
+    async def begin_run(self, record: JobRecord | ProjectRecord) -> None:
         """Continue as new with the same state. Does not return."""
+        await self._inbox.close()
         record.inbox, record.notices = self._inbox.signals, self._inbox.notices
         record.started_at = self.started_at
         workflow.continue_as_new(args=[record.model_dump(mode="json", exclude_defaults=True)])

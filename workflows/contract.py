@@ -6,7 +6,7 @@ on, what takes something out of the approved plan asks again.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from protocol.endings import ContractFacts, GateFacts
 from protocol.job_record import ApprovedContract, JobRecord
@@ -16,7 +16,7 @@ from protocol.short_text import count_noun, first_few, one_line
 
 PLAN = "plan"
 """What is approved when no call is."""
-GUARD = "contract"
+GUARD: Final = "contract"
 MOST_NAMED = 20
 REPLY_TOKENS = 1500
 """Tokens of a reply that the estimate reckons with."""
@@ -45,7 +45,7 @@ def contract_arguments(job: JobRecord, contract: ContractFacts) -> dict[str, str
     shown = {
         "plan": contract.plan,
         "scope": "\n".join(contract.places),
-        "dropped": "\n".join(contract.dropped),
+        "dropped": "\n".join(f"{id_} {text}" for id_, text in contract.dropped.items()),
         "checks": "\n".join(contract.checks),
         "estimate": estimate_line(job, contract),
     }
@@ -57,7 +57,7 @@ def approve_contract(contract: ContractFacts) -> ApprovedContract:
     return ApprovedContract(
         phases=contract.phases,
         checks=contract.checks,
-        dropped=[line.partition(" ")[0] for line in contract.dropped],
+        dropped=list(contract.dropped),
     )
 
 
@@ -65,7 +65,7 @@ def contract_changes(approved: ApprovedContract, now: ContractFacts) -> list[str
     """Return what the plan has lost since a person approved it."""
     phases = [name for name in approved.phases if name not in now.phases]
     checks = [each for each in approved.checks if each not in now.checks + now.held]
-    dropped = [line for line in now.dropped if line.partition(" ")[0] not in approved.dropped]
+    dropped = [f"{id_} {text}" for id_, text in now.dropped.items() if id_ not in approved.dropped]
     changes = [f"the phase {one_line(name, 80)!r} is gone" for name in phases]
     changes += [f"the check {one_line(each, 120)!r} is gone" for each in checks]
     return [*changes, *(f"{one_line(line, 160)} is dropped" for line in dropped)]

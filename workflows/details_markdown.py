@@ -23,7 +23,7 @@ def markdown_waiting_lines(waiting: WaitState) -> list[str]:
     ]
 
 
-def markdown_list_lines(heading: str, entries: Sequence[str]) -> list[str]:
+def markdown_list_lines(heading: str, entries: Sequence[object]) -> list[str]:
     """Return a heading and a list; nothing if there are no entries."""
     return ["", f"### {heading}", "", *(f"- {entry}" for entry in entries)] if entries else []
 

@@ -33,7 +33,7 @@ def due_job_notifications(job: JobRecord, job_id: str, chain: str) -> list[Notif
         return []
     draft = _NotificationDraft(book, job_id, job.agent, job.status, f"{chain[:8]}.{job.commit[:8]}")
     notifications = [
-        *_waiting_notification(draft, job.waiting, job_id, title=job.title),
+        *_waiting_notification(draft, job.wait, job_id, title=job.title),
         *_limit_notifications(
             draft,
             budget.nearly_used_limits(job),
@@ -58,7 +58,8 @@ def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notifi
     mark = f"{chain[:8]}.{project.state[:8]}"
     agent, word = f"project ({project.start.form})", project_status.project_status_word(project)
     draft = _NotificationDraft(book, project.id, agent, word, mark)
-    notifications = _waiting_notification(draft, project.waiting, project.id, title=project.title)
+    waiting = project.waiting.of_job(project.id) if project.waiting else None
+    notifications = _waiting_notification(draft, waiting, project.id, title=project.title)
     # While the project itself waits, a person attends to that.
     for run in project.running.values() if project.waiting is None else ():
         stands = None
@@ -140,7 +141,6 @@ def _waiting_notification(
         return []
     book.waits = {**book.waits, job: mark}
     book.asked = question or book.asked
-    command = due_notification_command(waiting, job)
     retrying = " It goes on trying by itself." if waiting.trying else ""
     figures = f" {waiting.message}" if waiting.reason == "budget" else ""
     about = "\n".join(f"{name}: {value}" for name, value in waiting.about.items())
@@ -150,9 +150,10 @@ def _waiting_notification(
             job=job,
             status="waiting",
             reason=waiting.reason,
-            text=f"{job} waits for a person: {waiting.reason}.{figures}{retrying} Type: {command}",
+            text=f"{job} waits for a person: {waiting.reason}.{figures}{retrying} "
+            f"Type: {waiting.command}",
             remedy=waiting.remedy,
-            command=command,
+            command=waiting.command,
             content=f"{title}\n{waiting.message}\n{about}".strip(),
         )
     ]
@@ -184,15 +185,6 @@ def _end_notification(
     return draft.make(
         "end", status=status, reason=status, text=f"{text}.", command=command, content=content
     )
-
-
-def due_notification_command(waiting: WaitState, job: str) -> str:
-    """Return the command that lets the job continue."""
-    # Commands in a remedy are in backticks; an ellipsis marks a missing value.
-    for piece in waiting.remedy.split("`")[1::2]:
-        if piece.startswith("starter.py ") and "…" not in piece:
-            return piece.replace(" JOB", f" {shell_quoted(job)}")
-    return f"starter.py {'show' if waiting.trying else 'resume'} {shell_quoted(job)}"
 
 
 def _has_notified_reason(waiting: WaitState | None, reason: str) -> bool:

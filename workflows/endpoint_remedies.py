@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protocol.job_record import JobRecord
 from protocol.waiting import WaitState
+from workflows.activity_failures import StepFailed
 
 PARSER = "Start the server with its tool-call parser: docs/model-endpoints.md, has the flags"
 ANOTHER = "`--set model.name=…` takes another model"
@@ -30,18 +31,18 @@ def is_endpoint_without_calls(job: JobRecord) -> bool:
     return not job.usage.tool_calls and not job.calls and job.usage.model_calls >= LEAST_REPLIES
 
 
-def wait_with_remedy(waiting: WaitState, job: JobRecord, helps: str) -> WaitState:
+def wait_with_remedy(waiting: WaitState, job: JobRecord, failed: StepFailed) -> WaitState:
     """Return how a job waits for its endpoint, with the remedy.
 
     Args:
         waiting: How it waits for what failed.
         job: The job.
-        helps: What the activity says may help, as the end of a sentence; empty if it knows nothing.
+        failed: The failure; the activity may say what helps.
     """
     if waiting.reason != "endpoint":
         return waiting
-    remedy = waiting.remedy
-    if not helps and "model.name=" not in remedy:
+    remedy, helps = waiting.remedy, failed.helps
+    if not (helps or failed.mend or failed.kind == "ContextTooLong"):
         helps = f"{ANOTHER}, model.base_url its address"
     if helps:
         remedy = f"{remedy} What may help: {helps}."

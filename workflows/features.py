@@ -22,7 +22,6 @@ from workflows.project_units import (
     block_project_unit,
     remaining_unit_findings,
     remember_unit_fork_point,
-    reported_unit_text,
     unit_conflict_findings,
     unit_work_problems,
 )
@@ -122,7 +121,7 @@ def settle_feature_job(
         )
     else:
         feature.commit, feature.turn, feature.reasons = work.commit, "tester", []
-        feature.coder_report = reported_unit_text(work)
+        feature.coder_report = work.report.strip()
         _keep_feature_evidence(feature, work)
     return ""
 

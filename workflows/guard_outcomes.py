@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from protocol.job_record import JobRecord
+from protocol.notices import Notice
 from protocol.proof import PROOF_GUARD
 from protocol.requests import GuardOutcome
 from protocol.short_text import one_line
@@ -27,41 +28,48 @@ REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
 def record_guard_refusal(
-    job: JobRecord, guard: str, what: str, why: str, *, path: str | None = None, hook: bool = False
-) -> str:
+    job: JobRecord,
+    guard: str,
+    what: str,
+    finding: str,
+    *,
+    path: str | None = None,
+    hook: bool = False,
+) -> Notice:
     """Count and record a refusal; return the notice for people.
 
     The caller counts it among the job's refusals when it records the call.
     """
     job.guard_refusals = {**job.guard_refusals, guard: job.guard_refusals.get(guard, 0) + 1}
-    # The model reads who refused; people read it before the finding.
-    finding = why.removeprefix(f"Refused by {guard}: ")
     if guard == PROOF_GUARD:
         job.disproved = [*job.disproved, one_line(finding, MOST_FOUND)][-MOST_DISPROVED:]
     source: Source = "hook" if hook else "guard"
     happened = f"{what} was refused"
-    trace_notes.note_trace(job, "violation", source, guard, happened, why=why, tool=what, path=path)
-    return f"step {job.step}: guard {guard} refused {what}: {' '.join(finding.split())[:200]}"
+    trace_notes.note_trace(
+        job, "violation", source, guard, happened, why=finding, tool=what, path=path
+    )
+    text = f"guard {guard} refused {what}: {' '.join(finding.split())[:200]}"
+    return Notice(text=text, topic="refused call", step=job.step)
 
 
 def apply_guard_outcome(
-    job: JobRecord, outcome: GuardOutcome, what: str, why: str, path: str | None = None
-) -> list[str]:
+    job: JobRecord, outcome: GuardOutcome, what: str, path: str | None = None
+) -> list[Notice]:
     """Apply the decisions of a call's guards; return the notices for people."""
-    lines = [f"step {job.step}: {remark}" for remark in outcome.remarks]
+    lines = [Notice(text=remark, step=job.step) for remark in outcome.remarks]
     if outcome.bypassed_guard:
         lines.append(use_guard_bypass(job, outcome.bypassed_guard, what, path))
     if outcome.guard:
         lines.append(
-            record_guard_refusal(job, outcome.guard, what, why, path=path, hook=outcome.hook)
+            record_guard_refusal(
+                job, outcome.guard, what, outcome.finding, path=path, hook=outcome.hook
+            )
         )
     record_guard_trials(job, outcome.trials, what, path)
     return lines
 
 
-def count_undecided_votes(
-    job: JobRecord, outcome: GuardOutcome, tool: str, why: str
-) -> WaitState | None:
+def count_undecided_votes(job: JobRecord, outcome: GuardOutcome, tool: str) -> WaitState | None:
     """Count refusals in a row by voters that failed themselves; return how the job waits at too
     many.
 
@@ -75,7 +83,7 @@ def count_undecided_votes(
     job.undecided = {**others, tool: count}
     if count < MOST_UNDECIDED:
         return None
-    return wait_states.verdict_failure_wait(outcome.guard, tool, why, count)
+    return wait_states.verdict_failure_wait(outcome.guard, tool, outcome.finding, count)
 
 
 def record_guard_trials(
@@ -89,7 +97,7 @@ def record_guard_trials(
         )
 
 
-def use_guard_bypass(job: JobRecord, guard: str, what: str, path: str | None = None) -> str:
+def use_guard_bypass(job: JobRecord, guard: str, what: str, path: str | None = None) -> Notice:
     """Use up a bypass; return the notice for people."""
     reason = job.bypasses.get(guard, "")
     job.bypasses = {name: why for name, why in job.bypasses.items() if name != guard}
@@ -97,9 +105,8 @@ def use_guard_bypass(job: JobRecord, guard: str, what: str, path: str | None = N
     trace_notes.note_trace(
         job, "approval", "person", guard, happened, why=reason, tool=what, path=path
     )
-    return f"step {job.step}: bypass of {guard} let {what} through" + (
-        f" ({reason[:200]})" if reason else ""
-    )
+    for_reason = f" ({reason[:200]})" if reason else ""
+    return Notice(text=f"bypass of {guard} let {what} through{for_reason}", step=job.step)
 
 
 @contextmanager
@@ -117,14 +124,18 @@ def restoring_guard_bypasses(job: JobRecord, before: dict[str, str]) -> Iterator
             job.bypasses = {**used, **job.bypasses}
 
 
-def grant_guard_bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:
-    """Let a guard's next refusal be bypassed; return why there is nothing to bypass."""
+def bypass_refusal_reason(job: JobRecord, guard: str) -> str:
+    """Return why there is nothing to bypass; empty if there is."""
+    if guard in job.guard_refusals:
+        return ""
+    known = ", ".join(sorted(job.guard_refusals)) or "none"
+    return f"guard {guard} has refused nothing; those that have are: {known}"
+
+
+def grant_guard_bypass(job: JobRecord, payload: dict[str, Any]) -> None:
+    """Let a guard's next refusal be bypassed."""
     guard = payload["guard"]
-    if guard not in job.guard_refusals:
-        known = ", ".join(sorted(job.guard_refusals)) or "none"
-        return f"guard {guard} has refused nothing; those that have are: {known}"
     job.bypasses = {**job.bypasses, guard: payload.get("reason") or "no reason given"}
     job.add_correction(
         f"A person lets through once what {guard} refused. If you still need it, do it again now."
     )
-    return None

@@ -6,13 +6,15 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from temporalio import workflow
+
+from protocol.notices import MAX_NOTICES, Notice, PersonAct, Topic, as_notice
 from protocol.payload_reading import InvalidPayload, read_signal_payload
 from protocol.payloads import ReceivedSignal
 from protocol.short_text import one_line
 
-MAX_NOTICES = 20
 MAX_SIGNALS = 1000
-MOST_SENDER = 100
+MOST_NAME = 100
 MAX_BYTES = 500_000
 """Most bytes of all unhandled signals: they must fit into one payload when carried over."""
 
@@ -32,11 +34,11 @@ class Inbox:
 
     read: PayloadReader = read_inbox_payload
     signals: list[ReceivedSignal] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
     """What was refused or done differently than requested, newest last, for people."""
     refused: int = 0
-    sender: str = ""
-    """Sender of the signal that is being applied, for notices about it."""
+    is_closed: bool = False
+    """Whether this run takes nothing out any more."""
 
     def put(self, signal: str, values: tuple[Any, ...], at: int = 0) -> None:
         """Add a signal. An unusable one becomes a visible refusal.
@@ -45,34 +47,45 @@ class Inbox:
             at: Time of arrival, epoch seconds.
         """
         try:
-            payload = self.read(signal, values)
+            self.add(self.read_signal(signal, values, at))
         except InvalidPayload as refusal:
-            self.refuse(f"{refusal}{_signal_sender_note(values)}")
-            return
-        received = ReceivedSignal(signal=signal, payload=payload, at=at)
+            self.refuse(signal, str(refusal), _signal_sender(values))
+
+    def read_signal(self, signal: str, values: tuple[Any, ...], at: int) -> ReceivedSignal:
+        """Return a signal for which there is room. Raises InvalidPayload."""
+        received = ReceivedSignal(signal=signal, payload=self.read(signal, values), at=at)
         payloads = "".join(str(other.payload) for other in (*self.signals, received)).encode()
         if len(self.signals) >= MAX_SIGNALS or len(payloads) > MAX_BYTES:
-            self.refuse(f"signal {signal}: too many signals are waiting; send it again later")
-            return
+            raise InvalidPayload("too many signals are waiting; send it again later")
+        return received
+
+    def add(self, received: ReceivedSignal) -> None:
         self.signals.append(received)
 
-    def refuse(self, why: str) -> None:
+    async def close(self) -> None:
+        """Let updates be answered before the run ends."""
+        self.is_closed = True
+        await workflow.wait_condition(workflow.all_handlers_finished)
+
+    def refuse(self, signal: str, why: str, by: str = "") -> None:
+        act = PersonAct(at=0, by=by, signal=signal[:MOST_NAME], did="", refused=why)
         self.refused += 1
-        sender = f" (sent by {self.sender})" if self.sender else ""
-        self.notice(f"refused: {why}{sender}")
+        self.notice(act.notice)
 
     def refuse_late_signals(self) -> bool:
         """Refuse signals that came after the result was written; return whether there were any."""
         for received in self.signals:
-            self.refuse(f"signal {received.signal}: it came too late, the result was written")
+            self.refuse(received.signal, "it came too late, the result was written", received.by)
         return bool(self.signals)
 
-    def notice(self, text: str) -> None:
-        self.notices = [*self.notices, text[:500]][-MAX_NOTICES:]
+    def notice(self, event: str | Notice, topic: Topic = "") -> None:
+        if isinstance(event, str):
+            event = Notice(text=event, topic=topic)
+        self.notices = [*self.notices, as_notice(event)][-MAX_NOTICES:]
 
-    def withdraw_notices(self, beginning: str) -> None:
-        """Remove the notices that begin like this."""
-        self.notices = [text for text in self.notices if not text.startswith(beginning)]
+    def withdraw_notices(self, topic: Topic, step: int) -> None:
+        """Remove the notices about this of one step."""
+        self.notices = [each for each in self.notices if (each.topic, each.step) != (topic, step)]
 
     def notice_moved_aside(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -99,7 +112,7 @@ class Inbox:
         return self.has_cancel()
 
 
-def _signal_sender_note(values: tuple[Any, ...]) -> str:
-    """Return ` (sent by ada@host)`, or empty if the payload names no sender."""
+def _signal_sender(values: tuple[Any, ...]) -> str:
+    """Return `ada@host`, or empty if the payload names no sender."""
     by = values[0].get("by") if len(values) == 1 and isinstance(values[0], dict) else None
-    return f" (sent by {one_line(by, MOST_SENDER)})" if isinstance(by, str) and by else ""
+    return one_line(by, MOST_NAME) if isinstance(by, str) else ""

@@ -41,7 +41,9 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from protocol.job_record import JobRecord
+from protocol.notices import PersonAct
 from protocol.payload_reading import InvalidPayload, read_job_start_payload
+from protocol.payloads import ReceivedSignal
 from protocol.prepare_requests import PrepareRequest
 from workflows import acts, job_status, questions, trace_notes
 from workflows.activity_calls import StepInterrupted
@@ -57,7 +59,7 @@ from workflows.continuation import Continuation
 from workflows.job_display import JobDisplay
 from workflows.job_loop import JobLoop
 from workflows.job_recovery import JobRecovery
-from workflows.job_signals import JobSignals
+from workflows.job_signals import JobSignals, signal_refusal_reason
 from workflows.job_steps import JobSteps
 from workflows.learning_notes import store_learning_traces
 from workflows.phase_transition import PhaseTransition
@@ -86,7 +88,7 @@ class Job(SignalReceiver):
     async def run(self, *start: Any) -> dict[str, Any]:
         """Run from start to result; see the module."""
         job = self._record = await self._begin_job(start)
-        job.run_id = workflow.info().run_id
+        job.id, job.run_id = workflow.info().workflow_id, workflow.info().run_id
         self._display = JobDisplay(job, self._steps, self.inbox, self._continuation)
         self._display.last_report = self._start.last_report
         calls = ToolCalls(job, self._steps, self.inbox)
@@ -105,6 +107,7 @@ class Job(SignalReceiver):
             raise asyncio.CancelledError from None
         if self.inbox.refuse_late_signals():
             await self._display.publish_status()
+        await self.inbox.close()
         return job.result.model_dump()
 
     @workflow.query(description="What `starter.py show --json` prints.")
@@ -113,6 +116,14 @@ class Job(SignalReceiver):
         if self._record is None:
             return job_status.preparing_job_status(self.inbox, self._start.waiting)
         return job_status.job_status_answer(self._record, self.inbox)
+
+    def refusal_reason(self, received: ReceivedSignal) -> str:
+        return signal_refusal_reason(self._record, received) if self._record else ""
+
+    def act_of(self, received: ReceivedSignal) -> PersonAct | None:
+        # A pause is settled once the calls of the running reply are done.
+        is_due = self._record is not None and self._record.pausing is received
+        return None if is_due else received.act
 
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
         """Restore the record of the previous run, or prepare a new job."""
@@ -174,11 +185,11 @@ class Job(SignalReceiver):
                     self._signals.show_folder(), self.inbox.has_cancel
                 )
         if trace_notes.is_trace_flush_due(job):
-            storing = store_learning_traces(job, self._steps, self.inbox.notice)
+            storing = store_learning_traces(job, self._steps, self.inbox)
             with suppress(StepInterrupted):
                 await self._steps.run_interruptible(storing, self._has_urgent_signal)
         await self._display.publish_status()
-        self._continue_as_new_if_due(job)
+        await self._continue_as_new_if_due(job)
 
     def _has_urgent_signal(self) -> bool:
         return self._record is not None and self.inbox.has_urgent(self._record.phases)
@@ -209,7 +220,7 @@ class Job(SignalReceiver):
                 self._display.end_wait()
                 return
             await self._display.publish_status()
-            self._continue_as_new_if_due(job)
+            await self._continue_as_new_if_due(job)
             await self._wait_for_signals(job)
 
     async def _wait_for_signals(self, job: JobRecord) -> None:
@@ -226,7 +237,7 @@ class Job(SignalReceiver):
         job.clock = workflow.now().timestamp()
         self._steps.may_continue_as_new = True
 
-    def _continue_as_new_if_due(self, job: JobRecord) -> None:
+    async def _continue_as_new_if_due(self, job: JobRecord) -> None:
         """Continue as new with the same state once the history is long.
 
         Not in a workflow task that has run a local activity, which would run a second time if the
@@ -234,12 +245,12 @@ class Job(SignalReceiver):
         """
         due = self._steps.may_continue_as_new and job.result is None
         if due and self._continuation.is_due(job, job.limits.history_events):
-            self._continuation.begin_run(job)
+            await self._continuation.begin_run(job)
 
     async def _close_cancelled(self, job: JobRecord, cancellation: Cancellation) -> None:
         """Write the result of a cancelled job; only the server can close it as cancelled."""
         count_given_up_replies(job, self._steps, {})
-        await run_despite_cancellation(store_learning_traces(job, self._steps, self.inbox.notice))
+        await run_despite_cancellation(store_learning_traces(job, self._steps, self.inbox))
         await run_despite_cancellation(
             self._steps.give_up_task(job)
         )  # of an MCP server, if one is running

@@ -10,9 +10,10 @@ from temporalio import workflow
 from protocol import scope_ledger
 from protocol.contract import contract_line, not_accepted_line
 from protocol.job_record import JobRecord
-from protocol.proof import PROOF_GUARD
+from protocol.notices import Notice
+from protocol.project import ChildReport
 from protocol.search_attribute_names import AGENT, MODEL, PHASE, STATUS
-from protocol.waiting import WaitState
+from protocol.waiting import WaitState, status_value
 from workflows import details_markdown, due_notifications, job_status, reservations
 from workflows.continuation import Continuation
 from workflows.details_markdown import markdown_code_block
@@ -37,7 +38,7 @@ class JobDisplay:
         self._steps = steps
         self._inbox = inbox
         self._web = WebDisplay(continuation)
-        self.last_report = ""
+        self.last_report: ChildReport | None = None
         """The last report to the project."""
 
     def show_status(self) -> None:
@@ -57,21 +58,18 @@ class JobDisplay:
     @property
     def is_reported_waiting(self) -> bool:
         """Whether the last report to the project said that the job waits."""
-        return bool(self._job.project) and self.last_report.startswith("waiting ")
+        return self.last_report is not None and self.last_report.status == "waiting"
 
     async def report_to_project(self) -> None:
         """Report the status to the project if it has changed."""
         job = self._job
         report = job_status.job_status_report(job, workflow.info().workflow_id)
-        change = f"{report.status} {report.waiting} {report.asks} {report.message} {report.phase}"
-        if disproved := job.guard_refusals.get(PROOF_GUARD):
-            change += f" {disproved}"
-        if not job.project or change == self.last_report:
+        if not job.project or (self.last_report and report.news == self.last_report.news):
             return
-        self.last_report = change
+        self.last_report = report
         sending = self._steps.send_signal(job.project, "report", report.model_dump(mode="json"))
         if why := await asyncio.shield(sending):
-            self._inbox.notice(f"the report did not reach project {job.project}: {why}")
+            self._inbox.notice(f"the report did not reach project {job.project}: {why}", "report")
 
     async def call_people(self) -> None:
         """Send the notifications that are due."""
@@ -93,7 +91,7 @@ def preparing_job_memo(known: dict[str, str], word: str, state: str) -> dict[str
     return {**fields, "status": word, "state": state[: MOST_STATE - MOST_KNOWN * len(fields)]}
 
 
-def preparing_job_markdown(waiting: WaitState, notices: list[str]) -> str:
+def preparing_job_markdown(waiting: WaitState, notices: list[Notice]) -> str:
     """Return Temporal Web's current details of a start that waits."""
     return "\n".join(
         [
@@ -103,7 +101,7 @@ def preparing_job_markdown(waiting: WaitState, notices: list[str]) -> str:
     )
 
 
-def job_details_markdown(job: JobRecord, notices: list[str]) -> str:
+def job_details_markdown(job: JobRecord, notices: list[Notice]) -> str:
     """Return Temporal Web's current details in Markdown. Boxes are characters: `- [x]` would stay
     literal.
     """
@@ -111,9 +109,9 @@ def job_details_markdown(job: JobRecord, notices: list[str]) -> str:
     stands = contract_line(result.statements, result.met, result.contract) if result else ""
     status = f"{job.status}: {stands}" if stands else job.status
     lines = [f"## {job.title}", "", f"**{status}** · agent {job.agent} · model {job.model}", ""]
-    if job.waiting:
-        lines += [*details_markdown.markdown_waiting_lines(job.waiting), ""]
-        lines += [*markdown_code_block(job.waiting.about), ""] if job.waiting.about else []
+    if waiting := job.wait:
+        lines += [*details_markdown.markdown_waiting_lines(waiting), ""]
+        lines += [*markdown_code_block(waiting.about), ""] if waiting.about else []
     if job.timer:
         lines += [f"The agent waits until {utc_time_text(job.timer.ends)}.", ""]
     lines += _phase_details_lines(job)
@@ -186,7 +184,7 @@ def job_memo(job: JobRecord) -> dict[str, str]:
     memo = {
         "title": job.title,
         "agent": job.agent,
-        "status": job.status if not job.waiting else f"waiting: {job.waiting.reason}",
+        "status": status_value(job.status, job.waiting.reason if job.waiting else None),
         "phase": f"{phase.number} {phase.kind}",
         "state": state,
     }

@@ -20,6 +20,7 @@ A call passes these checks in this order; each can refuse it, and the model gets
 from __future__ import annotations
 
 from protocol.helpers import DELEGATE
+from protocol.notices import Notice
 from protocol.requests import Call, ModelReply
 from protocol.usage import Usage
 from workflows import (
@@ -62,7 +63,7 @@ class JobLoop:
         """Run the next call of the current reply, or request a reply from the model."""
         job = self._job
         if lesson := job.inherited_failure:
-            await note_failure_reflection(job, self._steps, self._notice, lesson)
+            await note_failure_reflection(job, self._steps, self._calls.inbox, lesson)
             job.inherited_failure = ""
         elif job.review:
             await self._completion.continue_review(job.review)
@@ -114,7 +115,7 @@ class JobLoop:
         job.hard_compactions = 0
         job.push_failure = reply.behind
         if reply.model:
-            self._notice(f"step {job.step + 1}: the fallback {reply.model} answered")
+            self._notice(Notice(text=f"the fallback {reply.model} answered", step=job.step + 1))
         job.advance_to(reply.commit, reply.at)
         job.step += 1
         job.state.step = job.step
@@ -140,7 +141,7 @@ class JobLoop:
         happened = f"a reply called no tool ({reply.verdict or 'reports'})"
         if reply.verdict == "refuses":
             happened = f"the model refused: {reply.refused_words}"
-            self._notice(f"step {job.step}: {happened}")
+            self._notice(Notice(text=happened, step=job.step))
         trace_notes.note_trace(
             job, "violation", "gate", "reply", happened, what_was_correct=job.correction or ""
         )

@@ -35,7 +35,7 @@ class JobRecovery:
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
             waiting = endpoint_remedies.wait_with_remedy(
-                wait_states.wait_after_failure(failed), job, failed.helps
+                wait_states.wait_after_failure(failed), job, failed
             )
             # Shown before the job waits, so that the details are there.
             await self._steps.write_error(job, waiting, failed)
@@ -96,21 +96,24 @@ class JobRecovery:
             await self.keep_remarks(unheard, [])
         return True
 
-    async def keep_remarks(self, remarks: list[Remark], items: list[str]) -> None:
-        """Write people's remarks into a checkpoint; `items` are added to the scope."""
+    async def keep_remarks(self, remarks: list[Remark], items: list[str]) -> str:
+        """Write people's remarks into a checkpoint; `items` are added to the scope.
+
+        Returns:
+            Why the items cannot be added; empty if they are.
+        """
         job = self._job
         reply = await self._steps.keep_remarks(job, remarks, items)
         job.advance_to(reply.commit, reply.at)
         job.context = reply.context
         job.state.remarks = reply.remarks
         job.state.take_items(reply.scope)
-        if reply.refused:
-            self._inbox.refuse(f"signal tell: item: {reply.refused}")
+        return reply.refused
 
     async def _pause_before_retry(self, failed: StepFailed) -> None:
         """Show that an endpoint, a store or a remote is unavailable, and wait before retrying."""
         waiting = endpoint_remedies.wait_with_remedy(
-            wait_states.temporary_failure_wait(failed), self._job, failed.helps
+            wait_states.temporary_failure_wait(failed), self._job, failed
         )
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting, failed)

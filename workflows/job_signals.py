@@ -8,7 +8,11 @@ from typing import Any
 from temporalio import workflow
 
 from protocol.course_window import Course
+from protocol.errors import SignalRefused
+from protocol.job_record import JobRecord
 from protocol.job_state import Remark
+from protocol.limits import JobLimits
+from protocol.notices import PersonAct
 from protocol.payloads import ReceivedSignal
 from protocol.publishing import change_publish, publish_notice, split_publish_settings
 from protocol.short_text import one_line
@@ -19,8 +23,7 @@ from workflows.job_recovery import JobRecovery
 from workflows.phase_transition import PhaseTransition
 from workflows.tool_calls import ToolCalls
 
-ANSWER_PATCH = "a server's answer is traced once the server takes it"
-"""Runs that traced such an answer when it arrived replay as they were."""
+FOLDER_LACKS = "the folder may lack the last steps: {why}"
 MAX_EDIT_CHARACTERS = 20_000
 """Most characters of edits in pauses that the model has not read."""
 ADDED_ITEM = (
@@ -43,7 +46,7 @@ class JobSignals:
         self._calls = tool_calls
         self._transition = transition
         self._recovery = recovery
-        self._handlers: dict[str, Callable[[ReceivedSignal], Awaitable[str]]] = {
+        self._handlers: dict[str, Callable[[ReceivedSignal, PersonAct], Awaitable[None]]] = {
             "rewind": self._rewind,
             "cancel": self._cancel,
             "pause": self._pause,
@@ -61,25 +64,24 @@ class JobSignals:
 
         A signal whose step fails is refused.
         """
-        phase, refused = self._job.state.phase.number, self._inbox.refused
-        self._inbox.sender, detail = received.by, ""
+        job, lost = self._job, False
+        act = acts.describe_act(received, job.state.phase.number)
         try:
-            detail = await self._handlers[received.signal](received)
+            if why := signal_refusal_reason(job, received):
+                raise SignalRefused(why)
+            await self._handlers[received.signal](received, act)
+        except SignalRefused as refusal:
+            act.refused = str(refusal)
         except StepFailed as failed:
-            self._refuse(received, failed.message)
-            if failed.kind == "CheckpointMissing":
-                await self._recovery.recover_checkpoint()
-        finally:
-            self._inbox.sender = ""
-        act = acts.describe_act(received, phase, detail)
-        if self._inbox.refused > refused:
-            act.refused = self._inbox.notices[-1].removeprefix("refused: ")
-        else:
-            if received.signal in ("approve", "deny"):
-                decided = self._job.approvals[-1]
-                act.did, act.detail = approvals.approval_decision_words(decided)
-                act.id = decided.id
-            self._inbox.notice(acts.act_line(act))
+            act.refused, lost = failed.message, failed.kind == "CheckpointMissing"
+        self._record_act(received, act)
+        if lost:
+            await self._recovery.recover_checkpoint()
+
+    def _record_act(self, received: ReceivedSignal, act: PersonAct) -> None:
+        received.act = act
+        self._inbox.refused += bool(act.refused)
+        self._inbox.notice(act.notice)
         acts.keep_act(self._job, act)
 
     async def pause_job(self, received: ReceivedSignal) -> None:
@@ -89,7 +91,7 @@ class JobSignals:
             # Before the job shows as paused: edits are imported from then on.
             await self.show_folder()
         except StepFailed as failed:
-            self._inbox.notice(f"the folder may lack the last steps: {failed.message}")
+            self._inbox.notice(FOLDER_LACKS.format(why=failed.message), "folder")
             if failed.kind == "CheckpointMissing":
                 await self._recovery.recover_checkpoint()
         finally:
@@ -109,35 +111,20 @@ class JobSignals:
         except StepFailed as failed:
             if failed.kind == "CheckpointMissing":
                 raise
-            self._inbox.notice(f"the folder may lack the last steps: {failed}")
+            self._inbox.notice(FOLDER_LACKS.format(why=failed), "folder")
 
-    def _refuse(self, received: ReceivedSignal, why: str) -> None:
-        self._inbox.refuse(f"signal {received.signal}: {why}")
+    # One handler for each signal. Each may add to the act what is known beyond the payload.
 
-    @property
-    def _is_paused(self) -> bool:
-        """Whether the job is paused, so that a person may edit the folder."""
-        waiting = self._job.waiting
-        return waiting is not None and waiting.reason == "paused"
-
-    # One handler for each signal. Each returns what to record beside the payload.
-
-    async def _cancel(self, received: ReceivedSignal) -> str:
-        act = acts.describe_act(received, self._job.state.phase.number)
-        acts.keep_act(self._job, act)
-        self._inbox.notice(acts.act_line(act))
+    async def _cancel(self, received: ReceivedSignal, act: PersonAct) -> None:
+        self._record_act(received, act)
         raise CancelRequested(received.payload.get("reason") or "cancelled by a person")
 
-    async def _rewind(self, received: ReceivedSignal) -> str:
+    async def _rewind(self, received: ReceivedSignal, act: PersonAct) -> None:
         job, payload = self._job, received.payload
-        phase = payload.get("phase")
-        if phase is not None and phase not in job.phases:
-            why = f"there is no phase {phase}; the phases are {min(job.phases)} to {job.last_phase}"
-            self._refuse(received, why)
-            return ""
-        edited = await self._import_folder(received.by) if self._is_paused else ""
-        who = received.by
-        details = {"outcome": "rewound", "issue": payload["issue"], "by": who or "a person"}
+        phase, issue, who = payload.get("phase"), payload["issue"], received.by
+        if is_paused(job):
+            await self._import_folder(who, act)
+        details = {"outcome": "rewound", "issue": issue, "by": who or "a person"}
         if phase is not None:
             details["restore"] = job.phases[phase]
             details["restore_files"] = payload.get("restore_files", True)
@@ -146,50 +133,41 @@ class JobSignals:
                 job.person_edits = ""
         happened = f"{who or 'A person'} took phase {job.state.phase.number} back"
         trace_notes.note_trace(
-            job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
+            job, "correction", "person", "rewind", happened, what_was_correct=issue
         )
         await self._transition.run_transition("rewind", **details)
         job.waiting = job.pausing = None
-        return f"{edited}. {payload['issue']}" if edited else ""
+        if act.edited:
+            act.detail = f"{act.detail}. {issue}"
 
-    async def _pause(self, received: ReceivedSignal) -> str:
+    async def _pause(self, received: ReceivedSignal, act: PersonAct) -> None:
         """Pause once the calls of the current reply have run."""
         job = self._job
-        if self._is_paused or job.pausing:
-            # Showing the folder again would overwrite a person's edits.
-            state = "paused" if self._is_paused else "about to pause"
-            self._refuse(received, f"the job is {state} already")
-            return ""
         if acts.is_pause_due(job):
             await self.pause_job(received)
-            return ""
-        job.pausing = received
-        return acts.describe_pause_moment(job)
+        else:
+            job.pausing = received
+            act.detail = acts.describe_pause_moment(job)
 
-    async def _resume(self, received: ReceivedSignal) -> str:
-        job, settings = self._job, received.payload.get("set")
-        waiting, edited = job.waiting, ""
-        if waiting is None and job.pausing:
-            job.pausing = None
-            return "the pause had not taken effect"
+    async def _resume(self, received: ReceivedSignal, act: PersonAct) -> None:
+        job, waiting = self._job, self._job.waiting
         if waiting is None:
-            self._refuse(received, "the job is not waiting")
-            return ""
+            if not job.pausing:
+                raise SignalRefused("the job is not waiting")
+            job.pausing, act.detail = None, "the pause had not taken effect"
+            return
         if waiting.reason in ("clarification", "approval"):
-            self._refuse(received, f"the job waits for a person. {waiting.remedy}")
-            return ""
+            raise SignalRefused(f"the job waits for a person. {waiting.remedy}")
         if waiting.reason == "budget" and (still := self._calls.next_call_wait()):
-            self._refuse(received, f"{still.message} {still.remedy}")
-            return ""
-        settings, push = split_publish_settings(settings or {})
-        if push and (why := self._change_publish(push)):
-            self._refuse(received, why)
-            return ""
-        if settings and not await self._set_model(received, settings):
-            return ""
+            raise SignalRefused(f"{still.message} {still.remedy}")
+        settings, push = split_publish_settings(received.payload.get("set") or {})
+        if push:
+            self._change_publish(push)
+        if settings:
+            await self._set_model(settings)
         reason = waiting.reason
         if reason == "paused":
-            edited = await self._import_folder(received.by)
+            await self._import_folder(received.by, act)
             # The person has seen what the job waited for before the pause.
             reason = job.paused_from or reason
         if reason == "rewinds":
@@ -199,53 +177,42 @@ class JobSignals:
             job.course, job.advice = Course(), ""
             job.judge_refusals = 0
         job.waiting = None
-        return edited
 
-    async def _set_limits(self, received: ReceivedSignal) -> str:
+    async def _set_limits(self, received: ReceivedSignal, act: PersonAct) -> None:
         job = self._job
-        payload = {key: value for key, value in received.payload.items() if key != "by"}
-        limits = budget.limits_after_signal(job.limits, job.model, payload)
-        if isinstance(limits, str):
-            self._refuse(received, limits)
-            return ""
+        limits = _limits_after(job, received)
+        assert isinstance(limits, JobLimits)
         job.limits = limits
         if job.waiting and job.waiting.reason == "budget":
             job.waiting = self._calls.next_call_wait()
             if still := job.waiting:
                 notice = f"signal limit: taken, and there is still no room. {still.message}"
                 self._inbox.notice(notice)
-        return ""
 
-    async def _take_answer(self, received: ReceivedSignal) -> str:
-        if why := questions.take_question_answer(self._job, received, workflow.time()):
-            self._inbox.refuse(why)
-            return ""
-        question = self._job.clarification.pending
-        if question and question.server and not workflow.patched(ANSWER_PATCH):
-            questions.note_answer_trace(self._job, question)
-        return ""
+    async def _take_answer(self, received: ReceivedSignal, act: PersonAct) -> None:
+        questions.take_question_answer(self._job, received, workflow.time())
+        if received.signal in ("approve", "deny"):
+            decided = self._job.approvals[-1]
+            act.did, act.detail = approvals.approval_decision_words(decided)
+            act.id = decided.id
 
-    async def _grant_bypass(self, received: ReceivedSignal) -> str:
-        if refusal := guard_outcomes.grant_guard_bypass(self._job, received.payload):
-            self._refuse(received, refusal)
-        return ""
+    async def _grant_bypass(self, received: ReceivedSignal, act: PersonAct) -> None:
+        guard_outcomes.grant_guard_bypass(self._job, received.payload)
 
-    async def _take_remark(self, received: ReceivedSignal) -> str:
+    async def _take_remark(self, received: ReceivedSignal, act: PersonAct) -> None:
         """Add a person's remark to the agent's next turn."""
         job, payload = self._job, received.payload
         remark = Remark(
             text=payload["text"], by=payload.get("by", ""), phase=job.state.phase.number
         )
         if sum(len(each.text) for each in (*job.state.remarks, remark)) > MAX_REMARK_CHARACTERS:
-            self._refuse(
-                received,
+            raise SignalRefused(
                 f"more than {MAX_REMARK_CHARACTERS:,} characters were said to this job; pause it "
-                "and edit instructions.md",
+                "and edit instructions.md"
             )
-            return ""
         items = [remark.text] if payload.get("item") else []
         known = {item.id for item in job.state.scope}
-        await self._recovery.keep_remarks([remark], items)
+        no_item = await self._recovery.keep_remarks([remark], items)
         job.add_correction(f"A person says: {remark.text}")
         if added := [item.id for item in job.state.scope if item.id not in known]:
             job.add_correction(ADDED_ITEM.format(id=added[0]))
@@ -255,45 +222,40 @@ class JobSignals:
         trace_notes.note_trace(
             job, "correction", "person", "tell", happened, what_was_correct=remark.text
         )
-        return ""
+        if no_item:
+            raise SignalRefused(f"item: {no_item}")
 
     # Shared by several handlers.
 
-    def _change_publish(self, settings: dict[str, Any]) -> str:
-        """Change where the branch is pushed; return why not, else nothing."""
+    def _change_publish(self, settings: dict[str, Any]) -> None:
+        """Change where the branch is pushed."""
         job = self._job
         if job.publish is None:
-            return "the job pushes no branch"
+            raise SignalRefused("the job pushes no branch")
         try:
             job.publish = change_publish(job.publish, settings)
         except ValueError as error:
-            return one_line(str(error), 300)
+            raise SignalRefused(one_line(str(error), 300)) from None
         self._inbox.notice(publish_notice(job.publish))
-        return ""
 
-    async def _set_model(self, received: ReceivedSignal, settings: dict[str, Any]) -> bool:
-        """Change settings of the job's model; return whether they are valid.
-
-        Raises StepFailed for anything that is no setting.
-        """
+    async def _set_model(self, settings: dict[str, Any]) -> None:
+        """Change settings of the job's model. Raises StepFailed for anything that is no setting."""
         job = self._job
         reply = await self._steps.set_model(job, settings)
         limits = budget.budget_limits_with_model(job.limits, reply.model, reply.limits)
         if isinstance(limits, str):
-            self._refuse(received, limits)
-            return False
+            raise SignalRefused(limits)
         job.advance_to(reply.commit, reply.at)
         job.model, job.limits, job.can_require_call = reply.model, limits, True
         job.tools = reply.tools or job.tools
         changes = "; ".join(reply.changes) or "as it was"
-        self._inbox.notice(f"the model is set: {changes}")
+        self._inbox.notice(f"the model is set: {changes}", "model")
         trace_notes.note_trace(
             job, "correction", "person", "resume", f"A person set the model: {changes}"
         )
-        return True
 
-    async def _import_folder(self, by: str) -> str:
-        """Import a person's edits made during the pause; return the files."""
+    async def _import_folder(self, by: str, act: PersonAct) -> None:
+        """Import a person's edits made during the pause; the act names the files."""
         job = self._job
         imported = await self._steps.take_folder(job, by)
         job.advance_to(imported.commit, imported.at)
@@ -306,4 +268,36 @@ class JobSignals:
             # The model may not have read the edits of an earlier pause yet.
             edits = f"{job.person_edits}\n{imported.edits}".strip()
             job.person_edits = edits[-MAX_EDIT_CHARACTERS:]
-        return f"{acts.EDITED}{imported.paths}" if imported.paths else ""
+        if imported.paths:
+            act.edited, act.detail = True, f"files edited: {imported.paths}"
+
+
+def is_paused(job: JobRecord) -> bool:
+    """Whether the job is paused, so that a person may edit the folder."""
+    return job.waiting is not None and job.waiting.reason == "paused"
+
+
+def signal_refusal_reason(job: JobRecord, received: ReceivedSignal) -> str:
+    """Return why a signal cannot apply to the job as it is; empty if it may."""
+    match received.signal:
+        case "rewind":
+            phase = received.payload.get("phase")
+            if phase is not None and phase not in job.phases:
+                first, last = min(job.phases), job.last_phase
+                return f"there is no phase {phase}; the phases are {first} to {last}"
+        case "pause" if is_paused(job) or job.pausing:
+            # Showing the folder again would overwrite a person's edits.
+            return f"the job is {'paused' if is_paused(job) else 'about to pause'} already"
+        case "limit" if isinstance(limits := _limits_after(job, received), str):
+            return limits
+        case "answer" | "approve" | "deny":
+            return questions.question_mismatch_reason(job, received)
+        case "bypass":
+            return guard_outcomes.bypass_refusal_reason(job, received.payload["guard"])
+    return ""
+
+
+def _limits_after(job: JobRecord, received: ReceivedSignal) -> JobLimits | str:
+    """Return the limits after the signal `limit`, or why it cannot set them."""
+    values = {key: value for key, value in received.payload.items() if key != "by"}
+    return budget.limits_after_signal(job.limits, job.model, values)

@@ -29,7 +29,7 @@ def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "remote": {"url": job.remote, "behind": job.push_failure} if job.remote else None,
         "status": job.status,
         "waiting_for": job.waiting.reason if job.waiting else None,
-        "waiting": job.waiting.model_dump() if job.waiting else None,
+        "waiting": job.wait.model_dump() if job.wait else None,
         "phase": {
             "number": phase.number,
             "kind": phase.kind,
@@ -71,7 +71,7 @@ def job_status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "nudges": job.nudges,
         "guards": {"refused": job.guard_refusals, "bypasses": job.bypasses},
         "rewinds": job.rewinds,
-        "notices": inbox.notices,
+        "notices": [each.model_dump() for each in inbox.notices],
         "origin": job.origin.model_dump() if job.origin else None,
         "checkpoint": job.commit,
         "checkpoints": [{"phase": number, "id": id_} for number, id_ in job.phases.items()],
@@ -95,7 +95,7 @@ def preparing_job_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, A
         "scope": scope_ledger.scope_counts([]),
         "refusals": inbox.refused,
         "rewinds": 0,
-        "notices": inbox.notices,
+        "notices": [each.model_dump() for each in inbox.notices],
         "checkpoint": None,
         "checkpoints": [],
         "result": None,
@@ -104,7 +104,7 @@ def preparing_job_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, A
 
 def job_status_report(job: JobRecord, job_id: str) -> ChildReport:
     """Return the report to the project that the job works for."""
-    waits, phase = job.waiting, job.state.phase
+    waits, phase = job.wait, job.state.phase
     # In the first phase there is nothing to continue from.
     phase_start = job.phases.get(phase.number) if phase.number > 1 else None
     return ChildReport(
@@ -114,6 +114,8 @@ def job_status_report(job: JobRecord, job_id: str) -> ChildReport:
         asks=questions.pending_question_reason(job),
         message=waits.message[:2000] if waits else "",
         remedy=waits.remedy[:2000] if waits else "",
+        command=waits.command[:1000] if waits else "",
+        limit=waits.limit if waits else "",
         phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],
         disproved=job.disproved,
         number=phase.number if phase_start else 0,
@@ -131,6 +133,7 @@ def preparing_job_status_report(waiting: WaitState, job_id: str) -> ChildReport:
         waiting=waiting.reason,
         message=waiting.message[:2000],
         remedy=waiting.remedy[:2000],
+        command=waiting.command[:1000],
     )
 
 

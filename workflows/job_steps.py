@@ -41,6 +41,7 @@ from protocol.requests import (
     ModelRequest,
     RecoverReply,
     RecoverRequest,
+    RefusedBy,
     RemarksReply,
     RemarksRequest,
     ShowCallReply,
@@ -128,10 +129,11 @@ class JobSteps(ActivityCalls):
         refusal: str | None = None,
         answer: str | None = None,
         *,
+        refused_by: RefusedBy = "",
         approved: bool = False,
     ) -> ToolReply:
         """Run one tool call, or record its refusal or answer."""
-        request = self._tool_request(job, refusal)
+        request = self._tool_request(job, refusal, refused_by)
         if approved:
             request.approved = True
         if answer is not None:
@@ -200,9 +202,11 @@ class JobSteps(ActivityCalls):
         self.may_continue_as_new = True
         return over
 
-    async def deny_call(self, job: JobRecord, call: Call, refusal: str) -> ToolReply:
+    async def deny_call(
+        self, job: JobRecord, call: Call, refusal: str, refused_by: RefusedBy
+    ) -> ToolReply:
         """Answer a call that no activity may run."""
-        request = self._tool_request(job, refusal)
+        request = self._tool_request(job, refusal, refused_by)
         summary = activity_summary(job, f"{call.tool[:60]} denied")
         denial = table.Activity("deny_call", ToolReply, job.limits.tool_attempts, 10)
         return await self.run_local_activity(denial, request, summary)
@@ -262,6 +266,7 @@ class JobSteps(ActivityCalls):
         self, job: JobRecord, waiting: WaitState, failed: StepFailed | None = None
     ) -> None:
         """Leave details in `errors/` for people; failure does not matter."""
+        waiting = waiting.of_job(job.id)
         request = WriteErrorRequest(
             **position_request_fields(job), text=f"{waiting.message}\n\n{waiting.remedy}\n"
         )
@@ -274,10 +279,12 @@ class JobSteps(ActivityCalls):
                 table.WRITE_ERROR, request, activity_summary(job, "note the error")
             )
 
-    def _tool_request(self, job: JobRecord, refusal: str | None) -> ToolRequest:
+    def _tool_request(
+        self, job: JobRecord, refusal: str | None, refused_by: RefusedBy = ""
+    ) -> ToolRequest:
         request = ToolRequest(**position_request_fields(job), call=job.next_call)
         if refusal:
-            request.refusal = refusal[:2000]
+            request.refusal, request.refused_by = refusal[:2000], refused_by or "gate"
         elif job.bypasses:
             request.bypass = list(job.bypasses)
         return request

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from protocol.job_record import JobRecord
+from protocol.notices import Notice
 from protocol.project_record import ProjectRecord
 from protocol.reflection import ReflectReply
 from protocol.trace_requests import MOST_AT_A_TIME
 from workflows import budget, reservations, trace_notes, wait_states
 from workflows.activity_failures import StepFailed
+from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps
 from workflows.project_steps import ProjectSteps
 from workflows.unfinished_usage import count_unfinished_replies
 
+KEPT = "traces are kept for later: {why}"
 
-async def store_learning_traces(
-    job: JobRecord, steps: JobSteps, notice: Callable[[str], None]
-) -> bool:
+
+async def store_learning_traces(job: JobRecord, steps: JobSteps, inbox: Inbox) -> bool:
     """Store pending traces; return whether the store took them all.
 
     The rest stays in the record and goes with the next.
@@ -27,7 +27,7 @@ async def store_learning_traces(
             await steps.store_traces(job, handed)
         except StepFailed as failed:
             if not job.deferred_traces:
-                notice(f"traces are kept for later: {failed.message}")
+                inbox.notice(KEPT.format(why=failed.message), "traces")
             job.deferred_traces = len(job.traces)
             if trace_notes.is_trace_record_full(job) and job.waiting is None:
                 job.waiting = wait_states.STORE
@@ -38,14 +38,14 @@ async def store_learning_traces(
 
 
 async def store_learning_handoffs(
-    project: ProjectRecord, steps: ProjectSteps, notice: Callable[[str], None]
+    project: ProjectRecord, steps: ProjectSteps, inbox: Inbox
 ) -> bool:
     """Store a project's pending handoffs; return whether the store took them."""
     while handed := project.traces[:MOST_AT_A_TIME]:
         try:
             await steps.store_handoffs(project, handed)
         except StepFailed as failed:
-            notice(f"traces are kept for later: {failed.message}")
+            inbox.notice(KEPT.format(why=failed.message), "traces")
             return False
         project.traces = project.traces[len(handed) :]
     return True
@@ -54,7 +54,7 @@ async def store_learning_handoffs(
 async def note_failure_reflection(
     job: JobRecord,
     steps: JobSteps,
-    notice: Callable[[str], None],
+    inbox: Inbox,
     issue: str,
     call: int | None = None,
 ) -> None:
@@ -73,7 +73,7 @@ async def note_failure_reflection(
         reflection = ReflectReply(commit=job.commit, at=job.at, failure=failed.message)
     job.add_usage(reflection.usage)
     if reflection.failure:
-        notice(f"step {job.step}: no reflection. {reflection.failure}")
+        inbox.notice(Notice(text=f"no reflection. {reflection.failure}", step=job.step))
         return
     job.advance_to(reflection.commit, reflection.at)
     job.context = reflection.context

@@ -100,11 +100,9 @@ class PhaseEnd:
             job.bypasses = before
             job.add_correction(BY_CALL)
             return True
-        for line in guard_outcomes.apply_guard_outcome(
-            job, ending, "the end of the phase", ending.refusal
-        ):
+        for line in guard_outcomes.apply_guard_outcome(job, ending, "the end of the phase"):
             self._notice(line)
-        waiting = guard_outcomes.count_undecided_votes(job, ending, "todo_complete", ending.refusal)
+        waiting = guard_outcomes.count_undecided_votes(job, ending, "todo_complete")
         if waiting:
             await self._calls.wait_for_person(waiting)
         if ending.refusal:

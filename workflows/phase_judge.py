@@ -38,7 +38,8 @@ class PhaseJudge:
             judgement = job.judgement = await self._ask_judge()
         if not judgement.refusal:
             return False
-        if await self._calls.run_call(call, route, judgement.refusal):
+        refusal = f"Refused by the judge: {judgement.refusal}"
+        if await self._calls.run_call(call, route, refusal, refused_by="judge"):
             job.judgement = None
             job.judge_refusals += 1
             if job.judge_refusals >= limits.attempts:
@@ -50,7 +51,7 @@ class PhaseJudge:
         judged = await self._steps.judge_phase(job)
         job.advance_to(judged.commit, judged.at)
         job.add_usage(judged.usage)
-        refusal = judged.refusal
+        refusal = judged.finding
         if refusal and NAME in job.bypasses:
             self._notice(guard_outcomes.use_guard_bypass(job, NAME, WHAT))
             refusal = ""

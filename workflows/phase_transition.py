@@ -6,6 +6,7 @@ from typing import Any
 
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.job_record import JobRecord
+from protocol.notices import Notice
 from protocol.phase import Phase, Purpose
 from workflows import acts, budget, questions, reservations, skipped_calls, trace_notes
 from workflows.activity_calls import position_request_fields
@@ -49,7 +50,7 @@ class PhaseTransition:
             return False
         reservation = reservations.summary_call_reservation(job)
         if budget.exceeded_limit(job, reservation):
-            self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
+            self._inbox.notice(Notice(text=NO_SUMMARY, phase=job.state.phase.number))
             return False
         return True
 

@@ -92,6 +92,7 @@ class Project(SignalReceiver):
             raise asyncio.CancelledError from None
         if self.inbox.refuse_late_signals():
             await self._display.publish_status()
+        await self.inbox.close()
         return project.result.model_dump()
 
     @workflow.query(description="What `starter.py show --json` prints.")
@@ -105,16 +106,14 @@ class Project(SignalReceiver):
     def report(self, *payload: Any) -> None:
         """Receive a child's report."""
         try:
-            report = read_payload_object(
-                ChildReport, payload[0] if payload else None, "signal report"
-            )
+            report = read_payload_object(ChildReport, payload[0] if payload else None)
         except InvalidPayload as refusal:
-            self.inbox.refuse(str(refusal))
+            self.inbox.refuse("report", str(refusal))
             return
         project = self._project
         run = project.running.get(report.job) if project else None
         if project is None or run is None:
-            self.inbox.refuse(f"signal report: {report.job[:100]} is no job at work here")
+            self.inbox.refuse("report", f"{report.job[:100]} is no job at work here")
             return
         project_waits.count_project_time(project)
         project_waits.note_project_job_wait(project, run, report)
@@ -180,7 +179,7 @@ class Project(SignalReceiver):
                 await self._wait_for_news(project)
         project_waits.count_project_time(project)
         await self._display.publish_status()
-        self._continue_as_new_if_due(project)
+        await self._continue_as_new_if_due(project)
 
     async def _attend_signals(self, project: ProjectRecord) -> None:
         """Handle all signals; wait while the project needs a person, or until its next try."""
@@ -193,14 +192,14 @@ class Project(SignalReceiver):
                 raise asyncio.CancelledError
             if self._retries.is_due:
                 # With the wait, which is not over: otherwise it would seem to be another one.
-                self._continue_as_new_if_due(project)
+                await self._continue_as_new_if_due(project)
                 return
             if project.waiting is None:
                 self._display.end_wait()
                 return
             project_waits.count_project_time(project)
             await self._display.publish_status()
-            self._continue_as_new_if_due(project)
+            await self._continue_as_new_if_due(project)
             started = workflow.time()
             with suppress(TimeoutError):
                 await workflow.wait_condition(
@@ -227,14 +226,14 @@ class Project(SignalReceiver):
         self._children.has_news = False
         await self._signals.distribute_shares()
 
-    def _continue_as_new_if_due(self, project: ProjectRecord) -> None:
+    async def _continue_as_new_if_due(self, project: ProjectRecord) -> None:
         """Continue as new once the history is long and no child is running.
 
         A child reports its end to the run that started it. So no job begins from then on, and the
         project continues as new when the running ones have ended.
         """
         if self._history_is_long(project) and not project.running and project.result is None:
-            self._continuation.begin_run(project)
+            await self._continuation.begin_run(project)
 
     def _history_is_long(self, project: ProjectRecord) -> bool:
         return self._continuation.is_due(project, project.start.history_events)

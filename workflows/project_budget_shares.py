@@ -134,20 +134,22 @@ def project_budget_wait(project: ProjectRecord, key: str, among: int) -> WaitSta
         message=f"The project's limit of {format_budget_amount(key, limit)} {name} leaves no "
         "room for the next "
         f"job; {format_budget_amount(key, used)} are used.",
-        remedy=share_limit_remedy(project, key, among),
+        **share_limit_remedy(project, key, among),
     )
 
 
-def share_limit_remedy(project: ProjectRecord, key: str, among: int) -> str:
-    """Return the remedy that makes room for `among` jobs."""
+def share_limit_remedy(project: ProjectRecord, key: str, among: int) -> dict[str, str]:
+    """Return the remedy and the command that make room for `among` jobs."""
     limit, used = getattr(project.limits, key), spent_by_ended(project).amount(key)
     # Ended children may have used more than twice the limit.
     enough = max(2 * limit, used + among * LEAST[key])
     value = format_budget_amount(key, enough, up=True).replace(",", "")
-    return (
-        "Raise the project's limit with the signal limit, such as `starter.py limit "
-        f"{shell_quoted(project.id)} {key}={value}`, or cancel the project."
-    )
+    command = f"starter.py limit {shell_quoted(project.id)} {key}={value}"
+    return {
+        "command": command,
+        "remedy": f"Raise the project's limit with the signal limit, such as `{command}`, or "
+        "cancel the project.",
+    }
 
 
 def project_limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, float]]:

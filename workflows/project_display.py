@@ -5,10 +5,12 @@ from __future__ import annotations
 from temporalio import workflow
 
 from protocol import scope_ledger
+from protocol.notices import Notice
 from protocol.project import RunningJob
 from protocol.project_forms import FORM_SPECS
 from protocol.project_record import ProjectRecord
 from protocol.search_attribute_names import AGENT, PHASE, STATUS
+from protocol.waiting import status_value
 from workflows import details_markdown, due_notifications
 from workflows.continuation import Continuation
 from workflows.inbox import Inbox
@@ -53,7 +55,7 @@ class ProjectDisplay:
             self._project.notifying.waits.pop(self._project.id, None)
 
 
-def project_details_markdown(project: ProjectRecord, notices: list[str]) -> str:
+def project_details_markdown(project: ProjectRecord, notices: list[Notice]) -> str:
     """Return Temporal Web's current details, in Markdown."""
     lines = [
         f"## {project.title}",
@@ -100,7 +102,7 @@ def project_memo(project: ProjectRecord) -> dict[str, str]:
     return {
         "title": project.title,
         "agent": f"project ({project.start.form})",
-        "status": f"waiting: {stands.reason}" if stands else project_status_word(project),
+        "status": status_value(project_status_word(project), stands.reason if stands else None),
         "state": project_status_line(project),
     }
 

@@ -62,7 +62,7 @@ class ProjectEnd:
 
     async def has_stored_traces(self) -> bool:
         """Whether the store has all traces; if not, the project waits for it."""
-        stored = await store_learning_handoffs(self._project, self._steps, self._inbox.notice)
+        stored = await store_learning_handoffs(self._project, self._steps, self._inbox)
         if not stored:
             project_waits.park_project(self._project, wait_states.STORE)
         return stored

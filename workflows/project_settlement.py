@@ -34,7 +34,7 @@ class ProjectSettlement:
         self._project = project
         self._form = FORMS[project.start.form]
         self._steps = steps
-        self._notice = inbox.notice
+        self._inbox = inbox
         self._children = children
 
     async def settle_job(self, ended: EndedJob) -> None:
@@ -68,7 +68,7 @@ class ProjectSettlement:
         for name in (*FORM_FIELDS, "head", "state"):
             setattr(project, name, getattr(after, name))
         self._close_account(run, ended, work, why)
-        await store_learning_handoffs(project, self._steps, self._notice)
+        await store_learning_handoffs(project, self._steps, self._inbox)
 
     def _close_account(
         self, run: RunningJob, ended: EndedJob, work: ChildWork | None, why: list[str]
@@ -82,7 +82,7 @@ class ProjectSettlement:
         self._children.forget(run.job)
         status = project_job_outcome(ended, work, why)
         if why:
-            self._notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
+            self._inbox.notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
             keep_unresolved_unit_work(project, run, ended, work)

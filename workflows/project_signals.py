@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from protocol.errors import SignalRefused
 from protocol.job_state import Remark
+from protocol.notices import PersonAct
 from protocol.payloads import ReceivedSignal
 from protocol.project_record import ProjectRecord
 from protocol.publishing import change_publish, publish_notice, split_publish_settings
 from protocol.short_text import count_noun, one_line
-from workflows import acts, project_budget_shares, wait_states
+from workflows import acts, project_budget_shares, questions, wait_states
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
@@ -30,8 +32,7 @@ class ProjectSignals:
         self._project = project
         self._steps = steps
         self._inbox = inbox
-        self._handlers: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
-            "cancel": self._cancel,
+        self._handlers: dict[str, Callable[[dict[str, Any], PersonAct], Awaitable[None]]] = {
             "limit": self._set_limits,
             "pause": self._pause,
             "tell": self._take_remark,
@@ -40,35 +41,36 @@ class ProjectSignals:
 
     async def handle(self, received: ReceivedSignal) -> None:
         """Apply a signal, and record who sent it and when."""
-        refused = self._inbox.refused
-        self._inbox.sender = received.by
-        act = acts.describe_act(received, 0)
-        act.did = act.did.replace("the job", "the project")
-        for_project = "job" not in received.payload
-        if received.signal == "cancel" and for_project:
-            self._inbox.notice(acts.act_line(act))
+        act = acts.describe_act(received, what="project")
         try:
-            await self._dispatch(received)
-        finally:
-            self._inbox.sender = ""
-        if for_project and received.signal in self._handlers and self._inbox.refused == refused:
-            self._inbox.notice(acts.act_line(act))
+            await self._dispatch(received, act)
+        except SignalRefused as refusal:
+            act.refused = str(refusal)
+        self._record_act(received, act)
 
-    async def _dispatch(self, received: ReceivedSignal) -> None:
+    def _record_act(self, received: ReceivedSignal, act: PersonAct) -> None:
+        received.act = act
+        self._inbox.refused += bool(act.refused)
+        if "job" not in received.payload or act.refused:
+            self._inbox.notice(act.notice)
+
+    async def _dispatch(self, received: ReceivedSignal, act: PersonAct) -> None:
         """Handle a signal, or forward it to the job that it is for."""
-        signal = received.signal
+        signal, job = received.signal, received.payload.get("job")
         payload = {key: value for key, value in received.payload.items() if key != "job"}
-        job = received.payload.get("job")
-        if job in self._project.running:
-            await self._forward_signal([job], signal, payload, named=True)
-        elif job is not None:
-            self._inbox.refuse(f"signal {signal}: {job!r} is no job at work in this project")
+        if job is not None:
+            if job not in self._project.running:
+                raise SignalRefused(f"{job!r} is no job at work in this project")
+            await self._forward_to_job(job, signal, payload, act)
+        elif signal == "cancel":
+            self._record_act(received, act)
+            raise CancelRequested(payload.get("reason") or "cancelled by a person")
         elif handler := self._handlers.get(signal):
-            await handler(payload)
+            await handler(payload, act)
         elif signal in ("approve", "deny") and self._asks_to_publish:
-            self._decide_on_publishing(signal, payload)
+            self._decide_on_publishing(signal, payload, act)
         else:
-            await self._forward_to_waiting_job(signal, payload)
+            await self._forward_to_waiting_job(signal, payload, act)
 
     async def distribute_shares(self) -> None:
         """Give freed budget to children that wait for it."""
@@ -84,10 +86,7 @@ class ProjectSignals:
                         update={"waiting": None, "status": "running"}
                     )
 
-    async def _cancel(self, payload: dict[str, Any]) -> None:
-        raise CancelRequested(payload.get("reason") or "cancelled by a person")
-
-    async def _set_limits(self, payload: dict[str, Any]) -> None:
+    async def _set_limits(self, payload: dict[str, Any], act: PersonAct) -> None:
         project = self._project
         limits = {key: value for key, value in payload.items() if key != "by"}
         project.limits = project.limits.model_copy(update=limits)
@@ -97,20 +96,20 @@ class ProjectSignals:
             await self._lower_shares(fewer)
         await self.distribute_shares()
 
-    async def _pause(self, payload: dict[str, Any]) -> None:
+    async def _pause(self, payload: dict[str, Any], act: PersonAct) -> None:
         self._project.waiting = wait_states.paused_wait(str(payload.get("by") or ""))
         await self._forward_signal(self._jobs_at_work, "pause", payload)
 
-    async def _take_remark(self, payload: dict[str, Any]) -> None:
+    async def _take_remark(self, payload: dict[str, Any], act: PersonAct) -> None:
         """Pass a person's remark to the running jobs, and to those that begin later."""
         project = self._project
         remark = Remark(text=payload["text"], by=payload.get("by", ""))
         project.remarks = [*project.remarks, remark][-MAX_REMARKS:]
         at_work = self._jobs_at_work
         await self._forward_signal(at_work, "tell", payload)
-        self._inbox.notice(f"told {count_noun(len(at_work), 'job')} at work, and those to come")
+        act.did = f"told {count_noun(len(at_work), 'job')} at work, and those to come,"
 
-    async def _resume(self, payload: dict[str, Any]) -> None:
+    async def _resume(self, payload: dict[str, Any], act: PersonAct) -> None:
         project = self._project
         paused = project.waiting is not None and project.waiting.reason == "paused"
         stuck = [
@@ -119,52 +118,43 @@ class ProjectSignals:
             if paused or run.last_report.waiting not in (None, "clarification", "approval")
         ]
         settings, push = split_publish_settings(payload.get("set") or {})
-        if push and (why := self._change_publish(push)):
-            self._inbox.refuse(f"signal resume: {why}")
-            return
-        payload = {**payload, "set": settings} if push else payload
         if settings and not stuck:
-            self._inbox.refuse("signal resume: set is for a job, and none of the project's waits")
-            return
+            raise SignalRefused("set is for a job, and none of the project's waits")
         if project.waiting is None and not stuck:
-            self._inbox.refuse("signal resume: neither the project nor a job of it is waiting")
-            return
+            raise SignalRefused("neither the project nor a job of it is waiting")
+        if push:
+            self._change_publish(push)
+            payload = {**payload, "set": settings}
         if project.waiting and project.waiting.reason == "review":
             project.planning_attempts = 0
         project.waiting = None
         await self._forward_signal(stuck, "resume", payload)
 
-    def _change_publish(self, settings: dict[str, Any]) -> str:
-        """Change where the branch is pushed; return why not, else nothing."""
+    def _change_publish(self, settings: dict[str, Any]) -> None:
+        """Change where the branch is pushed."""
         start = self._project.start
         if start.publish is None:
-            return "the project pushes no branch"
+            raise SignalRefused("the project pushes no branch")
         try:
             start.publish = change_publish(start.publish, settings)
         except ValueError as error:
-            return one_line(str(error), 300)
+            raise SignalRefused(one_line(str(error), 300)) from None
         self._inbox.notice(publish_notice(start.publish))
-        return ""
 
     @property
     def _asks_to_publish(self) -> bool:
         waiting = self._project.waiting
         return waiting is not None and waiting.reason == "approval"
 
-    def _decide_on_publishing(self, signal: str, payload: dict[str, Any]) -> None:
+    def _decide_on_publishing(self, signal: str, payload: dict[str, Any], act: PersonAct) -> None:
         """Record a person's decision on pushing the project's branch."""
         project, request = self._project, payload.get("id")
-        if request not in (None, project.head[:8]):
-            self._inbox.refuse(
-                f"signal {signal}: no request for approval {request[:40]!r} is open; the open one "
-                f"is {project.head[:8]!r}"
-            )
-            return
+        kind = "request for approval"
+        if why := questions.answer_id_mismatch_reason(kind, request, project.head[:8]):
+            raise SignalRefused(why)
         project.publish_decision = "approved" if signal == "approve" else "denied"
         project.waiting = None
-        reason = f": {payload['reason'][:300]}" if payload.get("reason") else ""
-        who = payload.get("by") or "a person"
-        self._inbox.notice(f"{who} {project.publish_decision} pushing the branch{reason}")
+        act.did = f"{project.publish_decision} pushing the branch"
 
     @property
     def _jobs_at_work(self) -> list[str]:
@@ -173,34 +163,38 @@ class ProjectSignals:
     async def _lower_shares(self, parts: dict[str, dict[str, float]]) -> None:
         """Reduce running children's shares to what a person's limit leaves."""
         for run in self._project.unended_runs:
-            if (part := parts.get(run.job)) and await self._forward_signal(
-                [run.job], "limit", part
-            ):
+            part = parts.get(run.job)
+            if part and not await self._forward_signal([run.job], "limit", part):
                 run.share = {**run.share, **part}
 
-    async def _forward_to_waiting_job(self, signal: str, payload: dict[str, Any]) -> None:
+    async def _forward_to_waiting_job(
+        self, signal: str, payload: dict[str, Any], act: PersonAct
+    ) -> None:
         """Forward a signal to the only child it can be meant for; else a person has to name one."""
         running = self._project.running.values()
         reason = REASON_BY_SIGNAL.get(signal)
         meant = [run.job for run in running if reason is None or run.last_report.asks == reason]
-        if len(meant) == 1:
-            if await self._forward_signal(meant, signal, payload, named=True):
-                self._inbox.notice(f"signal {signal}: handed on to job {meant[0]}")
-            return
-        named = ", ".join(meant) or "none"
-        self._inbox.refuse(
-            f"signal {signal}: it could be meant for these jobs: {named}. Name one under `job`."
-        )
+        if len(meant) != 1:
+            named = ", ".join(meant) or "none"
+            raise SignalRefused(f"it could be meant for these jobs: {named}. Name one under `job`.")
+        await self._forward_to_job(meant[0], signal, payload, act)
+
+    async def _forward_to_job(
+        self, job: str, signal: str, payload: dict[str, Any], act: PersonAct
+    ) -> None:
+        if why := await self._steps.send_signal(job, signal, payload):
+            raise SignalRefused(f"it did not reach job {job}: {why}")
+        act.to = job
 
     async def _forward_signal(
-        self, jobs: Sequence[str], signal: str, payload: dict[str, Any], *, named: bool = False
+        self, jobs: Sequence[str], signal: str, payload: dict[str, Any]
     ) -> bool:
-        """Forward a signal; return whether it reached all of them."""
-        reached = True
+        """Forward a signal to jobs at work; return whether one of them is out of reach."""
+        failed = False
         for job in jobs:
-            if why := await self._steps.send_signal(job, signal, payload):
-                reached = False
-                # A signal for all running jobs is not for one that has just ended.
-                if named or why != GONE:
-                    self._inbox.refuse(f"signal {signal}: it did not reach job {job}: {why}")
-        return reached
+            why = await self._steps.send_signal(job, signal, payload)
+            failed = failed or bool(why)
+            # A job that has just ended is at work no more.
+            if why and why != GONE:
+                self._inbox.refuse(signal, f"it did not reach job {job}: {why}")
+        return failed

@@ -53,7 +53,7 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any
             for item in project.scope[:200]
         ],
         "refusals": project.refusals + inbox.refused,
-        "notices": inbox.notices,
+        "notices": [each.model_dump() for each in inbox.notices],
         "waits": [each.model_dump() for each in project.waits],
         "head": project.head,
         "state": project.state,
@@ -85,7 +85,7 @@ def preparing_project_status(inbox: Inbox, stands: WaitState | None) -> dict[str
         "usage": Usage().model_dump(),
         "scope": scope_ledger.scope_counts([]),
         "refusals": inbox.refused,
-        "notices": inbox.notices,
+        "notices": [each.model_dump() for each in inbox.notices],
         "result": None,
     }
 

@@ -127,16 +127,11 @@ def note_unit_attempt(
     unit.history = [*unit.history, attempt][-MOST_ATTEMPTS:]
 
 
-def reported_unit_text(work: ChildWork) -> str:
-    """Return a job's own report on its work, without what the system adds."""
-    return work.summary.partition("\nFiles changed: ")[0].strip()
-
-
 def unit_merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> str:
     """Return the commit message of accepted work: what was done, by whom, how proved."""
     unit = project.find_unit(run.unit)
     trailers: dict[str, str | Sequence[str]] = {"Job": run.job}
-    story = reported_unit_text(work)
+    story = work.report.strip()
     if isinstance(unit, Feature):
         # The author's report says what was done; the tester has proved it.
         story = unit.coder_report or story

@@ -16,7 +16,7 @@ from workflows import project_budget_shares
 def current_project_wait(project: ProjectRecord) -> WaitState | None:
     """Return why the project waits: itself, or because all its children do."""
     if project.waiting:
-        return project.waiting
+        return project.waiting.of_job(project.id)
     runs = list(project.running.values())
     if not runs or project.ended_jobs or any(run.last_report.waiting is None for run in runs):
         return None
@@ -27,13 +27,13 @@ def wait_of_project_job(project: ProjectRecord, run: RunningJob) -> WaitState:
     """Return why a job waits, and what a person can do about it in a project."""
     report = run.last_report
     # A job knows only its share; raising it there would take budget from the others.
-    shared = next((key for key in run.share if f" {key}=" in report.remedy), None)
+    remedy = {"remedy": report.remedy, "command": report.command}
+    if report.limit in run.share:
+        remedy = project_budget_shares.share_limit_remedy(
+            project, report.limit, len(project.running)
+        )
     return WaitState(
-        reason=report.waiting or "tool",
-        message=f"Job {report.job}: {report.message}",
-        remedy=project_budget_shares.share_limit_remedy(project, shared, len(project.running))
-        if shared
-        else report.remedy,
+        reason=report.waiting or "tool", message=f"Job {report.job}: {report.message}", **remedy
     )
 
 
@@ -57,11 +57,13 @@ def park_project(project: ProjectRecord, waiting: WaitState) -> None:
 def waiting_for_publish(project: ProjectRecord, publish: Publish) -> WaitState:
     """Return how a project waits for a person to approve its branch."""
     name, request = shell_quoted(project.id), project.head[:8]
+    command = f"starter.py approve {name} --id {request}"
     return WaitState(
         reason="approval",
         message=f"The project is done, and its work would be pushed as branch {publish.branch} to "
         f"{git_address_without_user(publish.remote)}.",
-        remedy=f"`starter.py diff {name}` shows it. `starter.py approve {name} --id {request}` or "
+        command=command,
+        remedy=f"`starter.py diff {name}` shows it. `{command}` or "
         f'`starter.py deny {name} --id {request} --reason "why"`, which ends it without pushing.',
         about={"id": request},
     )

@@ -13,7 +13,7 @@ from protocol.job_record import JobRecord, Question
 from protocol.payloads import ReceivedSignal
 from protocol.requests import ShowCallReply
 from protocol.short_text import one_line, shell_quoted
-from protocol.trace_requests import QUESTION_PREFIX
+from protocol.trace_requests import CLARIFICATION
 from protocol.waiting import WaitReason, WaitState
 from workflows import trace_notes
 from workflows.approvals import SHOWN, current_approval, decide_approval, expire_approval
@@ -69,13 +69,15 @@ def answer_expired_question(job: JobRecord, now: float) -> str:
 def waiting_for_answer(question: Question, job_id: str) -> WaitState:
     """Return how the job waits for the answer to a question."""
     until = datetime.fromtimestamp(question.until, UTC)
+    command = f'starter.py answer {shell_quoted(job_id)} "your answer"'
     return WaitState(
         reason="clarification",
         message=f"{_asker_name(question)} asks: {one_line(question.question, SHOWN)} "
         f"Without an answer it "
         f"goes on with its default at {until:%Y-%m-%d %H:%M} UTC.",
-        remedy=f'`starter.py answer {shell_quoted(job_id)} "your answer"`, or the signal answer '
-        f'with `{{"id": "{question.id}", "text": "your answer"}}`.',
+        remedy=f"`{command}`, or the signal answer with "
+        f'`{{"id": "{question.id}", "text": "your answer"}}`.',
+        command=command,
         about={"id": question.id, "question": question.question, "default": question.default},
     )
 
@@ -92,16 +94,9 @@ def pending_question_reason(job: JobRecord) -> WaitReason | None:
     return "approval" if approval and approval.approved is None else None
 
 
-def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | None:
-    """Record a person's answer; return the reason if it cannot be accepted."""
+def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -> None:
+    """Record a person's answer, which has a question."""
     approval, question = current_approval(job), job.clarification.pending
-    if received.signal == "answer":
-        is_open = question is not None and question.answer is None
-        open_id = question.id if question and is_open else None
-    else:
-        open_id = approval.id if approval and approval.approved is None else None
-    if why := _question_mismatch_reason(received, open_id):
-        return why
     if received.signal == "answer" and question:
         text = received.payload["text"]
         question.answer = (text or "decline") if question.server else f"A person answers: {text}"
@@ -112,7 +107,6 @@ def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -
         decide_approval(job, approval, received, now)
     if job.waiting and job.waiting.reason in ("clarification", "approval"):
         job.waiting = None
-    return None
 
 
 def note_answer_trace(job: JobRecord, question: Question) -> None:
@@ -120,10 +114,15 @@ def note_answer_trace(job: JobRecord, question: Question) -> None:
     if (text := question.untraced) is None:
         return
     question.untraced = None
-    prefix = f"{_asker_name(question)} asked: " if question.server else QUESTION_PREFIX
-    happened = f"{prefix}{question.question}"
+    happened = f"{_asker_name(question)} asked: {question.question}"
     trace_notes.note_trace(
-        job, "correction", "person", "clarification", happened, what_was_correct=text
+        job,
+        "correction",
+        "person",
+        CLARIFICATION,
+        happened,
+        what_was_correct=text,
+        why=question.question,
     )
 
 
@@ -139,14 +138,22 @@ def drop_questions(job: JobRecord) -> list[str]:
     return notices
 
 
-def _question_mismatch_reason(received: ReceivedSignal, open_id: str | None) -> str | None:
-    sent_id = received.payload.get("id")
-    kind = "question" if received.signal == "answer" else "request for approval"
+def question_mismatch_reason(job: JobRecord, received: ReceivedSignal) -> str:
+    """Return why a person's answer has no question; empty if it has one."""
+    approval, question = current_approval(job), job.clarification.pending
+    if received.signal == "answer":
+        kind = "question"
+        open_id = question.id if question and question.answer is None else None
+    else:
+        kind = "request for approval"
+        open_id = approval.id if approval and approval.approved is None else None
+    return answer_id_mismatch_reason(kind, received.payload.get("id"), open_id)
+
+
+def answer_id_mismatch_reason(kind: str, sent_id: str | None, open_id: str | None) -> str:
+    """Return why an answer with this id does not fit the open question; empty if it does."""
     if open_id is None:
-        return f"signal {received.signal}: no {kind} is open"
-    if sent_id is not None and sent_id != open_id:
-        return (
-            f"signal {received.signal}: no {kind} {sent_id[:40]!r} is open; the open "
-            f"one is {open_id!r}"
-        )
-    return None
+        return f"no {kind} is open"
+    if sent_id not in (None, open_id):
+        return f"no {kind} {sent_id[:40]!r} is open; the open one is {open_id!r}"
+    return ""

@@ -66,7 +66,7 @@ class RetryWatch:
             failed = StepFailed(retried.activity, error)
             self.unfinished = retried.unfinished
             self.waiting = before or endpoint_remedies.wait_with_remedy(
-                wait_states.temporary_failure_wait(failed), job, failed.helps
+                wait_states.temporary_failure_wait(failed), job, failed
             )
 
 

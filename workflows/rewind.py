@@ -20,7 +20,6 @@ class Rewind:
         self._job = tool_calls.job
         self._steps = tool_calls.steps
         self._calls = tool_calls
-        self._notice = tool_calls.notice
         self._transition = transition
 
     async def rewind_for_agent(self, call: Call, route: ToolRoute) -> None:
@@ -37,7 +36,7 @@ class Rewind:
         if await self._calls.refused_by_guards(call, route, []):
             return
         with guard_outcomes.restoring_guard_bypasses(job, before):
-            await note_failure_reflection(job, self._steps, self._notice, "", job.next_call)
+            await note_failure_reflection(job, self._steps, self._calls.inbox, "", job.next_call)
             await self._transition.run_transition("rewind", outcome="rewound", call=job.next_call)
 
     async def rewind_stuck_phase(self, issue: str) -> None:
@@ -51,6 +50,6 @@ class Rewind:
                 update={"message": f"{issue} The job has used up its rewinds."}
             )
             return
-        await note_failure_reflection(job, self._steps, self._notice, issue)
+        await note_failure_reflection(job, self._steps, self._calls.inbox, issue)
         await self._transition.run_transition("rewind", outcome="rewound", issue=issue)
-        self._notice(f"stuck: went back. {issue}")
+        self._calls.inbox.notice(f"stuck: went back. {issue}")

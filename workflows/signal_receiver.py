@@ -1,14 +1,20 @@
-"""The signals of a job or project: handlers put them into the inbox, opened between steps."""
+"""The signals of a job or project: handlers put them into the inbox, opened between steps.
+
+The command line sends the same as an update, which is refused at once or answered with the act.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue
+from temporalio.workflow import HandlerUnfinishedPolicy
 
-from protocol.payloads import SIGNALS, SignalSpec
+from protocol.notices import PersonAct
+from protocol.payload_reading import InvalidPayload
+from protocol.payloads import SIGNALS, UPDATE, ReceivedSignal
 from workflows.inbox import Inbox, PayloadReader, read_inbox_payload
 
 
@@ -18,19 +24,80 @@ class SignalReceiver:
     def __init__(self, read: PayloadReader = read_inbox_payload) -> None:
         self.inbox = Inbox(read)
 
+    def refusal_reason(self, received: ReceivedSignal) -> str:
+        """Return why a signal cannot apply as things are; empty if it may."""
+        return ""
+
+    def act_of(self, received: ReceivedSignal) -> PersonAct | None:
+        """Return what came of a signal, once that is settled."""
+        return received.act
+
+    @workflow.update(
+        name=UPDATE,
+        description='"pause", {} is the signal pause, answered with what came of it.',
+        unfinished_policy=HandlerUnfinishedPolicy.ABANDON,
+    )
+    async def apply_signal(self, signal: str, *payload: Any) -> dict[str, Any] | None:
+        """Apply a signal; return the act, or None if another run will take it."""
+        received = self.inbox.read_signal(signal, payload, int(workflow.time()))
+        self.inbox.add(received)
+        await workflow.wait_condition(
+            lambda: self.act_of(received) is not None or self.inbox.is_closed
+        )
+        act = self.act_of(received)
+        return act.model_dump(exclude_defaults=True) if act else None
+
+    @apply_signal.validator
+    def check_signal(self, signal: str, *payload: Any) -> None:
+        """Refuse what cannot apply. What is still unread may make it apply."""
+        received = self.inbox.read_signal(signal, payload, 0)
+        if not self.inbox.signals and (why := self.refusal_reason(received)):
+            raise InvalidPayload(why)
+
+    @workflow.signal(description=SIGNALS["rewind"].example)
+    def rewind(self, *payload: Any) -> None:
+        self._put("rewind", payload)
+
+    @workflow.signal(description=SIGNALS["cancel"].example)
+    def cancel(self, *payload: Any) -> None:
+        self._put("cancel", payload)
+
+    @workflow.signal(description=SIGNALS["pause"].example)
+    def pause(self, *payload: Any) -> None:
+        self._put("pause", payload)
+
+    @workflow.signal(description=SIGNALS["resume"].example)
+    def resume(self, *payload: Any) -> None:
+        self._put("resume", payload)
+
+    @workflow.signal(description=SIGNALS["limit"].example)
+    def limit(self, *payload: Any) -> None:
+        self._put("limit", payload)
+
+    @workflow.signal(description=SIGNALS["answer"].example)
+    def answer(self, *payload: Any) -> None:
+        self._put("answer", payload)
+
+    @workflow.signal(description=SIGNALS["approve"].example)
+    def approve(self, *payload: Any) -> None:
+        self._put("approve", payload)
+
+    @workflow.signal(description=SIGNALS["deny"].example)
+    def deny(self, *payload: Any) -> None:
+        self._put("deny", payload)
+
+    @workflow.signal(description=SIGNALS["bypass"].example)
+    def bypass(self, *payload: Any) -> None:
+        self._put("bypass", payload)
+
+    @workflow.signal(description=SIGNALS["tell"].example)
+    def tell(self, *payload: Any) -> None:
+        self._put("tell", payload)
+
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
         """Refuse a signal of unknown name visibly."""
         self.inbox.put(name, ())
 
-
-def _signal_handler(name: str, spec: SignalSpec) -> Callable[..., None]:
-    def handle(self: SignalReceiver, *payload: Any) -> None:
-        self.inbox.put(name, payload, int(workflow.time()))
-
-    handle.__name__, handle.__doc__ = name, spec.effect
-    return workflow.signal(name=name, description=spec.example)(handle)
-
-
-for _name, _spec in SIGNALS.items():
-    setattr(SignalReceiver, _name, _signal_handler(_name, _spec))
+    def _put(self, signal: str, payload: tuple[Any, ...]) -> None:
+        self.inbox.put(signal, payload, int(workflow.time()))

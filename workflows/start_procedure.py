@@ -12,9 +12,9 @@ from temporalio import workflow
 
 from protocol.payload_reading import InvalidPayload
 from protocol.payloads import ReceivedSignal
-from protocol.prepare_requests import NEVER_BEGAN
-from protocol.waiting import WaitState
-from workflows import activity_failures, job_display, job_status, wait_states
+from protocol.project import ChildReport
+from protocol.waiting import WaitState, status_value
+from workflows import activity_failures, acts, job_display, job_status, wait_states
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import is_cancelled, run_despite_cancellation
@@ -34,7 +34,7 @@ class StartProcedure:
         self._memo: dict[str, str] = {}
         self.waiting: WaitState | None = None
         """How the start waits, if it does."""
-        self.last_report = ""
+        self.last_report: ChildReport | None = None
         """The last report to the project, if the job works for one."""
 
     async def prepare_until_ready(
@@ -61,9 +61,11 @@ class StartProcedure:
                     # Without the reason, which is in the failure: a list shows all of it.
                     workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "failed", ""))
                     raise
-                self.waiting = wait_states.start_failure_wait(failed)
+                self.waiting = wait_states.start_failure_wait(failed).of_job(
+                    workflow.info().workflow_id
+                )
                 self._show_waiting()
-                if project and self.last_report != f"waiting {self.waiting.message}":
+                if project:
                     await self._report_to_project(project, self.waiting)
                 with suppress(TimeoutError):
                     await workflow.wait_condition(
@@ -112,21 +114,22 @@ class StartProcedure:
             if request.signal == "cancel":
                 await self._cancel_start(request)
             before = self._inbox.signals[: self._inbox.signals.index(request)]
-            for pause in [received for received in before if received.signal == "pause"]:
-                self._inbox.signals.remove(pause)
-            self._inbox.signals.remove(request)
-            if request.payload.get("set"):
-                self._inbox.refuse(
-                    "signal resume: the job has not begun; cancel it and start it with these "
-                    "settings"
+            paused = [received for received in before if received.signal == "pause"]
+            for received in (*paused, request):
+                received.act = acts.describe_act(received)
+                self._inbox.signals.remove(received)
+            if request.act and request.payload.get("set"):
+                request.act.refused = (
+                    "the job has not begun; cancel it and start it with these settings"
                 )
+                self._inbox.refuse("resume", request.act.refused, request.by)
 
     async def _cancel_start(self, received: ReceivedSignal) -> NoReturn:
         """Nothing has to be closed, and only the server can end it as cancelled."""
         reason, who = received.payload.get("reason"), f"by {received.by or 'a person'}"
         named = f" ({who})" if received.by else ""
-        message = f"{NEVER_BEGAN}: {f'{reason}{named}' if reason else who}"
-        self.waiting = None
+        message = f"cancelled before it began: {f'{reason}{named}' if reason else who}"
+        self.waiting, received.act = None, acts.describe_act(received)
         self._inbox.notice(message)
         workflow.set_current_details(message)
         workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "cancelled", message))
@@ -139,8 +142,10 @@ class StartProcedure:
 
     async def _report_to_project(self, project_id: str, waiting: WaitState) -> None:
         """Report the wait to the project, which would show the job as working."""
-        self.last_report = f"waiting {waiting.message}"
         report = job_status.preparing_job_status_report(waiting, workflow.info().workflow_id)
+        if self.last_report and report.news == self.last_report.news:
+            return
+        self.last_report = report
         if why := await self._steps.send_signal(
             project_id, "report", report.model_dump(mode="json")
         ):
@@ -151,7 +156,7 @@ class StartProcedure:
         workflow.set_current_details(
             job_display.preparing_job_markdown(self.waiting, self._inbox.notices)
         )
-        word = f"waiting: {self.waiting.reason}"
+        word = status_value("waiting", self.waiting.reason)
         workflow.upsert_memo(job_display.preparing_job_memo(self._memo, word, self.waiting.message))
 
 

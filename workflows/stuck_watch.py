@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from protocol.course_window import Course
 from protocol.job_record import JobRecord
+from protocol.notices import Notice
 from protocol.requests import Call
 from protocol.short_text import one_line
 from workflows import course, stuck, trace_notes
@@ -75,7 +76,14 @@ class StuckWatch:
             if error and verdict.pattern in stuck.FAILURES:
                 # Readers of notices and traces do not see the call's answer.
                 issue += f" {one_line(error, MAX_ERROR)}"
-            self._inbox.notice(f"{_stuck_notice(job.step, verdict.word)}{issue}")
+            nudges = isinstance(verdict, stuck.Nudge)
+            self._inbox.notice(
+                Notice(
+                    text=f"stuck, {verdict.word}. {issue}",
+                    topic="advice" if nudges else "",
+                    step=job.step,
+                )
+            )
             trace_notes.note_trace(
                 job,
                 "violation",
@@ -90,15 +98,10 @@ class StuckWatch:
         job = self._job
         job.advice = ""
         job.nudges -= 1
-        self._inbox.withdraw_notices(_stuck_notice(job.step, stuck.Nudge.word))
+        self._inbox.withdraw_notices("advice", job.step)
         return now.model_copy(update={"unread_nudges": []})
 
     @property
     def _todo_number(self) -> int:
         current = self._job.state.phase.current
         return current.id if current else 0
-
-
-def _stuck_notice(step: int, word: str) -> str:
-    """Return how the notice of a verdict begins."""
-    return f"stuck: step {step}, {word}. "

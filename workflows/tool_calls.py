@@ -9,7 +9,7 @@ from temporalio import workflow
 
 from protocol.endings import GuardPoint
 from protocol.job_record import JobRecord
-from protocol.requests import Call, ToolReply
+from protocol.requests import Call, RefusedBy, ToolReply
 from protocol.todo_list import Todo
 from protocol.tools import ToolRoute
 from protocol.usage import Usage
@@ -86,7 +86,9 @@ class ToolCalls:
         if approval and approval.approved is None:
             job.waiting = approvals.waiting_for_approval_answer(approval, self.job_id)
         elif approval and approval.approved is False:
-            await self.run_call(call, route, approvals.approval_denial_text(approval))
+            why = approvals.approval_denial_text(approval)
+            by: RefusedBy = "nobody" if approval.expired else "person"
+            await self.run_call(call, route, why, refused_by=by)
         return bool(approval and approval.approved)
 
     async def answer_clarification(self, call: Call, route: ToolRoute) -> None:
@@ -117,6 +119,7 @@ class ToolCalls:
         route: ToolRoute,
         refusal: str | None = None,
         *,
+        refused_by: RefusedBy = "",
         answer: str | None = None,
     ) -> bool:
         """Run a tool call, or record its answer, or why a gate refused it.
@@ -128,7 +131,7 @@ class ToolCalls:
         if self.park_without_room(reservations.TOOL_CALL):
             return False
         reply = await self.steps.call_tool(
-            job, call, route, refusal, answer, approved=self._is_approved
+            job, call, route, refusal, answer, refused_by=refused_by, approved=self._is_approved
         )
         if reply.asks:
             if reply.has_run:
@@ -139,9 +142,7 @@ class ToolCalls:
                 call, route, reply.asks, guard=reply.guard, instead=reply.rewritten_arguments
             )
             return False
-        for line in guard_outcomes.apply_guard_outcome(
-            job, reply, call.tool, reply.error or "", call.path
-        ):
+        for line in guard_outcomes.apply_guard_outcome(job, reply, call.tool, call.path):
             self.notice(line)
         if reply.pending:
             pending_calls.note_pending_progress(job, reply.pending, workflow.time())
@@ -177,9 +178,7 @@ class ToolCalls:
     async def _wait_if_undecided(self, call: Call, reply: ToolReply) -> None:
         """Park the job once guards have failed to decide on too many calls."""
         job = self.job
-        if waiting := guard_outcomes.count_undecided_votes(
-            job, reply, call.tool, reply.error or ""
-        ):
+        if waiting := guard_outcomes.count_undecided_votes(job, reply, call.tool):
             # Recorded as refused: the model makes it again, and patterns count from zero.
             job.course = job.course.in_new_phase
             await self.wait_for_person(waiting)
@@ -222,7 +221,7 @@ class ToolCalls:
         if self.park_without_room(reservations.TOOL_CALL):
             return
         why = skipped_calls.HELD_BACK.format(failed=failed, tool=call.tool)
-        reply = await self.steps.call_tool(job, call, route, why)
+        reply = await self.steps.call_tool(job, call, route, why, refused_by="held back")
         self._skip_call(reply)
 
     def _skip_call(self, reply: ToolReply) -> None:
@@ -248,9 +247,9 @@ class ToolCalls:
                 self.job, "decision", "gate", "scope", message, tool="todo_complete"
             )
 
-    async def refuse_call(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
+    async def refuse_call(self, call: Call, route: ToolRoute, gate: RefusedBy, why: str) -> None:
         """Record that a gate refused the current call."""
-        if await self.run_call(call, route, why):
+        if await self.run_call(call, route, why, refused_by=gate):
             self._note_refusal(call, gate, why)
 
     def _note_refusal(self, call: Call, gate: str, why: str) -> None:
@@ -260,10 +259,10 @@ class ToolCalls:
             self.job, "violation", "gate", gate, happened, why=why, tool=tool, path=call.path
         )
 
-    async def deny_call(self, call: Call, gate: str, why: str) -> None:
+    async def deny_call(self, call: Call, gate: RefusedBy, why: str) -> None:
         """Answer a call for which no tool runs."""
         job = self.job
-        reply = await self.steps.deny_call(job, call, why)
+        reply = await self.steps.deny_call(job, call, why, gate)
         self._skip_call(reply)
         if not job.course.narrowed_issue:
             # In the one turn before a rewind, `todo_complete` is accepted whatever else the reply
@@ -304,20 +303,18 @@ class ToolCalls:
             if approvals.current_approval(job) is None:
                 guard_outcomes.record_guard_trials(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
-        for line in guard_outcomes.apply_guard_outcome(
-            job, ending, call.tool, ending.refusal, call.path
-        ):
+        for line in guard_outcomes.apply_guard_outcome(job, ending, call.tool, call.path):
             self.notice(line)
         if "job_complete" in points:
             stopped = job.stop_hook_active or ending.stopped
             job.stop_hook_active = bool(ending.refusal) and stopped
-        waiting = guard_outcomes.count_undecided_votes(job, ending, call.tool, ending.refusal)
+        waiting = guard_outcomes.count_undecided_votes(job, ending, call.tool)
         if ending.refusal:
             if waiting:
                 # The job stays at this call until the failing guard is repaired.
                 await self.wait_for_person(waiting)
                 return True
-            await self.run_call(call, route, ending.refusal)
+            await self.run_call(call, route, ending.refusal, refused_by="guard")
         return bool(ending.refusal)
 
     @property

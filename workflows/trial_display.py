@@ -7,6 +7,7 @@ from typing import Any, Literal
 from temporalio import workflow
 
 from protocol.trial_status import TrialStatus, trial_progress_line
+from protocol.waiting import status_value
 from workflows.trial_state import TrialState
 
 
@@ -49,7 +50,7 @@ class TrialDisplay:
         memo = {
             "title": self._trial.start.title,
             "agent": "trial",
-            "status": "waiting: paused" if word == "waiting" else word,
+            "status": status_value(word, "paused" if word == "waiting" else None),
             "state": line,
         }
         if memo != self._memo:

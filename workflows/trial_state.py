@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from protocol.notices import MAX_NOTICES, Notice, as_notice
 from protocol.trial_start import TrialLimits, TrialStart
 from protocol.trial_status import TrialRun
 from protocol.waiting import WaitState
 from workflows.trial_clock import TrialClock
 
 CANCELLED = "the trial was cancelled"
-MAX_NOTICES = 20
 
 
 class TrialState:
@@ -29,7 +29,7 @@ class TrialState:
         self.is_stopped = False
         self.is_over = False
         self.pause: WaitState | None = None
-        self.notices: list[str] = []
+        self.notices: list[Notice] = []
         self.clock = TrialClock()
 
     def begin(self, start: TrialStart, trial_id: str) -> None:
@@ -54,5 +54,5 @@ class TrialState:
     def running(self) -> list[TrialRun]:
         return [run for run in self.runs if run.status == "running"]
 
-    def add_notice(self, text: str) -> None:
-        self.notices = [*self.notices, text[:500]][-MAX_NOTICES:]
+    def add_notice(self, notice: Notice) -> None:
+        self.notices = [*self.notices, as_notice(notice)][-MAX_NOTICES:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from protocol.short_text import one_line
 from protocol.waiting import WaitReason, WaitState
 from workflows.activity_failures import MOST_SAID, StepFailed
@@ -14,43 +16,57 @@ OTHER_BRANCH = (
     "`starter.py resume JOB --set publish.branch=…` pushes another branch, publish.remote=… to "
     "another repository, and --set publish=none ends the work as done, with a patch for a branch."
 )
-REMEDIES: dict[str, tuple[WaitReason, str]] = {
-    "Credentials": (
+
+
+class Remedy(NamedTuple):
+    """What a person can do about a failure."""
+
+    reason: WaitReason
+    mend: str
+    then: str = ", then resume the job."
+
+    @property
+    def text(self) -> str:
+        return f"{self.mend}{self.then}"
+
+
+REMEDIES = {
+    "Credentials": Remedy(
         "credentials",
-        f"Give the worker a valid key, or have the endpoint offer the model, {OTHER_MODEL}",
+        "Give the worker a valid key, or have the endpoint offer the model",
+        f", {OTHER_MODEL}",
     ),
-    "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
-    "ContextTooLong": (
+    "Endpoint": Remedy("endpoint", "Check the model endpoint"),
+    "ContextTooLong": Remedy(
         "endpoint",
         "Compacting makes the request no shorter: give the server a larger window, or resume the "
-        "job with a model that has one, `starter.py resume JOB --set model.name=…`.",
+        "job with a model that has one",
+        ", `starter.py resume JOB --set model.name=…`.",
     ),
-    "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
-    "Dependency": ("dependency", "Bring back what it names, then resume the job."),
-    "BranchMoved": (
+    "ModelRefused": Remedy("endpoint", "Check the request against the endpoint"),
+    "Dependency": Remedy("dependency", "Bring back what it names"),
+    "BranchMoved": Remedy(
         "dependency",
-        f"Rename or delete that branch at the remote, then resume; {OTHER_BRANCH}",
+        "Rename or delete that branch at the remote",
+        f", then resume; {OTHER_BRANCH}",
     ),
-    "PublishRefused": (
-        "dependency",
-        f"Have the remote take that branch, then resume; {OTHER_BRANCH}",
+    "PublishRefused": Remedy(
+        "dependency", "Have the remote take that branch", f", then resume; {OTHER_BRANCH}"
     ),
-    "StoreUnavailableError": ("dependency", "Bring back what it names"),
-    "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
-    "CheckpointMissing": (
+    "StoreUnavailableError": Remedy("dependency", "Bring back what it names"),
+    "Storage": Remedy("storage", "Free space or mend the workspaces root"),
+    "CheckpointMissing": Remedy(
         "storage",
-        "Put the folder .longhaul/checkpoints back from a backup, then resume the job; or rewind "
-        "to a phase whose start is there.",
+        "Put the folder .longhaul/checkpoints back from a backup",
+        ", then resume the job; or rewind to a phase whose start is there.",
     ),
-    "NewerVersion": (
-        "tool",
-        "Update the workers of the earlier version, or stop them, then resume the job.",
-    ),
-    "WrongRoot": ("storage", "Start a worker on the job's own root, then resume the job."),
+    "NewerVersion": Remedy("tool", "Update the workers of the earlier version, or stop them"),
+    "WrongRoot": Remedy("storage", "Start a worker on the job's own root"),
 }
-OTHERWISE: tuple[WaitReason, str] = (
+OTHERWISE = Remedy(
     "tool",
-    "Look into errors/ in the workspace; resume tries again, rewind starts the phase anew.",
+    "Look into errors/ in the workspace; resume tries again, rewind starts the phase anew",
+    ".",
 )
 PAUSED = WaitState(
     reason="paused",
@@ -96,20 +112,21 @@ def judge_wait(refusal: str) -> WaitState:
 
 def wait_after_failure(failed: StepFailed) -> WaitState:
     """Return how the job waits after this failure."""
-    reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
-    if failed.mend:
-        remedy = f"{failed.mend}, {OTHER_MODEL}"
-    return WaitState(reason=reason, message=str(failed), remedy=remedy)
+    remedy = REMEDIES.get(failed.kind, OTHERWISE)
+    text = f"{failed.mend}, {OTHER_MODEL}" if failed.mend else remedy.text
+    return WaitState(reason=remedy.reason, message=str(failed), remedy=text)
 
 
 def verdict_failure_wait(guard: str, tool: str, why: str, count: int) -> WaitState:
     """Return how the job waits for a verifier or hook that keeps failing itself."""
+    command = f'starter.py bypass JOB {guard} --reason "why"'
     return WaitState(
         reason="dependency",
         message=f"{guard} has kept {tool} back {count} times without a verdict. "
         f"{one_line(why, MOST_SAID)}",
         remedy=f"Mend {guard}, or what it needs, then resume the job: the call comes up again. "
-        f"`starter.py bypass JOB {guard}` before that lets it pass once.",
+        f"`{command}` before that lets it pass once.",
+        command=command,
     )
 
 
@@ -124,18 +141,14 @@ def closing_failure_wait(failed: StepFailed) -> WaitState:
 
 def start_failure_wait(failed: StepFailed) -> WaitState:
     """Return how a start waits for a dependency while it keeps trying."""
-    mend = {
-        "WrongRoot": "Start a worker on that root",
-        "Storage": "Free space or mend the workspaces root",
-    }.get(failed.kind, "Bring it back")
+    own = REMEDIES[failed.kind]
+    mend = "Start a worker on that root" if failed.kind == "WrongRoot" else own.mend
     remedy = f"{mend}; the start tries again by itself, resume tries at once, cancel ends it."
-    reason, _ = REMEDIES[failed.kind]
-    return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
+    return WaitState(reason=own.reason, message=str(failed), remedy=remedy, trying=True)
 
 
 def temporary_failure_wait(failed: StepFailed, who: str = "job") -> WaitState:
     """Return how a job or project waits that keeps trying to reach what is away."""
-    reason, remedy = REMEDIES[failed.kind]
-    mend = remedy.partition(",")[0]
-    remedy = f"{mend}; the {who} goes on trying by itself, resume tries at once."
-    return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
+    own = REMEDIES[failed.kind]
+    remedy = f"{own.mend}; the {who} goes on trying by itself, resume tries at once."
+    return WaitState(reason=own.reason, message=str(failed), remedy=remedy, trying=True)

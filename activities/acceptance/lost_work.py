@@ -15,7 +15,7 @@ from activities.job.empty_content import empty_content_reason
 from activities.job.snapshot import Snapshot, snapshot_workspace
 from activities.job.statement_checks import statement_problems
 from activities.text.statement_words import any_word
-from protocol.evidence import HELD, MOST_SEEN, Evidence
+from protocol.evidence import MOST_SEEN, Evidence, is_condition
 from protocol.scope_ledger import ScopeItem
 from protocol.short_text import first_few
 
@@ -57,7 +57,7 @@ class KeptWork:
         if item.status != "completed" or item.is_step or seen is None or not seen.files:
             return ""
         # A command may have done what no file shows; the review judges that.
-        if any(not check.endswith(HELD) for check in seen.checks):
+        if not all(map(is_condition, seen.checks)):
             return ""
         said = " ".join([item.text, *(statement.text for statement in item.statements)])
         if _ASKS_TO_LOSE.search(said) or not all(self._is_lost(path, seen) for path in seen.files):

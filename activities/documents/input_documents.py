@@ -23,6 +23,7 @@ from activities.documents.pages import PicturesAlone
 from activities.job.result_cache import ResultCache
 from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder
 from config.schema.agent import ConfigError
+from protocol.notices import Notice
 from protocol.repository_start import STAGED
 from protocol.short_text import one_line
 
@@ -49,9 +50,12 @@ class InputDocument:
             files, f"documents/{self.name}", self.data, self.text, self.quality
         )
 
-    def notices(self) -> list[str]:
+    def notices(self) -> list[Notice]:
         """Return notices for people about what is missing from the text."""
-        return [f"document {self.name}: {warning}" for warning in self.quality.warnings]
+        return [
+            Notice(text=f"document {self.name}: {warning}", topic="document")
+            for warning in self.quality.warnings
+        ]
 
 
 def put_input_document(files: Files, path: str, data: bytes, text: str, quality: Quality) -> Files:

@@ -20,6 +20,8 @@ from config.guard_files import render_guard_argument
 from config.schema.agent import ConfigError
 from config.schema.guards import Guard, GuardPoint, GuardStage, HookEvent
 from protocol.requests import GuardOutcome
+from protocol.short_text import one_line
+from protocol.trace_requests import MOST_CHARACTERS
 
 BY_CONFIGURATION = "approve"
 """Name used when the configuration asks a person, and no guard."""
@@ -154,6 +156,8 @@ class CallGuards:
             report.guard = outcome.guard
             if outcome.hook:
                 report.hook = True
+            if outcome.denied:
+                report.finding = one_line(redact(outcome.denied), MOST_CHARACTERS)
             if outcome.undecided:
                 report.undecided = True
             metrics.add_refusal_metric(self.snapshot.config.name, outcome.guard)

@@ -11,6 +11,7 @@ from sqlalchemy import Row
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.checkpoints.workspaces_root import list_job_repositories
 from activities.guards.matching import GuardSituation, would_match_guard
+from activities.job.commit_messages import adds_reply
 from activities.job.conversation_calls import count_newest_results
 from activities.job.snapshot import Snapshot
 from activities.learning.call_moments import calls_in_reply
@@ -90,7 +91,7 @@ def _guard_replay_checkpoints(
     later: list[str] = []
     for entry in store.log(newest, MAX_CHECKPOINTS):
         beat()
-        if "reply: " not in entry.message:
+        if not adds_reply(entry.message):
             later.append(entry.id)
             continue
         try:

@@ -21,8 +21,6 @@ from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.agent_sections import Learning
 from config.schema.guards import GuardStage
 
-BY_ITSELF = "retired by itself"
-
 
 def guard_revision_time() -> int:
     """Return epoch seconds by the server's clock, as in traces; by the local clock in a command.
@@ -36,13 +34,19 @@ def guard_revision_time() -> int:
 
 
 def move_guard_to_stage(
-    guards: LearnedGuards, learned: LearnedRevision, stage: GuardStage, why: str
+    guards: LearnedGuards,
+    learned: LearnedRevision,
+    stage: GuardStage,
+    why: str,
+    *,
+    unused: bool = False,
 ) -> str:
     """Write the revision; return a line about it.
 
     If a stricter version is retired, the version that it was to replace continues.
     """
     update: dict[str, Any] = {"stage": stage, "why": why, "at": guard_revision_time()}
+    update["unused"] = unused
     line = f"{learned.name}: {learned.stage} -> {stage}, {why}"
     acting = guards.acting_revision(learned) if learned.stage == "experiment" else None
     if acting and stage == "retired":
@@ -128,7 +132,7 @@ def next_guard_stage(
     if stage == "active" and figures.wrong_share > settings.back_share:
         return "experiment", f"went back by itself: {figures.line}"
     if stage in ("active", "experiment") and figures.silent_jobs >= settings.silent_jobs:
-        return "retired", f"{BY_ITSELF}: it spoke in none of {figures.silent_jobs} jobs"
+        return "retired", f"retired by itself: it spoke in none of {figures.silent_jobs} jobs"
     if stage == "experiment" and settings.promote and is_guard_ready(figures, settings):
         return "active", f"promoted by itself: {figures.line}"
     return None

@@ -16,7 +16,6 @@ from activities.learning.finished_jobs import finished_jobs
 from activities.learning.guard_precision import GuardFigures, measure_guard_precision
 from activities.learning.guard_replay import replay_guard
 from activities.learning.guard_stages import (
-    BY_ITSELF,
     demote_guard,
     guard_revision_time,
     is_guard_ready,
@@ -96,7 +95,8 @@ class LearningPass:
                 learned.stage, now.figures, load_learning_settings(learned.agent)
             )
             if moved:
-                proposed.append(move_guard_to_stage(self._guards, learned, *moved))
+                unused = moved[0] == "retired"
+                proposed.append(move_guard_to_stage(self._guards, learned, *moved, unused=unused))
         return proposed
 
     def _make_proposals(self, beat: Callable[[], None]) -> list[str]:
@@ -215,7 +215,7 @@ def _is_answered_by_earlier_pass(pattern: Pattern, known: LearnedRevision | None
     """Whether a proposal with that name counts as the answer. A useless one does not, if people
     refuse such calls again.
     """
-    if known is None or known.stage != "retired" or not known.why.startswith(BY_ITSELF):
+    if known is None or known.stage != "retired" or not known.unused:
         return known is not None
     again = [row for row in pattern.traces if row.at > known.at]
     return len(again) < load_learning_settings(pattern.agent).traces

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 from activities.learning.call_moments import CallMoment
 from activities.learning.guard_templates import guard_from_template, template_guard_name
@@ -41,7 +42,7 @@ def propose_guard(
         why="proposed from a pattern",
         agent=pattern.agent,
         project=pattern.project,
-        evidence=_proposal_evidence(pattern),
+        **_proposal_evidence(pattern),
         guard=guard.model_copy(update={"name": name}) if guard else None,
         prompt="" if guard else _prompt_proposal(pattern),
     )
@@ -70,7 +71,7 @@ def propose_stricter(
         "stage": "experiment",
         "at": timestamp,
         "since": timestamp,
-        "evidence": _proposal_evidence(pattern),
+        **_proposal_evidence(pattern),
     }
     for revision in learned:
         if revision.guard and (
@@ -120,9 +121,10 @@ def _describe_stricter_proposal(before: Guard, after: Guard) -> str:
     return ", ".join(f"{name} {old} -> {new}" for name, old, new in pairs if old != new)
 
 
-def _proposal_evidence(pattern: Pattern) -> list[str]:
-    numbers = [f"T{row.id}" for row in pattern.traces]
-    return [pattern.line, f"traces {first_few(numbers, SHOWN)}"]
+def _proposal_evidence(pattern: Pattern) -> dict[str, Any]:
+    numbers = [row.id for row in pattern.traces]
+    named = first_few([f"T{number}" for number in numbers], SHOWN)
+    return {"evidence": [pattern.line, f"traces {named}"], "traces": numbers[:SHOWN]}
 
 
 def _name_prompt_proposal(pattern: Pattern) -> str:

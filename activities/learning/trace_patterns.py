@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from activities.learning.guard_precision import normalise_trace_path
 from activities.search.text_likeness import compute_text_likeness
-from protocol.trace_requests import QUESTION_PREFIX
+from protocol.trace_requests import CLARIFICATION
 
 MIN_LIKENESS = 0.45
 """Likeness by letters from which two situations count as the same."""
@@ -44,8 +44,7 @@ class Pattern:
     def lesson(self) -> str:
         """Return the most frequent correction."""
         texts = Counter[str](map(_pattern_correction_text, self.traces))
-        most = max(sorted(texts), key=lambda text: (bool(text), texts[text]))
-        return most.removeprefix(f"Refused by {self.guard}: ")
+        return max(sorted(texts), key=lambda text: (bool(text), texts[text]))
 
     @property
     def line(self) -> str:
@@ -85,7 +84,7 @@ def pattern_reason(row: Row[Any]) -> str:
     are just `Yes.`
     """
     text: str = row.what_was_correct or row.why or row.what_happened
-    return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer_to_question(row) else text
+    return row.why if _is_answer_to_question(row) else text
 
 
 def _pattern_correction_text(row: Row[Any]) -> str:
@@ -94,7 +93,7 @@ def _pattern_correction_text(row: Row[Any]) -> str:
 
 
 def _is_answer_to_question(row: Row[Any]) -> bool:
-    return bool(row.source == "person" and row.what_happened.startswith(QUESTION_PREFIX))
+    return bool(row.source == "person" and row.guard == CLARIFICATION)
 
 
 def _cluster_alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:

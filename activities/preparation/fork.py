@@ -9,6 +9,7 @@ from __future__ import annotations
 from activities.checkpoints import Checkpoints, Root
 from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
+from activities.job.commit_messages import fork_message
 from activities.job.plan_and_todo_files import parse_plan
 from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
@@ -50,6 +51,7 @@ from config.schema.agent import AgentConfig, ConfigError
 from config.start_settings import check_start_documents, check_start_places
 from protocol.endings import COMPLETION_FILE
 from protocol.job_state import JobState
+from protocol.notices import Notice
 from protocol.payloads import Fork
 from protocol.phase import Phase, Purpose
 from protocol.prepare_requests import PrepareRequest
@@ -73,7 +75,9 @@ def prepare_fork(
     rights = start_rights(pinned)
     check_start_places(rights, None, request.publish, root.staged.parent)
     check_start_documents(rights, request.documents)
-    notices = resolve_server_tools(config) if config.mcp != pinned.mcp else []
+    notices: list[str | Notice] = []
+    if config.mcp != pinned.mcp:
+        notices += resolve_server_tools(config)
     notices += check_remote_ownership(config, request)
     skills = read_agent_skills(config) if config.skills != pinned.skills else None
     tools = resolve_agent_tools(config)
@@ -123,7 +127,7 @@ def prepare_fork(
         snapshot.files = write_tool_pages(snapshot.files, config, tools)
         snapshot.files = with_workspace_summary(snapshot)
     snapshot.record_changes(before)
-    began = f"forked from {fork.job} at {fork.place} · "
+    began = fork_message(fork.job, fork.place)
     return PreparedJob(snapshot, tools, page, began, notices, notifying)
 
 

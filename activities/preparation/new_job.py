@@ -49,6 +49,7 @@ from config.schema.agent import AgentConfig, ConfigError
 from config.start_settings import check_start_documents, check_start_places
 from config.templates import render_template
 from protocol.job_state import JobState
+from protocol.notices import Notice
 from protocol.phase import Phase
 from protocol.prepare_requests import PrepareRequest
 from protocol.repository_start import RepositoryStart
@@ -63,7 +64,10 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
     resolve_learned_guards(root, config, request.project.id if request.project else "")
     choose_agent_models(config)
     check_result_schema(config)
-    notices = resolve_server_tools(config) + check_remote_ownership(config, request)
+    notices: list[str | Notice] = [
+        *resolve_server_tools(config),
+        *check_remote_ownership(config, request),
+    ]
     skills = read_agent_skills(config)
     tools = resolve_agent_tools(config)
     check_added_tools(config, tools)

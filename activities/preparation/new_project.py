@@ -26,6 +26,7 @@ from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.start_settings import check_start_places
 from protocol.commit_message import SUBJECT
+from protocol.notices import as_notice
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
 from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import ProjectPrepareReply
@@ -103,7 +104,7 @@ def create_project(
         scope=scope,
         search_attributes=registered,
         notifying=notifying,
-        notices=notices,
+        notices=[as_notice(each) for each in notices],
     )
 
 

@@ -26,6 +26,7 @@ from activities.projects.project_remote import push_start_to_project_remote
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.toolkit.registry import Tool
 from config.schema.agent import AgentConfig, ConfigError
+from protocol.notices import Notice
 from protocol.notification_requests import Notifying
 from protocol.prepare_requests import PrepareRequest
 
@@ -40,7 +41,7 @@ class PreparedJob:
     """Archive page of the previous phase, if there is one."""
     story: str = ""
     """Start of the checkpoint's commit message."""
-    notices: list[str] = field(default_factory=list)
+    notices: list[str | Notice] = field(default_factory=list)
     """Messages for people, such as what the job has to do without."""
     notifying: Notifying | None = None
 

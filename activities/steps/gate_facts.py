@@ -216,11 +216,11 @@ def _contract_facts(
             *(f"{verifier.name}: {verifier.command}" for verifier in snapshot.config.verifiers),
         ],
         held=[f"todo: {todo.done_when.line}" for todo in done if todo.done_when],
-        dropped=[
-            f"{item.id} {one_line(item.text, 160)}: {item.reason}"
+        dropped={
+            item.id: f"{one_line(item.text, 160)}: {item.reason}"
             for item in scope
             if item.status == "dropped"
-        ],
+        },
     )
 
 

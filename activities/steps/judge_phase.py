@@ -84,7 +84,7 @@ class JudgePhaseActivity:
             commit=commit, at=timestamp, usage=priced_usage(streamed, snapshot.config)
         )
         if finding:
-            judged.refusal = redact(f"Refused by the judge: {finding}")
+            judged.finding = redact(finding)
         return judged
 
 

@@ -16,6 +16,7 @@ from activities.job.activity_context import (
     open_activity_snapshot,
 )
 from activities.job.checkpoint_push import BackgroundPush
+from activities.job.commit_messages import new_reply_message
 from activities.job.job_folder import JobFolderUpdater
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
@@ -125,7 +126,7 @@ class ModelCallActivity:
         timestamp = max(streamed.received, activity_schedule_time())
         names = ", ".join(name for name, _ in streamed.calls) or "text"
         reply = ModelReply(
-            commit=snapshot.save(snapshot.commit_message(f"reply: {names}"), timestamp),
+            commit=snapshot.save(snapshot.commit_message(new_reply_message(names)), timestamp),
             at=timestamp,
             finish=streamed.finish[:40],
             calls=[

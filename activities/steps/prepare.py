@@ -13,6 +13,7 @@ from activities.job.activity_context import (
     activity_schedule_time,
     check_activity_root,
 )
+from activities.job.commit_messages import phase_message
 from activities.job.job_folder import publish_checkpoint
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
@@ -40,6 +41,7 @@ from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.tool_offer import unoffered_tools
 from activities.traces.recall import recall_traces
 from config.agent_overrides import overridden_agent_value
+from protocol.notices import as_notice
 from protocol.prepare_requests import PrepareReply, PrepareRequest
 from protocol.short_text import text_title_line
 
@@ -102,7 +104,7 @@ class PrepareActivity:
             self._root, snapshot, _earlier_jobs_to_replace(snapshot)
         )
         timestamp = activity_schedule_time()
-        story = f"{prepared.story}phase {state.phase.number} begins: {state.phase.name}"
+        story = f"{prepared.story}{phase_message(state.phase.number, state.phase.name)}"
         commit = snapshot.save(story, timestamp)
         moved = publish_checkpoint(
             self._root, snapshot, phase_tag(state.phase.number), activity_effect_key()
@@ -122,9 +124,12 @@ class PrepareActivity:
             limits=resolve_job_limits(config),
             search_attributes=registered,
             notices=[
-                *notices,
-                *([why] if (why := window_notice(snapshot)) else []),
-                *(f"moved to lost+found: {path}" for path in moved[:20]),
+                as_notice(each)
+                for each in (
+                    *notices,
+                    *filter(None, [window_notice(snapshot)]),
+                    *(f"moved to lost+found: {path}" for path in moved[:20]),
+                )
             ],
         )
         if snapshot.repository:

@@ -50,7 +50,7 @@ class TakeWorkActivity:
                 work, summary = await asyncio.to_thread(self._inspect_work, request)
                 if not summary.fits_room:
                     summary, work.usage = await self._shorten_summary(request, summary)
-                work.summary = summary.clipped_text + summary.tail
+                work.report, work.added = summary.clipped_text, summary.tail
                 return work
 
     def _inspect_work(self, request: TakeWorkRequest) -> tuple[ChildWork, WorkSummary]:

@@ -80,6 +80,8 @@ def _deny_tool_call_activity(root: Root) -> Callable[[ToolRequest], ToolReply]:
             snapshot = open_activity_snapshot(root, request)
             why = request.refusal or ""
             story = snapshot.commit_message("denied")
-            return record_call_result(snapshot, request, story, why, failed=True)
+            reply = record_call_result(snapshot, request, story, why, failed=True)
+            reply.tool = snapshot.tool_call(request.call)["function"]["name"][:60]
+            return reply
 
     return deny_call

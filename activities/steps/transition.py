@@ -18,6 +18,7 @@ from activities.job.activity_context import (
     activity_schedule_time,
     open_activity_snapshot,
 )
+from activities.job.commit_messages import phase_message
 from activities.job.job_folder import publish_checkpoint
 from activities.job.workspace_summary import with_workspace_summary
 from activities.model.client import ModelClient, ModelQuery
@@ -119,7 +120,7 @@ class TransitionActivity:
         messages = opening_phase_messages(snapshot, request, last_page, traces)
         snapshot.begin_conversation(*messages)
         timestamp = activity_schedule_time()
-        story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
+        story += f" · {phase_message(request.number, snapshot.state.phase.name)}"
         commit = snapshot.save(story, timestamp)
         moved = publish_checkpoint(
             self._root, snapshot, phase_tag(request.number), activity_effect_key()

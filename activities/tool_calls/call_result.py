@@ -73,6 +73,8 @@ def record_call_result(
         reply.changed = True
     reply.context = count_prompt_tokens(snapshot)
     if failed:
+        if request.refused_by:
+            reply.refused_by = request.refused_by
         reply.error_fingerprint = fingerprints.error_fingerprint(text)
         reply.error = result_error_line(text)
     return reply

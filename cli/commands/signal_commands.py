@@ -10,7 +10,7 @@ from cli.jobs import job_lines
 from cli.jobs.job_view import view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result
-from cli.signals import limit_arguments, signal_effects, signal_sending
+from cli.signals import limit_arguments, signal_sending
 from cli.start.job_settings import parse_job_settings
 from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
@@ -43,11 +43,7 @@ def rewind(
         payload |= {"phase": phase, "restore_files": restore_files is not False}
     elif restore_files is not None:
         raise UserError("--restore-files and --keep-files need --phase: which files they mean")
-    return run_server_work(
-        _send_signal(
-            job, "rewind", payload, signal_effects.rewind_took_effect, "rewound", json=json
-        )
-    )
+    return run_server_work(_send_signal(job, "rewind", payload, "rewound", json=json))
 
 
 def cancel(
@@ -62,11 +58,7 @@ def cancel(
     Signal `cancel` with `{"reason": "…"}`.
     """
     payload = {"reason": reason} if reason else {}
-    return run_server_work(
-        _send_signal(
-            job, "cancel", payload, signal_effects.cancel_took_effect, "cancelled", json=json
-        )
-    )
+    return run_server_work(_send_signal(job, "cancel", payload, "cancelled", json=json))
 
 
 def pause(job: Job, json: Json = False) -> int:
@@ -76,9 +68,7 @@ def pause(job: Job, json: Json = False) -> int:
 
     Signal `pause` with `{}`.
     """
-    return run_server_work(
-        _send_signal(job, "pause", {}, signal_effects.pause_took_effect, "paused", json=json)
-    )
+    return run_server_work(_send_signal(job, "pause", {}, "paused", json=json))
 
 
 def resume(
@@ -106,12 +96,8 @@ def resume(
     try:
         read_signal_payload("resume", [payload])
     except InvalidPayload as refusal:
-        raise UserError(f"--{str(refusal).removeprefix('signal resume: ')}") from None
-    return run_server_work(
-        _send_signal(
-            job, "resume", payload, signal_effects.resume_took_effect, "resumed", json=json
-        )
-    )
+        raise UserError(f"--{refusal}") from None
+    return run_server_work(_send_signal(job, "resume", payload, "resumed", json=json))
 
 
 def limit(
@@ -133,8 +119,7 @@ def limit(
     Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
     """
     payload = limit_arguments.parse_limit_arguments(limits)
-    effect = signal_effects.limit_effect(payload)
-    return run_server_work(_send_signal(job, "limit", payload, effect, "has new limits", json=json))
+    return run_server_work(_send_signal(job, "limit", payload, "has new limits", json=json))
 
 
 Id = Annotated[
@@ -205,9 +190,7 @@ async def _send_answer_signal(
         job_view.refuse_trial(f"takes no signal {signal}")
         id_ = job_view.question_ids.get(signal)
     named = {"id": id_, **payload} if id_ else payload
-    return await _send_signal(
-        job, signal, named, signal_effects.answer_took_effect, past_tense, json=json
-    )
+    return await _send_signal(job, signal, named, past_tense, json=json)
 
 
 def tell_job(
@@ -228,9 +211,7 @@ def tell_job(
     payload: dict[str, Any] = {"text": text}
     if item:
         payload["item"] = True
-    return run_server_work(
-        _send_signal(job, "tell", payload, signal_effects.tell_took_effect, "was told", json=json)
-    )
+    return run_server_work(_send_signal(job, "tell", payload, "was told", json=json))
 
 
 def bypass(
@@ -244,10 +225,8 @@ def bypass(
     Signal `bypass` with `{"guard": "…", "reason": "…"}`. The guard's next refusal is skipped.
     """
     payload = {"guard": guard, "reason": reason}
-    effect = signal_effects.bypass_effect(guard)
-    return run_server_work(
-        _send_signal(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json)
-    )
+    said = f"lets {guard} be passed over"
+    return run_server_work(_send_signal(job, "bypass", payload, said, json=json))
 
 
 def _rewind_undo_advice(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
@@ -273,44 +252,30 @@ def _rewind_undo_advice(job: str, payload: dict[str, Any], status: dict[str, Any
 
 
 async def _send_signal(
-    job: str,
-    signal: str,
-    payload: dict[str, Any],
-    effect: signal_effects.Effect,
-    past_tense: str,
-    *,
-    json: bool,
+    job: str, signal: str, payload: dict[str, Any], past_tense: str, *, json: bool
 ) -> int:
     client = await connect_client()
-    applied, view_after, to = await signal_sending.send_signal_and_wait(
-        client, job, signal, payload, effect
-    )
+    act, view_after = await signal_sending.send_signal(client, job, signal, payload)
+    status = job_lines.job_status_line(view_after.status, view_after.waiting)
     if json:
-        print_json({**view_after.status, "signal": signal, "applied": applied})
-    elif to:
-        print_result(
-            f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it"
-        )
-    elif applied:
-        status = job_lines.job_status_line(view_after.status, view_after.waiting)
-        print_result(f"{job} {past_tense}: {status}")
-        if (
-            undone := _rewind_undo_advice(job, payload, view_after.status)
-            if signal == "rewind"
-            else ""
-        ):
-            print_result(undone)
-        if signal == "pause":
-            newest = view_after.notices[-2:]
-            for notice in (text for text in newest if text.startswith(signal_effects.LACKS)):
-                print_result(notice)
-    elif not view_after.live and not view_after.closed:
+        print_json({**view_after.status, "signal": signal, "applied": act is not None})
+    elif act is None and not view_after.live and not view_after.closed:
         print_result(
             f"{job}: {signal} sent; {view_after.silence}; the job takes it when it goes on"
         )
-    else:
+    elif act is None:
+        print_result(f"{job}: {signal} sent, not taken yet: {status}")
+    elif act.to:
         print_result(
-            f"{job}: {signal} sent, not taken yet: "
-            f"{job_lines.job_status_line(view_after.status, view_after.waiting)}"
+            f"{job} handed {signal} on to job {act.to}; `starter.py show {act.to}` tells what came "
+            "of it"
         )
+    else:
+        print_result(f"{job} {past_tense}: {status}")
+        if signal == "rewind" and (undone := _rewind_undo_advice(job, payload, view_after.status)):
+            print_result(undone)
+        if signal == "pause":
+            for notice in view_after.notices[-2:]:
+                if notice.topic == "folder":
+                    print_result(str(notice))
     return OK

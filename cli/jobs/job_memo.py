@@ -9,6 +9,7 @@ from typing import Any
 from temporalio.client import WorkflowExecution
 
 from protocol.payload_reading import check_payload_is_decrypted
+from protocol.waiting import read_status_value
 
 
 async def read_job_memo(execution: WorkflowExecution) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def status_from_memo(memo: dict[str, Any]) -> dict[str, Any]:
     status = {key: memo[key] for key in ("title", "agent") if memo.get(key)}
     if memo.get("state"):
         status["details"] = str(memo["state"])
-    word, _, reason = str(memo.get("status") or "running").partition(": ")
+    word, reason = read_status_value(str(memo.get("status") or "running"))
     status |= {"status": word, "waiting_for": reason or None}
     number, _, kind = str(memo.get("phase") or "").partition(" ")
     if number.isdecimal():

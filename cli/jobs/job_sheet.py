@@ -46,7 +46,7 @@ def render_job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str
         job_title_line(status) + (f" · {job_ending_line(status)}" if met else ""),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
         # A memo's `details` already contain the phase and its name.
-        "" if details.startswith("phase ") else job_phase_line(status),
+        "" if details else job_phase_line(status),
         *(
             project_rendering.render_project_units(status)
             if status.get("project")

@@ -24,6 +24,7 @@ from cli.jobs.missing_jobs import expired_job_notice, forgotten_job_notice
 from cli.output import UserError
 from cli.schedules.schedule_lookup import find_schedule_notice
 from engine.setup_errors import TOO_EARLY
+from protocol.notices import Notice
 from protocol.short_text import one_line
 
 JOB = "Job"
@@ -92,8 +93,8 @@ class JobView:
         return {"reason": str(reason)} if reason else None
 
     @property
-    def notices(self) -> list[str]:
-        return [str(item) for item in self.status.get("notices") or []]
+    def notices(self) -> list[Notice]:
+        return [Notice.model_validate(item) for item in self.status.get("notices") or []]
 
     @property
     def question_ids(self) -> dict[str, str]:
@@ -106,17 +107,6 @@ class JobView:
         if approval and approval.get("approved") is None:
             ids |= dict.fromkeys(("approve", "deny"), str(approval["id"]))
         return ids
-
-    @property
-    def stopped_runs(self) -> list[str]:
-        """Return the runs of a trial that `resume` lets go on."""
-        runs = self.status.get("runs") or []
-        not_resumed = ("", "clarification", "approval", "budget")
-        return [
-            run["job"]
-            for run in runs
-            if run["status"] == "running" and run["waiting"] not in not_resumed
-        ]
 
     def elapsed_text(self, now: datetime) -> str:
         """Format how long the job has run, or ran, as `1:02:03`."""

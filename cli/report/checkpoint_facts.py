@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files, LogEntry
+from activities.job.commit_messages import adds_reply, begins_fork, begins_phase
 from activities.job.plan_and_todo_files import parse_plan
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
@@ -21,8 +22,6 @@ from protocol.endings import COMPLETION_FILE, JobResult
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.short_text import one_line
-
-FORKED = "forked from "
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def collect_checkpoint_facts(store: Checkpoints, commit: str) -> CheckpointFacts
     newest = Snapshot.load(store, commit)
     starts = set(store.tags().values())
     starts_of_phases = [
-        entry for entry in log if entry.id in starts and " begins: " in entry.message
+        entry for entry in log if entry.id in starts and begins_phase(entry.message)
     ]
     known: dict[str, frozenset[str]] = {}
     plan = parse_plan(newest.read_text("plan.md"))
@@ -95,7 +94,7 @@ def collect_checkpoint_facts(store: Checkpoints, commit: str) -> CheckpointFacts
         omitted_phases=max(0, len(starts_of_phases) - MOST_PHASES),
         first_at=log[0].timestamp,
         last_at=log[-1].timestamp,
-        replies=sum(" · reply: " in entry.message for entry in log),
+        replies=sum(adds_reply(entry.message) for entry in log),
         pages=read_archive_pages(newest.files),
         result=_checkpoint_result(newest),
         files=newest.files,
@@ -109,7 +108,7 @@ def collect_checkpoint_facts(store: Checkpoints, commit: str) -> CheckpointFacts
 
 def _checkpoint_log_since_fork(log: list[LogEntry]) -> list[LogEntry]:
     """Return the log from the start of a fork on; earlier steps belong to another job."""
-    begins = [place for place, entry in enumerate(log) if entry.message.startswith(FORKED)]
+    begins = [place for place, entry in enumerate(log) if begins_fork(entry.message)]
     return log[begins[-1] :] if begins else log
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -91,12 +90,7 @@ def _build_habit(
 def _habit_guard_names(pattern: Pattern, learned: Sequence[LearnedRevision]) -> set[str]:
     """Return names of guards whose evidence includes traces of the pattern."""
     numbers = {row.id for row in pattern.traces}
-    named = {entry.name: " ".join(entry.evidence[1:]) for entry in learned if entry.guard}
-    return {
-        name
-        for name, text in named.items()
-        if numbers & {int(number) for number in re.findall(r"\bT(\d+)\b", text)}
-    }
+    return {each.name for each in learned if each.guard and numbers & set(each.traces)}
 
 
 def read_habits(root: Root, project: str, agent: str, job_id: str) -> list[Habit]:

@@ -16,6 +16,9 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
+from protocol.step_summary import StepSummary
+from protocol.waiting import read_status_value
+
 MOST_RUNS = 10_000
 LOCAL_ACTIVITY = "core_local_activity"
 """The SDK's name for markers of local activities."""
@@ -27,18 +30,24 @@ class ActivityResult:
 
     finished_at: datetime
     activity: str
-    summary: str
-    """Its summary for people: `phase 2 · todo 3 · write_file notes/a.md`."""
+    phase: int
+    """The phase that it belongs to; 0 for none."""
     result: dict[str, Any]
     attempt: int = 1
+
+    @property
+    def tool(self) -> str:
+        """The tool of a call, whatever activity answered it."""
+        return str(self.result.get("tool") or self.activity)
 
 
 @dataclass(frozen=True)
 class StatusChange:
-    """The job's status from now on: `running`, or `waiting: budget`."""
+    """The job's status from now on, and the reason if it waits."""
 
     changed_at: datetime
     status: str
+    reason: str = ""
 
 
 JobEvent = ActivityResult | StatusChange
@@ -84,24 +93,24 @@ async def parse_history_events(
     events: AsyncIterable[HistoryEvent], converter: DataConverter
 ) -> AsyncIterator[JobEvent]:
     """Yield the relevant events of one run."""
-    scheduled: dict[int, tuple[str, str]] = {}
+    scheduled: dict[int, tuple[str, int]] = {}
     attempts: dict[int, int] = {}
     async for event in events:
         time = event.event_time.ToDatetime(tzinfo=UTC)
         match event.WhichOneof("attributes"):
             case "activity_task_scheduled_event_attributes":
                 name = event.activity_task_scheduled_event_attributes.activity_type.name
-                scheduled[event.event_id] = (name, await _history_step_summary(event, converter))
+                scheduled[event.event_id] = (name, await _read_phase(event, converter))
             case "activity_task_started_event_attributes":
                 started = event.activity_task_started_event_attributes
                 attempts[started.scheduled_event_id] = started.attempt
             case "activity_task_completed_event_attributes":
                 ended = event.activity_task_completed_event_attributes
                 # A reset copies events of the earlier run, including the matching schedule events.
-                name, story = scheduled.pop(ended.scheduled_event_id, ("", ""))
+                name, phase = scheduled.pop(ended.scheduled_event_id, ("", 0))
                 attempt = attempts.pop(ended.scheduled_event_id, 1)
                 result = await _decode_history_payload(list(ended.result.payloads), converter)
-                yield ActivityResult(time, name, story, result, attempt)
+                yield ActivityResult(time, name, phase, result, attempt)
             case "marker_recorded_event_attributes":
                 marker = event.marker_recorded_event_attributes
                 if marker.marker_name != LOCAL_ACTIVITY or "result" not in marker.details:
@@ -113,21 +122,20 @@ async def parse_history_events(
                     list(marker.details["result"].payloads), converter
                 )
                 name, attempt = str(about.get("activity_type")), int(about.get("attempt") or 1)
-                yield ActivityResult(
-                    time, name, await _history_step_summary(event, converter), result, attempt
-                )
+                phase = await _read_phase(event, converter)
+                yield ActivityResult(time, name, phase, result, attempt)
             case "workflow_properties_modified_event_attributes":
                 memo = event.workflow_properties_modified_event_attributes.upserted_memo
                 if "status" in memo.fields:
                     [status] = await converter.decode([memo.fields["status"]])
-                    yield StatusChange(time, str(status))
+                    yield StatusChange(time, *read_status_value(str(status)))
 
 
-async def _history_step_summary(event: HistoryEvent, converter: DataConverter) -> str:
+async def _read_phase(event: HistoryEvent, converter: DataConverter) -> int:
     if not event.user_metadata.HasField("summary"):
-        return ""
+        return 0
     [text] = await converter.decode([event.user_metadata.summary])
-    return str(text)
+    return StepSummary.read(str(text)).phase
 
 
 async def _decode_history_payload(

@@ -105,7 +105,7 @@ def compose_job_report(
         people=[_compose_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
         decisions=[_compose_decision(each) for each in approvals[-MOST_LISTED:]],
         remarks_of_people=[sanitize_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
-        notices=[sanitize_line(each) for each in notices[-MOST_LISTED:]],
+        notices=[sanitize_line(str(each)) for each in notices[-MOST_LISTED:]],
         traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
         patterns=_compose_failure_patterns(
             head, figures, phases, facts, result, still_open, refusals, traces, now

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from cli.report.history import ActivityResult
 from cli.report.report_content import MOST_LISTED, Kind, RefusalLine
 
-DENIED = "deny_call"
-"""The activity that answers calls for which no tool runs."""
-_NOT_ACCEPTED = "Not run: your reply was not accepted"
-_UNKNOWN = "There is no tool"
-_NARROWED = " is not accepted now. "
-_HELD_BACK = "Not counted yet: "
-_BY_PERSON = "A person did not approve this call"
-_BY_NOBODY = "Nobody approved this call"
-_SENT_BACK = "The review sent the job back"
-_GATES = {"todo_complete": "phase gate", "job_complete": "completion gate"}
+_REFUSERS: dict[str, tuple[Kind, str]] = {
+    "completion": ("gate", "completion gate"),
+    "contract": ("gate", "contract"),
+    "held back": ("gate", "a call before it that failed"),
+    "judge": ("gate", "judge"),
+    "nobody": ("person", "nobody in time"),
+    "person": ("person", "a person"),
+    "phase": ("phase rule", "phase rule"),
+    "phase end": ("gate", "phase gate"),
+    "review": ("gate", "review"),
+    "stuck": ("phase rule", "stuck detection"),
+    "tools": ("phase rule", "unknown tool"),
+}
 _TALK = {
     "asks": "a reply that asks a person",
     "claims": "a reply that claims to be done",
@@ -62,31 +65,19 @@ def derive_call_refusal(
     if result.get("ok") is not False or result.get("asks"):
         return None
     mark = str(result.get("error_fingerprint") or "")
-    if activity_result.activity == DENIED:
-        tool = activity_result.summary.rpartition(" · ")[2].removesuffix(" denied")
-        if error.startswith(_NOT_ACCEPTED):
-            return Refusal("guard", reply_guard or "a guard of replies", tool, error, mark)
-        if _NARROWED in error:
-            return Refusal("phase rule", "stuck detection", tool, error, mark)
-        by = "unknown tool" if error.startswith(_UNKNOWN) else "phase rule"
-        return Refusal("phase rule", by, tool, error, mark)
+    tool, refused_by = activity_result.tool, str(result.get("refused_by") or "")
+    kind: Kind
     if guard := result.get("guard") or ending_guard:
-        return Refusal("guard", str(guard), activity_result.activity, error, mark)
-    if error.startswith(_HELD_BACK):
-        return Refusal(
-            "gate", "a call before it that failed", activity_result.activity, error, mark
-        )
-    if error.startswith(_BY_PERSON):
-        return Refusal("person", "a person", activity_result.activity, error, mark)
-    if error.startswith(_BY_NOBODY):
-        return Refusal("person", "nobody in time", activity_result.activity, error, mark)
-    if activity_result.summary.endswith(" refused"):
-        by = _GATES.get(activity_result.activity, f"gate of {activity_result.activity}")
-        by = "review" if error.startswith(_SENT_BACK) else by
-        return Refusal("gate", by, activity_result.activity, error, mark)
-    if activity_result.activity == "todo_complete":
-        return Refusal("gate", "todo evidence", activity_result.activity, error, mark)
-    return Refusal("tool error", activity_result.activity, activity_result.activity, error, mark)
+        kind, by = "guard", str(guard)
+    elif refused_by == "reply":
+        kind, by = "guard", reply_guard or "a guard of replies"
+    elif refused_by:
+        kind, by = _REFUSERS.get(refused_by, ("gate", f"gate of {tool}"))
+    elif tool == "todo_complete":
+        kind, by = "gate", "todo evidence"
+    else:
+        kind, by = "tool error", tool
+    return Refusal(kind, by, tool, error, mark)
 
 
 def merge_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -10,7 +9,13 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_view import JobView
-from cli.report.history import ActivityResult, JobEvent, find_history_runs, read_history_events
+from cli.report.history import (
+    ActivityResult,
+    JobEvent,
+    StatusChange,
+    find_history_runs,
+    read_history_events,
+)
 from cli.report.refusals import Refusal, derive_call_refusal, derive_reply_refusal
 from cli.report.report_content import Bar, RefusalLine, Wait
 from cli.report.sanitize import sanitize_line
@@ -21,7 +26,6 @@ MOST_REASONS = 2000
 MOST_WAITS = 1000
 ENDINGS = {"judge_ending": "guards", "judge_phase": "judge", "review_job": "review"}
 """Activities that decide whether something may end, with the deciding part."""
-_STORY = re.compile(r"phase (\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Tally:
 
     def add_event(self, event: JobEvent) -> None:
         if not isinstance(event, ActivityResult):
-            self._add_status(event.changed_at, event.status)
+            self._add_status(event)
             return
         self.retries += event.attempt - 1
         spent = self._phase_totals(event)
@@ -87,7 +91,7 @@ class Tally:
             self._ending_guard = ""
         elif event.activity in ENDINGS:
             self._add_ending(event)
-            refused = event.result.get("refusal") and not event.result.get("asks")
+            refused = event.result.get("refusal")
             self._ending_guard = str(event.result.get("guard") or "") if refused else ""
         self.usage.add(used)
         if spent:
@@ -100,20 +104,19 @@ class Tally:
 
     def _add_ending(self, event: ActivityResult) -> None:
         """Record who accepted an end; ends that a person forced do not count."""
-        result, match = event.result, _STORY.match(event.summary)
-        said_no = result.get("refusal") or result.get("asks") or result.get("guard")
+        result = event.result
+        said_no = any(result.get(key) for key in ("refusal", "finding", "asks", "guard"))
         if event.activity == "review_job":
             said_no = result.get("verdict") != "accepted"
-        if match and not said_no and len(self.passed) < MOST_WAITS:
+        if event.phase and not said_no and len(self.passed) < MOST_WAITS:
             bypassed = str(result.get("bypassed_guard") or "")
-            self.passed.append(Passed(ENDINGS[event.activity], int(match[1]), bypassed))
+            self.passed.append(Passed(ENDINGS[event.activity], event.phase, bypassed))
 
     def _phase_totals(self, event: ActivityResult) -> PhaseTotals | None:
-        match = _STORY.match(event.summary)
-        if not match:
+        if not event.phase:
             return None
         spent = self.phases.setdefault(
-            int(match[1]), PhaseTotals(event.finished_at, event.finished_at)
+            event.phase, PhaseTotals(event.finished_at, event.finished_at)
         )
         spent.ended = event.finished_at
         return spent
@@ -156,8 +159,8 @@ class Tally:
         row.count += 1
         row.reason, row.last_step = sanitize_line(refusal.reason), step
 
-    def _add_status(self, moment: datetime, status: str) -> None:
-        word, _, reason = status.partition(": ")
+    def _add_status(self, change: StatusChange) -> None:
+        moment, word, reason = change.changed_at, change.status, change.reason
         running = self.waits[-1] if self.waits and self.waits[-1].ended is None else None
         if running and (word != "waiting" or running.reason != reason):
             running.ended = moment

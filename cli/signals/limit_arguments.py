@@ -29,10 +29,7 @@ def parse_limit_arguments(words: list[str]) -> dict[str, Any]:
         read_signal_payload("limit", (limits,))
     except InvalidPayload as refusal:
         # The command sets the key `by` itself.
-        message = (
-            str(refusal).removeprefix("signal ").replace("its keys are: by, ", "its keys are: ")
-        )
-        raise UserError(message) from None
+        raise UserError(f"limit: {refusal.without('by')}") from None
     return limits
 
 

@@ -1,38 +1,48 @@
-"""Sends a signal to a job and waits for its effect."""
+"""Sends a signal to a job and says what came of it."""
 
 from __future__ import annotations
 
 import asyncio
 import getpass
 import socket
+from contextlib import suppress
 from typing import Any
 
-from temporalio.client import Client
+from temporalio.client import (
+    Client,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+    WorkflowUpdateStage,
+)
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_view import TRIAL, JobView, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.output import UserError
-from cli.signals.signal_effects import REFUSED, Effect, notices_after_signal
-from protocol.payloads import SIGNALS
+from protocol.notices import PersonAct
+from protocol.payloads import UPDATE
 
 PATIENCE_SECONDS = 10.0
-"""Seconds to wait for the effect: a job reads signals only between steps."""
-HANDED_ON = "signal {signal}: handed on to job "
-"""Start of a project's notice that it passed a signal to one of its jobs."""
+"""Seconds to wait for the act: a job reads signals only between steps."""
 MAX_SENDER = 100
 TRIAL_SIGNALS = ("cancel", "pause", "resume", "limit")
 """Signals that a trial takes; the others are for one of its runs."""
+CLOSED_MEANWHILE = "AcceptedUpdateCompletedWorkflow"
+"""The server's type of the failure of an update that was accepted and not answered."""
 
 
-async def send_signal_and_wait(
-    client: Client, job_id: str, signal: str, payload: dict[str, Any], effect: Effect
-) -> tuple[bool, JobView, str]:
-    """Send a signal and wait until it takes effect or is refused, or for `PATIENCE_SECONDS`.
+async def send_signal(
+    client: Client, job_id: str, signal: str, payload: dict[str, Any]
+) -> tuple[PersonAct | None, JobView]:
+    """Send a signal; return what came of it, and the job's state after it.
+
+    Without a worker it is sent as a signal, which the server keeps until the job goes on.
 
     Returns:
-        Whether the effect was seen; the job's last state; and, for a project, the job to which it
-        passed the signal.
+        The act; None if the job has not taken the signal yet.
 
     Raises:
         UserError: The job does not exist or is closed, or it refused the signal.
@@ -47,31 +57,43 @@ async def send_signal_and_wait(
             closed += f"; `starter.py fork {job_id}` begins another job from its end, or with"
             closed += " --phase N from a phase of it"
         raise UserError(forgotten_job_notice(job_id) or closed)
+    handle = client.get_workflow_handle(job_id)
+    values = [{**payload, "by": signal_sender_name()}]
+    act, refused = None, ""
     try:
-        sent = {**payload, "by": signal_sender_name()}
-        await client.get_workflow_handle(job_id).signal(signal, sent)
+        if before.live:
+            act = await _update_job(handle, [signal, *values])
+            refused = act.refused if act else ""
+        else:
+            await handle.signal(signal, args=values)
+    except WorkflowUpdateFailedError as error:
+        cause = error.cause
+        if not isinstance(cause, ApplicationError) or cause.type != CLOSED_MEANWHILE:
+            refused = getattr(cause, "message", "") or str(cause)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
-            raise UserError(f"job {job_id} closed just now; it takes no signals") from None
+            raise UserError(f"{kind} {job_id} closed just now; it takes no signals") from None
         raise
-    loop = asyncio.get_running_loop()
-    end = loop.time() + (PATIENCE_SECONDS if before.live else 0)
-    while True:
-        current = await view_job(client, job_id, seconds=2)
-        for_one_job = current.status.get("project") and SIGNALS[signal].for_one_job
-        if for_one_job and (to := _signal_recipient(signal, before, current)):
-            return True, current, to
-        # A question of the project itself is answered by the project.
-        if effect(before, current):
-            return True, current, ""
-        # After a long step a job may refuse signals of several people at once, so match ours.
-        ours = f"{REFUSED}signal {signal}: "
-        refused = [text for text in notices_after_signal(before, current) if text.startswith(ours)]
-        if refused:
-            raise UserError(f"{kind} {job_id} {refused[-1]}")
-        if current.closed or loop.time() >= end:
-            return False, current, ""
-        await asyncio.sleep(0.2)
+    if refused:
+        raise UserError(f"{kind} {job_id} refused: signal {signal}: {refused}")
+    if signal == "cancel" and act and not act.to:
+        with suppress(TimeoutError, WorkflowFailureError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await handle.result()
+    return act, await view_job(client, job_id, seconds=2)
+
+
+async def _update_job(handle: WorkflowHandle[Any, Any], values: list[Any]) -> PersonAct | None:
+    """Return the act; None if there is none in time. Raises WorkflowUpdateFailedError."""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            update = await handle.start_update(
+                UPDATE, args=values, wait_for_stage=WorkflowUpdateStage.ACCEPTED
+            )
+            answer = await update.result()
+    except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
+        return None
+    return PersonAct.model_validate(answer) if answer else None
 
 
 def signal_sender_name() -> str:
@@ -81,9 +103,3 @@ def signal_sender_name() -> str:
     except (OSError, KeyError):
         user = "somebody"
     return f"{user}@{socket.gethostname()}"[:MAX_SENDER]
-
-
-def _signal_recipient(signal: str, before: JobView, after: JobView) -> str:
-    start = HANDED_ON.format(signal=signal)
-    notices = [text for text in notices_after_signal(before, after) if text.startswith(start)]
-    return notices[-1].removeprefix(start) if notices else ""

@@ -16,7 +16,6 @@ from cli.jobs.job_view import JOB, TRIAL, describe_job, view_job
 from cli.output import UserError
 from engine.connection import task_queue
 from engine.otel import optional_export
-from protocol.prepare_requests import NEVER_BEGAN
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -79,7 +78,6 @@ async def _job_never_began(client: Client, job_id: str) -> bool:
     Such a job has no data besides Temporal's: a start checks everything before it creates anything.
     """
     description = await describe_job(client, job_id)
-    state = str((await read_job_memo(description)).get("state") or "")
-    if description.status == WorkflowExecutionStatus.FAILED:
-        return not state  # which a job has from its first phase on
-    return description.status == WorkflowExecutionStatus.CANCELED and state.startswith(NEVER_BEGAN)
+    ended = (WorkflowExecutionStatus.FAILED, WorkflowExecutionStatus.CANCELED)
+    # The time of its beginning is in the memo from the first phase on.
+    return description.status in ended and not (await read_job_memo(description)).get("began")

@@ -6,13 +6,15 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from protocol.notices import PersonAct
+from protocol.payloads import SIGNALS, UPDATE
+
 
 @workflow.defn(name="Job")
 class StandIn:
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
         self.signals: list[list[Any]] = []
-        self.notices: list[str] = []
         self.waiting: dict[str, Any] | None = None
         self.limits: dict[str, dict[str, Any]] = {"job": {}, "phase": {}}
         self.question: dict[str, Any] | None = None
@@ -71,7 +73,6 @@ class StandIn:
             "clarification": {"used": 1, "pending": self.question, "resolved": 0},
             "approval": self.approval,
             "rewinds": self.rewinds,
-            "notices": self.notices,
             "checkpoint": settings.get("checkpoint"),
             "checkpoints": settings.get("checkpoints") or [],
             "signals": self.signals,
@@ -86,65 +87,60 @@ class StandIn:
             "limits": {"project": self.limits["job"]},
             "agent": "project (groups)",
             "jobs": self.data.get("jobs") or [],
-            "notices": self.notices,
         }
 
-    def _hands_on(self, signal: str) -> bool:
-        """Return whether this is a project, which forwards a signal to its job."""
-        if self.data.get("project"):
-            job = f"{workflow.info().workflow_id}.brew"
-            self.notices.append(f"signal {signal}: handed on to job {job}")
-        return bool(self.data.get("project"))
+    @workflow.update(name=UPDATE)
+    def apply_signal(self, signal: str, payload: dict[str, Any]) -> dict[str, Any]:
+        self.signals.append([signal, payload])
+        act = PersonAct(at=0, signal=signal, did=f"sent {signal}")
+        if self.data.get("project") and SIGNALS[signal].for_one_job:
+            act.to = f"{workflow.info().workflow_id}.brew"
+        else:
+            act.refused = getattr(self, f"_{signal}")(payload) or ""
+        return act.model_dump(exclude_defaults=True)
 
-    @workflow.signal
-    def pause(self, *payload: Any) -> None:
-        self.signals.append(["pause", *payload])
+    def _pause(self, payload: dict[str, Any]) -> None:
         self.waiting = {"reason": "paused", "message": "Paused by a person.", "remedy": "Resume."}
 
-    @workflow.signal
-    def resume(self, *payload: Any) -> None:
-        self.signals.append(["resume", *payload])
-        if not self.waiting:
-            self.notices.append("refused: signal resume: the job is not waiting")
-        self.waiting = None
+    def _resume(self, payload: dict[str, Any]) -> str:
+        waited, self.waiting = self.waiting, None
+        return "" if waited else "the job is not waiting"
 
-    @workflow.signal
-    def rewind(self, *payload: Any) -> None:
-        self.signals.append(["rewind", *payload])
-        if self._hands_on("rewind"):
-            return
-        if payload[0].get("phase", 1) > 2:
-            self.notices.append("refused: signal rewind: there is no phase 9")
-        else:
-            self.rewinds += 1
+    def _rewind(self, payload: dict[str, Any]) -> str:
+        if payload.get("phase", 1) > 2:
+            return "there is no phase 9"
+        self.rewinds += 1
+        return ""
 
-    @workflow.signal
-    def limit(self, *payload: Any) -> None:
-        self.signals.append(["limit", *payload])
-        if payload[0].get("cost") == 13:
-            self.notices.append("refused: signal limit: the price is not known")
-            return
-        for scope, limits in (("job", payload[0]), ("phase", payload[0].get("phase", {}))):
+    def _limit(self, payload: dict[str, Any]) -> str:
+        if payload.get("cost") == 13:
+            return "the price is not known"
+        for scope, limits in (("job", payload), ("phase", payload.get("phase", {}))):
             for key, value in limits.items():
                 if key not in ("phase", "by"):
                     self.limits[scope][key] = {"limit": value, "spent": 0.5}
+        return ""
 
-    @workflow.signal
-    def bypass(self, *payload: Any) -> None:
-        self.signals.append(["bypass", *payload])
-        if self._hands_on("bypass"):
-            return
-        if payload[0]["guard"] == "nobody":
-            self.notices.append("refused: signal bypass: guard nobody has refused nothing")
-        else:
-            self.notices.append(
-                f"A person let through once what {payload[0]['guard']} refused at 2026-11-25"
-            )
+    def _bypass(self, payload: dict[str, Any]) -> str:
+        return "guard nobody has refused nothing" if payload["guard"] == "nobody" else ""
 
-    @workflow.signal
-    def cancel(self, *payload: Any) -> None:
-        self.signals.append(["cancel", *payload])
+    def _cancel(self, payload: dict[str, Any]) -> None:
         self.end = "cancelled"
+
+    def _answer(self, payload: dict[str, Any]) -> str:
+        if payload.get("id") != "q1":
+            return "no question is open"
+        self.question = self.waiting = None
+        return ""
+
+    def _approve(self, payload: dict[str, Any]) -> None:
+        self.approval = self.waiting = None
+
+    def _deny(self, payload: dict[str, Any]) -> None:
+        self.approval = self.waiting = None
+
+    def _tell(self, payload: dict[str, Any]) -> None:
+        pass
 
     @workflow.signal
     def ask(self, *payload: Any) -> None:
@@ -155,28 +151,6 @@ class StandIn:
             "reason": "clarification", "message": "The agent asks.", "remedy": "Answer.",
             "about": about,
         }  # fmt: skip
-
-    @workflow.signal
-    def answer(self, *payload: Any) -> None:
-        self.signals.append(["answer", *payload])
-        if self._hands_on("answer"):
-            return
-        if payload[0].get("id") == "q1":
-            self.question = self.waiting = None
-        else:
-            self.notices.append("refused: signal answer: no question is open")
-
-    @workflow.signal
-    def approve(self, *payload: Any) -> None:
-        self.signals.append(["approve", *payload])
-        self._hands_on("approve")
-        self.approval = self.waiting = None
-
-    @workflow.signal
-    def deny(self, *payload: Any) -> None:
-        self.signals.append(["deny", *payload])
-        self._hands_on("deny")
-        self.approval = self.waiting = None
 
     @workflow.signal
     def finish(self, *payload: Any) -> None:

@@ -8,10 +8,14 @@ from typing import Any
 from temporalio.client import WorkflowHandle, WorkflowQueryFailedError
 
 from engine.setup_errors import TOO_EARLY
+from protocol.notices import Notice
 
 
 async def query_status(handle: WorkflowHandle[Any, Any]) -> dict[str, Any]:
-    """Return the job's status; query again while a new worker has no workflow task yet."""
+    """Return the job's status, with notices as people read them.
+
+    Query again while a new worker has no workflow task yet.
+    """
     while True:
         try:
             status: dict[str, Any] = await handle.query("status")
@@ -20,4 +24,8 @@ async def query_status(handle: WorkflowHandle[Any, Any]) -> dict[str, Any]:
                 raise
             await asyncio.sleep(0.1)
         else:
-            return status
+            return {**status, "notices": notice_texts(status)}
+
+
+def notice_texts(status: dict[str, Any]) -> list[str]:
+    return [str(Notice.model_validate(each)) for each in status.get("notices") or []]

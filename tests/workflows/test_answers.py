@@ -20,6 +20,7 @@ from rehearsal import Cut, Failure, Reply, Stall
 from rehearsal.server import ModelServer
 from rehearsal.wire import Answer, Request
 from tests.brief import BRIEFEST
+from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.test_retried_calls import until_receiving
 from workflows.text_replies import DEMAND_AFTER
@@ -141,11 +142,11 @@ async def test_an_endpoint_that_stays_away_shows_and_the_job_goes_on_by_itself(
         assert "gone fishing" in status["waiting"]["message"]
         assert "goes on trying by itself" in status["waiting"]["remedy"]
         await asyncio.sleep(2)
-        assert (await handle.query("status"))["waiting_for"] == "endpoint"
+        assert (await query_status(handle))["waiting_for"] == "endpoint"
         away["now"] = False
         result = await jobs.result(handle)
         assert result["status"] == "completed"
-        assert (await handle.query("status"))["waiting_for"] is None
+        assert (await query_status(handle))["waiting_for"] is None
 
 
 async def test_a_fallback_answers_where_the_model_fails_or_refuses(
@@ -168,7 +169,7 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start({**START, "set": settings})
         result = await jobs.result(handle)
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert result["status"] == "completed"
     # After three failures in transit, and at once after a refusal.
     assert models[:4] == ["first", "first", "first", "second"]

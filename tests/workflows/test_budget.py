@@ -164,9 +164,10 @@ def test_a_person_is_told_what_is_short_and_the_command(
     exceeded: ExceededBudgetLimit, message: str, command: str
 ) -> None:
     assert exceeded.message == message
-    assert command in exceeded.remedy("tea")
-    assert command.replace("tea", "'tea; ls'") in exceeded.remedy("tea; ls")
-    assert exceeded.wait_state("tea").reason == "budget"
+    waiting = exceeded.wait_state("tea")
+    assert (waiting.reason, waiting.command) == ("budget", f"starter.py {command.rstrip('`')}")
+    assert f"`{waiting.command}`" in waiting.remedy
+    assert command.replace("tea", "'tea; ls'") in exceeded.wait_state("tea; ls").remedy
 
 
 def test_what_comes_next_is_a_compaction_where_one_is_due() -> None:

@@ -8,17 +8,16 @@ from workflows import guard_outcomes
 
 
 def test_only_what_refused_can_be_bypassed() -> None:
-    job = record()
-    message = guard_outcomes.grant_guard_bypass(job, {"guard": "secrets"})
+    job = record(step=3)
+    message = guard_outcomes.bypass_refusal_reason(job, "secrets")
     assert message == "guard secrets has refused nothing; those that have are: none"
-    lines = guard_outcomes.apply_guard_outcome(
-        job, GuardOutcome(guard="secrets"), "write_file", "a\nkey"
+    [line] = guard_outcomes.apply_guard_outcome(
+        job, GuardOutcome(guard="secrets", finding="a\nkey"), "write_file"
     )
-    assert lines == ["step 0: guard secrets refused write_file: a key"]
+    assert str(line) == "step 3: guard secrets refused write_file: a key"
     assert job.guard_refusals == {"secrets": 1}
-    assert (
-        guard_outcomes.grant_guard_bypass(job, {"guard": "secrets", "reason": "an example"}) is None
-    )
+    assert guard_outcomes.bypass_refusal_reason(job, "secrets") == ""
+    guard_outcomes.grant_guard_bypass(job, {"guard": "secrets", "reason": "an example"})
     assert job.bypasses == {"secrets": "an example"}
     assert "secrets" in (job.correction or "")
 
@@ -26,8 +25,11 @@ def test_only_what_refused_can_be_bypassed() -> None:
 def test_a_bypass_that_was_used_is_gone_and_recorded() -> None:
     job = record(guard_refusals={"a": 1}, bypasses={"a": "why", "b": "else"})
     lines = guard_outcomes.apply_guard_outcome(
-        job, GuardOutcome(bypassed_guard="a", remarks=["guard c rewrote"]), "write_file", ""
+        job, GuardOutcome(bypassed_guard="a", remarks=["guard c rewrote"]), "write_file"
     )
-    assert lines == ["step 0: guard c rewrote", "step 0: bypass of a let write_file through (why)"]
+    assert [line.text for line in lines] == [
+        "guard c rewrote",
+        "bypass of a let write_file through (why)",
+    ]
     assert job.bypasses == {"b": "else"}
     assert job.guard_refusals == {"a": 1}

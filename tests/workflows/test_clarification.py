@@ -12,6 +12,7 @@ from activities.checkpoints import Root
 from rehearsal import Reply, call
 from rehearsal.wire import Answer, Hang
 from tests.workflows.deviating import Deviating, enough
+from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job
 from tests.workflows.tea import PAGE, page
@@ -63,7 +64,7 @@ async def test_who_is_asked_finds_what_it_is_about(temporal: Client, root: Root)
         written = jobs.folder(handle) / "output" / "draft.md"
         async with asyncio.timeout(5):
             while not written.exists():
-                await handle.query("status")
+                await query_status(handle)
         assert written.read_text() == "tea"
 
 
@@ -114,7 +115,7 @@ async def test_a_question_outlives_continue_as_new_and_pause(temporal: Client, r
         await jobs.until(current, waiting_for="paused")
         await current.signal("answer", {"text": "Black tea."})
         await jobs.until(current, clarification=lambda held: held["pending"]["answer"])
-        assert (await current.query("status"))["waiting_for"] == "paused"
+        assert (await query_status(current))["waiting_for"] == "paused"
         await current.signal("resume", {})
         await enough(jobs, current, 4)
     assert model.results(4)[-1] == "A person answers: Black tea."
@@ -164,5 +165,5 @@ async def test_a_job_that_waits_for_an_answer_can_be_cancelled(
         await handle.signal("cancel", {"reason": "no longer needed"})
         with pytest.raises(WorkflowFailureError):
             await jobs.result(handle)
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert (status["status"], status["waiting_for"]) == ("cancelled", None)

@@ -55,7 +55,9 @@ def test_a_pending_feature_gets_a_coder_and_nothing_else_begins_meanwhile() -> N
 def test_what_is_coded_is_tested_from_its_commit() -> None:
     play = listed("brew")
     play.one(
-        ChildWork(commit="c1", summary="Made; try it cold.\nFiles changed: a.", proofs=[proof()])
+        ChildWork(
+            commit="c1", report="Made; try it cold.", added="\nFiles changed: a.", proofs=[proof()]
+        )
     )
     [move] = play.start()
     assert move.job == "tea.brew-tester-1"
@@ -133,7 +135,12 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
 def test_of_other_features_a_coder_is_told_a_line_each() -> None:
     play = listed("brew", "serve")
     play.one(
-        ChildWork(commit="c1", summary="Made.\n\nIt is  hot.\nFiles changed: a.", proofs=[proof()])
+        ChildWork(
+            commit="c1",
+            report="Made.\n\nIt is  hot.",
+            added="\nFiles changed: a.",
+            proofs=[proof()],
+        )
     )
     play.one(verdict())
     [move] = play.start()
@@ -158,7 +165,7 @@ def test_findings_and_the_tests_that_show_them_go_on_word_for_word() -> None:
     assert coder.handoff.inputs.written_tests == ["tests/test_table.py"]
     # A test that shows a bug must not be deleted.
     assert [each.tests for each in coder.handoff.accepted] == [4]
-    play.end(coder.job, ChildWork(commit="c2", summary="Mended.", proofs=[proof(tests=4)]))
+    play.end(coder.job, ChildWork(commit="c2", report="Mended.", proofs=[proof(tests=4)]))
     [tester] = play.start()
     assert tester.handoff.inputs.findings == [finding]
     assert "See first" in tester.handoff.task

@@ -15,6 +15,7 @@ from activities.checkpoints import Root, diff_files, open_checkpoints
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView
 from tests.workflows.holding import gate_held, paused_at_gate
+from tests.workflows.queries import query_status
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job
@@ -75,7 +76,7 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
 ) -> None:
     undisturbed = await jobs.result(await jobs.start(TEA))
     first = await standing(jobs)
-    paused = await first.query("status")
+    paused = await query_status(first)
     store = jobs.root.repository(first.id)
     before = content(jobs.folder(first)), content(store)
 
@@ -87,7 +88,7 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
     await first.signal("resume", {})
     assert (await jobs.result(first))["tree"] == undisturbed["tree"]
 
-    status = await fork.query("status")
+    status = await query_status(fork)
     start = jobs.snapshot(fork, status["checkpoints"][0]["id"])
     base = jobs.snapshot(fork, paused["checkpoints"][1]["id"])
     # The first job's files at that point, with the amended instructions and no other real change.
@@ -204,7 +205,7 @@ async def test_a_fork_from_the_end_goes_on_from_what_was_delivered(jobs: Jobs) -
     fork = await jobs.start(start)
     result = await jobs.result(fork)
     assert (result["status"], result["phases"] > ended["phases"]) == ("completed", True)
-    status = await fork.query("status")
+    status = await query_status(fork)
     begun = jobs.snapshot(fork, start_of(status, ended["phases"] + 1))
     assert begun.read_text("output/tea.md") == "tea 2"
     # The page is that of the phase that ended the first job, whose result the fork does not get.
@@ -237,7 +238,7 @@ async def test_a_fork_of_an_agent_with_a_list_of_its_own_plans_and_counts_nothin
     assert (await jobs.result(first))["status"] == "completed"
     fork = await jobs.start(fork_of(first.id, phase, instructions="With milk.", items=["milk"]))
     result = await jobs.result(fork)
-    status = await fork.query("status")
+    status = await query_status(fork)
     begun = jobs.snapshot(fork, start_of(status, phase + 1))
     assert (begun.state.phase.kind, begun.state.phase.purpose) == ("strategic", "fork")
     assert [(item.id, item.text) for item in begun.state.scope] == [
@@ -257,7 +258,7 @@ async def test_a_fork_with_another_list_begins_with_it(jobs: Jobs) -> None:
     other = {"todos.work": ["Work on coffee."]}
     fork = await jobs.start(fork_of(first.id, 1, set=other))
     await jobs.result(fork)
-    status = await fork.query("status")
+    status = await query_status(fork)
     begun = jobs.snapshot(fork, start_of(status, 2))
     assert (begun.state.phase.kind, begun.state.phase.todos[0].content) == (
         "tactical",

@@ -16,6 +16,7 @@ from activities.checkpoints import Root
 from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Request
 from tests.activities.guards.hooks.scripts import hook
+from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Call, Short, close, job
 
@@ -48,7 +49,7 @@ async def test_a_refusal_shows_and_a_bypass_holds_once(temporal: Client, root: R
         await handle.signal("answer", {"text": "Yes."})
         result = await jobs.result(handle)
         assert result["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert status["guards"]["refused"] == {"secrets": 2}
         assert status["guards"]["bypasses"] == {}
         assert any("bypass of secrets let write_file through" in s for s in status["notices"])
@@ -187,7 +188,7 @@ async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
         handle = await jobs.start(job(set={"hooks": hooks}))
         result = await jobs.result(handle)
         assert result["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert status["guards"]["refused"] == {"gate": 2, "moves": 1}
         assert any("moves rewrote the arguments" in line for line in status["notices"])
         folder = jobs.folder(handle)
@@ -211,7 +212,7 @@ async def test_a_stop_hook_is_told_in_the_next_phase_that_it_has_blocked_before(
         handle = await jobs.start(job(set=settings))
         result = await jobs.result(handle)
         assert (result["status"], result["rewinds"]) == ("completed", 1)
-        assert (await handle.query("status"))["guards"]["refused"] == {"once": 1}
+        assert (await query_status(handle))["guards"]["refused"] == {"once": 1}
 
 
 async def test_a_job_that_its_hook_never_lets_end_waits_for_a_person(
@@ -246,7 +247,7 @@ async def test_a_refused_wait_or_question_does_not_begin(
     async with serving(temporal, root, Short({"Work": [NEVER[tool], TEA, DONE]})) as jobs:
         handle = await jobs.start(job(set={"hooks": hooks}))
         assert (await jobs.result(handle))["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert status["guards"]["refused"] == {"never": 1}
     assert status["clarification"]["used"] == 0
 

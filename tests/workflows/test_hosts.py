@@ -21,6 +21,7 @@ from rehearsal.request_view import parse_request_view
 from tests.activities.checkpoints.hosts import remote_ref_prefix
 from tests.crash.model import LEDGER as LEDGER_FILE
 from tests.crash.model import Ledger
+from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 
 LEDGER = Ledger("Ada", phases=1, todos=2)
@@ -116,7 +117,7 @@ async def test_a_job_that_goes_to_and_fro_ends_as_one_that_stays(
         )
         handle = await first.start(start(remote))
         result = await first.result(handle)
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert (result["status"], result["tree"]) == ("completed", stayed["tree"]), status["notices"]
     assert not [line for line in status["notices"] if "is lost" in line], status["notices"]
     assert model_a.asked, model_b.asked
@@ -140,7 +141,7 @@ async def test_a_remote_that_is_away_holds_nothing_up_and_catches_up(
         model.is_held = False
         result = await jobs.result(handle)
         assert result["checkpoint"] in commits(remote, handle.id).values()
-        assert (await handle.query("status"))["remote"]["behind"] == ""
+        assert (await query_status(handle))["remote"]["behind"] == ""
 
 
 async def test_a_person_takes_a_job_back_on_a_host_that_never_had_it(

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from protocol.notices import MAX_NOTICES
 from protocol.scope_ledger import scope_from_texts
 from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.records import record
 from workflows import trace_notes
-from workflows.inbox import MAX_BYTES, MAX_NOTICES, MAX_SIGNALS, Inbox
+from workflows.inbox import MAX_BYTES, MAX_SIGNALS, Inbox
 
 
 def test_letters_keep_their_order_and_only_what_was_sent() -> None:
@@ -68,9 +69,10 @@ def test_what_cannot_be_used_is_refused(signal: str, values: Any, expected: str)
     inbox.put(signal, values)
     assert inbox.signals == []
     assert inbox.refused == 1
-    assert inbox.notices[0].startswith("refused: ")
-    assert len(inbox.notices[0]) <= 500
-    assert expected in inbox.notices[0] or len(signal) > 500
+    [notice] = inbox.notices
+    assert (notice.topic, notice.signal) == ("refused signal", signal[:100])
+    assert len(notice.text) <= 500
+    assert expected in str(notice)
 
 
 def test_a_flood_is_refused_before_it_cannot_be_carried_over() -> None:
@@ -82,7 +84,7 @@ def test_a_flood_is_refused_before_it_cannot_be_carried_over() -> None:
     assert (len(many.signals), many.refused) == (MAX_SIGNALS, 5)
     assert sum(len(str(letter.payload)) for letter in heavy.signals) <= MAX_BYTES
     assert len(heavy.signals) + heavy.refused == 60
-    assert "send it again later" in heavy.notices[-1]
+    assert "send it again later" in heavy.notices[-1].text
     assert len(heavy.notices) == MAX_NOTICES
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from cli.jobs.job_sheet import render_job_sheet
 from protocol.endings import JobResult, Outcome
+from protocol.notices import Notice
 from protocol.search_attribute_names import NAMES
 from protocol.waiting import WaitState, WaitTimer
 from tests.workflows.records import record, state
@@ -25,7 +26,9 @@ WAITING = WaitState(reason="budget", message="The phase has used up its calls.",
 
 def test_a_running_job() -> None:
     job = record(state=state(done=1, plan_position=2, plan_total=4), phases={1: "c0"})
-    answer = job_status_answer(job, Inbox(notices=["refused: x"]))
+    answer = job_status_answer(
+        job, Inbox(notices=[Notice(text="x", topic="refused signal", signal="limit")])
+    )
     assert answer["status"] == "running"
     assert [todo["status"] for todo in answer["todos"]] == ["completed", "current", "open"]
     assert answer["plan"] == {"position": 2, "total": 4}
@@ -34,7 +37,7 @@ def test_a_running_job() -> None:
         "steps": 0, "steps_completed": 0,
     }  # fmt: skip
     assert answer["checkpoints"] == [{"phase": 1, "id": "c0"}]
-    assert answer["notices"] == ["refused: x"]
+    assert answer["notices"] == [{"text": "x", "topic": "refused signal", "signal": "limit"}]
     assert json.loads(json.dumps(answer)) == answer
 
 
@@ -73,7 +76,7 @@ def test_a_job_that_ended_shows_how(outcome: Outcome) -> None:
 
 def test_details_show_the_list_the_place_and_the_notices() -> None:
     job = record(state=state("work", done=1, plan_position=2, plan_total=4))
-    text = job_details_markdown(job, ["moved to lost+found: x"])
+    text = job_details_markdown(job, [Notice(text="moved to lost+found: x")])
     for words in ("☑", "▶", "☐", "plan 2 of 4", "phase 2".title(), "moved to lost+found: x"):
         assert words in text
 

@@ -14,6 +14,7 @@ from protocol.limits import Budget, JobLimits
 from rehearsal import Failure, Reply, Request
 from rehearsal.request_view import RequestView, is_judge_request
 from rehearsal.wire import Answer
+from tests.workflows.queries import query_status
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, in_turn, job
@@ -42,7 +43,7 @@ async def test_a_phase_ends_when_the_judge_says_yes(temporal: Client, root: Root
     async with serving(temporal, root, Short({"Work": work}, judge=judge)) as jobs:
         handle = await jobs.start(job(set=JUDGED))
         result = await jobs.result(handle, 40)
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert result["status"] == "completed"
     assert status["guards"]["refused"] == {"judge": 1}
     assert "says nothing of the water" in refusals[0]
@@ -76,7 +77,7 @@ async def test_after_some_noes_a_person_is_asked_and_may_let_one_through(
         handle = await jobs.start(job(set=JUDGED))
         status = await jobs.until(handle, waiting_for="review")
         assert status["guards"]["refused"] == {"judge": 2}
-        assert status["waiting"]["message"].endswith("end. Refused by the judge: No.")
+        assert status["waiting"]["message"].endswith("let the phase end. No.")
         assert "bypass judge" in status["waiting"]["remedy"]
         await handle.signal("bypass", {"guard": "judge", "reason": "It is tea."})
         await handle.signal("resume", {})

@@ -15,6 +15,7 @@ from activities.job import job_folder
 from activities.steps import show_folder
 from rehearsal import Failure
 from tests.workflows.deviating import Deviating
+from tests.workflows.queries import query_status
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, hand_over, job, plan
@@ -43,7 +44,7 @@ async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
     async with serving(temporal, root, model) as jobs:
         free = await jobs.start(charged())
         total = (await jobs.result(free))["usage"]["cost"]
-        used = (await free.query("status"))["usage"]
+        used = (await query_status(free))["usage"]
         fresh = used["prompt_tokens"] - used["cached_tokens"]
         due = fresh * 100 + used["cached_tokens"] * 80 + used["completion_tokens"] * 400
         assert total == pytest.approx(due / 1_000_000)
@@ -61,7 +62,7 @@ async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
         await handle.signal("limit", {"cost": 20 * total, "phase": {"tokens": 10**9}})
         result = await jobs.result(handle)
         assert result["usage"]["cost"] == total
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert status["limits"]["job"]["cost"]["limit"] == 20 * total
         assert status["limits"]["phase"]["tokens"]["limit"] == 10**9
         assert (await handle.describe()).run_id != handle.first_execution_run_id
@@ -134,7 +135,7 @@ async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
         await handle.signal("limit", {"phase": {"model_calls": 4}})
         result = await jobs.result(handle)
         assert result["status"] == "completed"
-        notices = (await handle.query("status"))["notices"]
+        notices = (await query_status(handle))["notices"]
         assert any("phase 2: no room" in notice for notice in notices)
         archived = jobs.snapshot(handle, result["checkpoint"]).read_text("archive/phase_002.md")
         assert "The notes on the todos above." in archived or "No notes were made" in archived
@@ -150,7 +151,7 @@ async def test_seconds_count_without_the_time_people_take(temporal: Client, root
         spent = status["limits"]["job"]["seconds"]["spent"]
         assert spent >= 1
         await asyncio.sleep(2)
-        waited = (await handle.query("status"))["limits"]["job"]["seconds"]["spent"]
+        waited = (await query_status(handle))["limits"]["job"]["seconds"]["spent"]
         assert waited == spent
         await handle.signal("limit", {"seconds": 1000})
         status = await jobs.until(handle, waiting_for=None)
@@ -171,7 +172,7 @@ async def test_the_time_in_which_a_person_is_shown_the_folder_is_theirs(
     handle = await jobs.start(job(set={"limits.job": {"model_calls": 1, "seconds": 1000}}))
     limits = (await jobs.until(handle, waiting_for="budget"))["limits"]
     await asyncio.sleep(2)
-    assert (await handle.query("status"))["limits"] == limits
+    assert (await query_status(handle))["limits"] == limits
     await handle.terminate()
 
 

@@ -10,6 +10,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
 from tests.activities.mcp.serving import odd, public
+from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, close, job
 from tests.workflows.team import Team, project
@@ -69,7 +70,7 @@ async def test_a_start_waits_for_a_server_that_is_away(temporal, root, tmp_path:
             await jobs.result(other)
         assert isinstance(ended.value.cause, CancelledError)
         assert (await other.describe()).status == WorkflowExecutionStatus.CANCELED
-        other_status = await other.query("status")
+        other_status = await query_status(other)
         assert "cancelled before it began: no tea" in other_status["notices"]
 
         program.write_text(f"#!/bin/sh\nexec {python} {script} {path}\n")

@@ -11,6 +11,7 @@ import pytest
 from temporalio.client import WorkflowFailureError
 
 from tests.activities.mcp.serving import PATIENT, patient_over_http
+from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, job
 
@@ -56,7 +57,7 @@ async def test_a_server_asks_a_person(temporal, root, tmp_path: Path) -> None:
         await jobs.until(handle, waiting=asks_again)
         await handle.signal("answer", {"text": "size=large; sugar=yes"})
         assert (await jobs.result(handle))["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert calling.told == ["ordered large tea"]
     assert ledger.read_text() == "order tea large True\n"
     assert status["clarification"] == {"used": 1, "pending": None, "resolved": 1}
@@ -68,7 +69,7 @@ async def test_nobody_answers_a_server(temporal, root, tmp_path: Path) -> None:
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger, **settings))
         assert (await jobs.result(handle))["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
     # Then the server's own proposal is used.
     assert ledger.read_text() == "order tea small False\n"
     assert any("nobody answered in time" in line for line in status["notices"])

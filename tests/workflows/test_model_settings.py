@@ -24,6 +24,7 @@ from tests.brief import BRIEFEST
 from tests.http_server import Handler, served
 from tests.provider.server import Provider, ProviderServer
 from tests.provider.strict import Responses
+from tests.workflows.queries import query_status
 from tests.workflows.records import record
 from tests.workflows.serving import Jobs, serving
 from workflows import budget, endpoint_remedies
@@ -73,7 +74,7 @@ async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Ro
         assert status["checkpoint"] == before
         await handle.signal("resume", {"set": {"model.name": "second", "model.temperature": None}})
         result = await jobs.result(handle)
-        status = await handle.query("status")
+        status = await query_status(handle)
         pinned = jobs.snapshot(handle, status["checkpoint"]).config.model
     assert result["status"] == "completed"
     assert (pinned.name, pinned.temperature, status["model"]) == ("second", None, "second")
@@ -100,7 +101,7 @@ async def test_a_job_that_waits_is_given_a_model_that_sees(temporal: Client, roo
         await handle.signal("resume", {"set": {"model.vision": True}})
         result = await jobs.result(handle)
         snapshot = jobs.snapshot(handle, result["checkpoint"])
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert snapshot.config.model.vision
     assert snapshot.read_text("tools/view_image.md")
     assert not any("view_image" in tools for tools in offered[:blind])
@@ -115,7 +116,7 @@ async def test_a_job_that_does_not_wait_is_not_given_another_model(
         handle = await jobs.start(named())
         await handle.signal("resume", {"set": {"model.name": "second"}})
         assert (await jobs.result(handle))["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert "refused: signal resume: the job is not waiting" in status["notices"]
     assert status["model"] == "first"
 
@@ -176,7 +177,7 @@ async def test_streams_that_never_say_that_they_are_over_can_be_done_without(
             status = await jobs.until(handle, waiting_for="endpoint")
             assert "neither a finish_reason nor [DONE]" in status["waiting"]["message"]
             assert "cannot be reached" not in status["waiting"]["message"]
-            assert "resume JOB --set model.stream=false" in status["waiting"]["remedy"]
+            assert f"resume {handle.id} --set model.stream=false" in status["waiting"]["remedy"]
             await handle.signal("resume", {"set": {"model.stream": False}})
             assert (await jobs.result(handle))["status"] == "completed"
 
@@ -248,13 +249,15 @@ def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
 
 def test_what_helps_is_said_behind_the_remedy() -> None:
     waiting = WaitState(reason="endpoint", message="no", remedy="Check the endpoint.")
-    told = endpoint_remedies.wait_with_remedy(waiting, record(), "another wording")
+    failed = StepFailed("model_call", ApplicationError("no", type="ModelRefused"))
+    unknown = endpoint_remedies.wait_with_remedy(waiting, record(), failed)
+    failed.helps = "another wording"
+    told = endpoint_remedies.wait_with_remedy(waiting, record(), failed)
     assert told.remedy == "Check the endpoint. What may help: another wording."
-    unknown = endpoint_remedies.wait_with_remedy(waiting, record(), "")
     assert "model.name=" in unknown.remedy
 
 
 def test_a_remedy_names_another_model_once() -> None:
     failed = StepFailed("model_call", ApplicationError("too long", type="ContextTooLong"))
-    waiting = endpoint_remedies.wait_with_remedy(wait_after_failure(failed), record(), failed.helps)
+    waiting = endpoint_remedies.wait_with_remedy(wait_after_failure(failed), record(), failed)
     assert waiting.remedy.count("model.name=") == 1

@@ -139,7 +139,7 @@ async def test_a_project_whose_history_is_long_takes_its_wait_along(
         def is_due(self, record: JobRecord | ProjectRecord, events: int) -> bool:
             return True
 
-        def begin_run(self, record: JobRecord | ProjectRecord) -> None:
+        async def begin_run(self, record: JobRecord | ProjectRecord) -> None:
             raise Continued
 
     now = 0.0

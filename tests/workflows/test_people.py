@@ -144,7 +144,7 @@ async def test_who_did_what_and_when_is_in_the_status_and_the_archive(
         ("eve", "took the running phase back", "Once more."),
     ]
     assert all(act["phase"] == 2 and act["at"] > 1_700_000_000 for act in acts)
-    assert acts[1]["refused"].endswith("those that have are: none (sent by cyn)")
+    assert acts[1]["refused"].endswith("those that have are: none")
     # Files contain no times, and no acts that leave the work unchanged: two runs of the same
     # steps have the same tree, whoever paused them.
     assert "- ada: Use oolong.\n" in page

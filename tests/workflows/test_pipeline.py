@@ -14,6 +14,7 @@ from activities.projects.project_repository import ProjectRepository, project_re
 from activities.stores.stored_traces import read_job_traces
 from rehearsal import Failure
 from tests.activities.guards.hooks.scripts import hook
+from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, project, write
 
@@ -83,8 +84,8 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         # The second job was told the first one's result, and found its file.
         assert "Did it." in team.asked[1]
         children = [f"{handle.id}.draft-generalist-1", f"{handle.id}.check-generalist-1"]
-        trace_texts = await handle.query("status")
-        assert [job["job"] for job in trace_texts["jobs"]] == children
+        jobs_of_it = (await query_status(handle))["jobs"]
+        assert [job["job"] for job in jobs_of_it] == children
         spent = 0
         for child in children:
             ended: dict[str, Any] = await temporal.get_workflow_handle(child).result()
@@ -96,7 +97,7 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
             {"fork": {"job": children[0], "phase": 2}, "instructions": "Draft the menu anew."}
         )
         assert (await jobs.result(fork))["status"] == "completed"
-        status = await fork.query("status")
+        status = await query_status(fork)
         [alone] = [line for line in status["notices"] if handle.id in line]
         snapshot = jobs.snapshot(fork, status["checkpoint"])
         assert snapshot.link is None
@@ -120,7 +121,7 @@ async def test_a_long_summary_is_shortened_once_and_clipped_where_it_cannot_be(
         handle = await jobs.start(project("pipeline", stages=STAGES), kind="Project")
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
-        status = await handle.query("status")
+        status = await query_status(handle)
         # Both had the same text: it was summarized and paid for once.
         assert [job["summary"].partition("\n")[0] for job in status["jobs"]] == ["In short."] * 2
         assert team.long == 1
@@ -141,7 +142,7 @@ async def test_a_long_summary_is_shortened_once_and_clipped_where_it_cannot_be(
         team.shortened = Failure(400, "no")
         handle = await jobs.start(project("pipeline", stages=STAGES[:1]), kind="Project")
         assert (await jobs.result(handle))["status"] == "completed"
-        [job] = (await handle.query("status"))["jobs"]
+        [job] = (await query_status(handle))["jobs"]
         assert job["summary"].startswith("The leaves were steeped. The")
 
 
@@ -163,7 +164,7 @@ async def test_a_summary_counts_also_where_the_work_is_looked_into_twice(
         await handle.signal("resume", {})
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
-        [job] = (await handle.query("status"))["jobs"]
+        [job] = (await query_status(handle))["jobs"]
         ended: dict[str, Any] = await temporal.get_workflow_handle(job["job"]).result()
         assert result["usage"]["model_calls"] == ended["usage"]["model_calls"] + 1
         assert team.long == 1

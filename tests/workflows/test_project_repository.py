@@ -12,6 +12,7 @@ from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from tests.activities.source_repository.origins import WorkTree, bare_clone, git
+from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, answer, project, write
 
@@ -59,7 +60,7 @@ async def test_its_jobs_work_upon_the_commit_and_the_branch_keeps_what_they_neve
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(start(remote, publish={"branch": "menu"}), kind="Project")
         result = await jobs.result(handle)
-        notices = (await handle.query("status"))["notices"]
+        notices = (await query_status(handle))["notices"]
     assert result["status"] == "completed", result
     assert result["branch"]["published"] == f"file://{remote}"
     assert git(remote, "rev-parse", "menu").strip() == result["commit"]

@@ -13,6 +13,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import project_repository_path
+from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, project, write
@@ -57,7 +58,7 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         told_all = " ".join(status["notices"])
         assert "a project has no phases" in told_all
         assert "'nobody' is no job at work" in told_all
-        assert "signal 'rewnid' is not known" in told_all
+        assert "signal rewnid: it is not known" in told_all
 
         # Even during a pause, the job with an open question is found.
         await handle.signal("pause", {})
@@ -83,7 +84,7 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
             await jobs.result(handle)
         ended = [await temporal.get_workflow_handle(one).describe() for one in (handle.id, child)]
         assert {one.status for one in ended} == {WorkflowExecutionStatus.CANCELED}
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert status["result"]["status"] == "cancelled"
         assert status["result"]["summary"].startswith("enough: ")
         told_all = " ".join(status["notices"])
@@ -129,7 +130,7 @@ async def test_a_job_that_ends_while_its_project_is_paused_is_no_obstacle(
         await handle.signal("pause", {})
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "failed"
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert status["refusals"] == 0, status["notices"]
 
 
@@ -149,7 +150,7 @@ async def test_what_a_job_had_planned_that_is_terminated_goes_on_in_the_next(
         ended: dict[str, Any] = await temporal.get_workflow_handle(f"{name}-2").result()
         # From the start of phase 2, with one phase of its own before the work and one after it.
         assert ended["phases"] == 5
-        project_jobs = (await handle.query("status"))["jobs"]
+        project_jobs = (await query_status(handle))["jobs"]
         assert [job["summary"] for job in project_jobs] == [
             "Terminated",
             "Did it.\nFiles changed: menu.md.",
@@ -191,7 +192,7 @@ async def test_temporals_own_cancellation_reaches_the_child(temporal: Client, ro
             await jobs.result(handle)
         child = temporal.get_workflow_handle(f"{handle.id}.stage-1-generalist-1")
         assert (await child.describe()).status == WorkflowExecutionStatus.CANCELED
-        assert (await handle.query("status"))["result"]["status"] == "cancelled"
+        assert (await query_status(handle))["result"]["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("way", ["signal", "temporal", "deadline", "terminate"])
@@ -218,7 +219,7 @@ async def test_a_child_that_went_on_as_new_is_ended_as_well(
             await (handle.cancel() if way == "temporal" else handle.signal("cancel", {}))
             with pytest.raises(WorkflowFailureError):
                 await jobs.result(handle, 30)
-            assert (await handle.query("status"))["result"]["status"] == "cancelled"
+            assert (await query_status(handle))["result"]["status"] == "cancelled"
         assert (await child.describe()).status == WorkflowExecutionStatus.CANCELED
 
 
@@ -230,7 +231,7 @@ async def test_a_second_cancel_loses_no_result(temporal: Client, root: Root) -> 
         await handle.cancel()
         with pytest.raises(WorkflowFailureError):
             await jobs.result(handle, 30)
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert (status["result"]["status"], status["running"]) == ("cancelled", [])
 
 

@@ -38,11 +38,17 @@ def letter(signal: str, **payload: object) -> ReceivedSignal:
     return ReceivedSignal(signal=signal, payload=payload)
 
 
+def answer(job: JobRecord, received: ReceivedSignal) -> None:
+    assert questions.question_mismatch_reason(job, received) == ""
+    questions.take_question_answer(job, received, NOW)
+
+
 def test_a_question_says_until_when_and_how_to_answer() -> None:
     waiting = asking().waiting
     assert waiting
     assert "2027-01-16 08:00 UTC" in waiting.message
-    assert 'starter.py answer tea "your answer"' in waiting.remedy
+    assert waiting.command == 'starter.py answer tea "your answer"'
+    assert f"`{waiting.command}`" in waiting.remedy
     # As code: elsewhere in Markdown, Temporal Web would make the quotes curly and break the JSON.
     assert '`{"id": "01234567", "text": "your answer"}`' in waiting.remedy
     assert waiting.about == {"id": "01234567", "question": "Which?", "default": "Any."}
@@ -56,7 +62,7 @@ def test_the_trace_of_an_answer_says_who_asked(server: str, asked: str) -> None:
     job = asking()
     assert job.clarification.pending
     job.clarification.pending.server = server
-    assert questions.take_question_answer(job, letter("answer", text="Any."), NOW) is None
+    answer(job, letter("answer", text="Any."))
     questions.note_answer_trace(job, job.clarification.pending)
     assert [trace.what_happened for trace in job.traces] == [asked]
 
@@ -87,31 +93,28 @@ def test_a_long_question_is_short_in_the_message_and_whole_beside_it() -> None:
 
 def test_an_answer_fits_its_question_alone() -> None:
     job = asking()
-    wrong = questions.take_question_answer(job, letter("answer", id="76543210", text="x"), NOW)
-    assert wrong == ("signal answer: no question '76543210' is open; the open one is '01234567'")
-    assert questions.take_question_answer(job, letter("approve", id="01234567"), NOW)
+    wrong = questions.question_mismatch_reason(job, letter("answer", id="76543210", text="x"))
+    assert wrong == ("no question '76543210' is open; the open one is '01234567'")
+    assert questions.question_mismatch_reason(job, letter("approve", id="01234567"))
     assert job.waiting
-    assert questions.take_question_answer(job, letter("answer", text="Green."), NOW) is None
+    answer(job, letter("answer", text="Green."))
     assert job.waiting is None
     assert job.clarification.pending
     assert job.clarification.pending.answer == "A person answers: Green."
-    assert questions.take_question_answer(job, letter("answer", text="Black."), NOW) == (
-        "signal answer: no question is open"
+    assert questions.question_mismatch_reason(job, letter("answer", text="Black.")) == (
+        "no question is open"
     )
 
 
 def test_an_approval_is_for_one_call_of_one_reply() -> None:
     job = approving()
-    assert questions.take_question_answer(job, letter("deny", id="7", reason="no"), NOW)
-    assert (
-        questions.take_question_answer(job, letter("approve", id="01234567", reason="Mind."), NOW)
-        is None
-    )
+    assert questions.question_mismatch_reason(job, letter("deny", id="7", reason="no"))
+    answer(job, letter("approve", id="01234567", reason="Mind."))
     approval = approvals.current_approval(job)
     assert approval
     assert approval.approved is True
     assert job.correction == "A person approved move_file: Mind."
-    assert questions.take_question_answer(job, letter("deny", reason="no"), NOW)
+    assert questions.question_mismatch_reason(job, letter("deny", reason="no"))
     job.next_call = 2
     assert approvals.current_approval(job) is None
     job.next_call, job.step = 1, 5
@@ -120,7 +123,7 @@ def test_an_approval_is_for_one_call_of_one_reply() -> None:
 
 def test_a_denial_tells_the_model_why() -> None:
     job = approving()
-    assert questions.take_question_answer(job, letter("deny", reason="x" * 20_000), NOW) is None
+    answer(job, letter("deny", reason="x" * 20_000))
     assert job.approval
     denial = approvals.approval_denial_text(job.approval)
     assert "did not approve this call of move_file. Reason: x" in denial
@@ -133,7 +136,7 @@ def test_a_refused_end_of_a_job_is_called_again_after_the_change() -> None:
     approvals.open_approval_question(job, "job_complete", closing, "Push it?", "publish", NOW)
     assert job.approval
     job.waiting = approvals.waiting_for_approval_answer(job.approval, "tea")
-    assert questions.take_question_answer(job, letter("deny", reason="Name the pot"), NOW) is None
+    answer(job, letter("deny", reason="Name the pot"))
     shown = approvals.approval_denial_text(job.approval)
     assert shown.endswith(
         "Reason: Name the pot. Do what the reason asks for, then call job_complete again."
@@ -144,7 +147,7 @@ def test_an_answer_to_a_paused_job_leaves_it_paused() -> None:
     job = asking()
     assert job.waiting
     job.waiting = job.waiting.model_copy(update={"reason": "paused"})
-    assert questions.take_question_answer(job, letter("answer", text="Green."), NOW) is None
+    answer(job, letter("answer", text="Green."))
     assert job.waiting
 
 
@@ -182,7 +185,7 @@ def test_what_is_open_is_carried_over_whole() -> None:
 def test_a_decision_says_who_decided_what_and_when() -> None:
     job = approving()
     decision = letter("deny", reason="Keep it.", by="ada@kettle")
-    assert questions.take_question_answer(job, decision, NOW) is None
+    answer(job, decision)
     [entry] = job.approvals
     assert (entry.by, entry.tool, entry.approved, entry.decided) == (
         *("ada@kettle", "move_file", False),
@@ -208,8 +211,8 @@ def test_a_call_that_nobody_approves_in_time_is_denied() -> None:
     assert "Nobody approved this call of move_file in time" in approvals.approval_denial_text(
         approval
     )
-    assert questions.take_question_answer(job, letter("approve"), NOW) == (
-        "signal approve: no request for approval is open"
+    assert questions.question_mismatch_reason(job, letter("approve")) == (
+        "no request for approval is open"
     )
 
 
@@ -218,6 +221,6 @@ def test_decisions_are_kept_with_bounds() -> None:
     for _ in range(30):
         long = ShowCallReply(commit="c", arguments={f"name{n}": "x" * 5000 for n in range(30)})
         approvals.open_approval_question(job, "move_file", long, "Really?", "approve", NOW)
-        assert questions.take_question_answer(job, letter("approve"), NOW) is None
+        answer(job, letter("approve"))
     assert len(job.approvals) == approvals.MOST_DECISIONS
     assert sum(len(each.model_dump_json()) for each in job.approvals) < 80_000

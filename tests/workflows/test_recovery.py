@@ -19,6 +19,7 @@ from config.learned_guards import LearnedGuards, LearnedRevision
 from rehearsal import Failure, Reply
 from rehearsal.request_view import parse_request_view, request_message_text
 from rehearsal.wire import Answer, Request
+from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 
@@ -183,7 +184,7 @@ async def test_a_job_whose_file_is_damaged_goes_back_before_it(
     async with serving(temporal, root, Short({"Plan": written, "Work": work})) as jobs:
         handle = await jobs.start(job(), job_id="damaged")
         result = await jobs.result(handle, 60)
-        notices = (await handle.query("status"))["notices"]
+        notices = (await query_status(handle))["notices"]
     assert result["status"] == "completed"
     assert len(read) == 2
     [back] = [line for line in notices if "is lost" in line]
@@ -271,7 +272,7 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
         requests.clear()
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
-        notices = (await handle.query("status"))["notices"]
+        notices = (await query_status(handle))["notices"]
         written = [path.name for path in sorted(jobs.folder(handle).glob("[ab].md"))]
     assert [line for line in notices if "is lost" in line]
     shown = [

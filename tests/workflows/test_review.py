@@ -18,6 +18,7 @@ from protocol.limits import ReviewLimits
 from protocol.scope_ledger import ScopeItem
 from rehearsal import Reply, Request, call, rehearse
 from tests.activities.guards.hooks.scripts import hook
+from tests.workflows.queries import query_status
 from tests.workflows.records import record, state
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, in_turn, job, plan
@@ -77,7 +78,7 @@ async def test_an_honest_job_pays_one_call_and_its_result_has_the_table(
         handle = await jobs.start(asked(12, set=ONE))
         result = await jobs.result(handle)
         written = json.loads((jobs.folder(handle) / COMPLETION_FILE).read_text())
-        status = await handle.query("status")
+        status = await query_status(handle)
         memo = await (await handle.describe()).memo()
     assert len(reviewer.requests) == 1
     assert result["usage"]["model_calls"] == plain["usage"]["model_calls"] + 1
@@ -106,7 +107,7 @@ async def test_what_is_unmet_is_sent_back_and_accepted_once_it_is_mended(
     async with serving(temporal, root, model := works(reviewer, Mark=ending)) as jobs:
         handle = await jobs.start(asked(set=ONE))
         result = await jobs.result(handle)
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert (result["status"], result["met"]) == ("completed", 2)
     [refusal] = model.refusals
     assert f"- S2 'Make tea number 2': {LACKING}" in refusal
@@ -231,7 +232,7 @@ async def test_a_bypass_holds_until_the_reviewer_too_lets_the_job_end(
         await handle.signal("bypass", {"guard": "gate", "reason": "It is tea."})
         await handle.signal("answer", {"text": "Nothing."})
         assert (await jobs.result(handle))["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert status["guards"] == {"refused": {"gate": 1}, "bypasses": {}}
 
 

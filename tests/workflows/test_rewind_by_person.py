@@ -14,6 +14,7 @@ from activities.checkpoints import Root
 from rehearsal import Hang
 from rehearsal.wire import Answer, Request
 from tests.workflows.holding import transition_held
+from tests.workflows.queries import query_status
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, hand_over, job
@@ -114,7 +115,7 @@ async def test_the_step_in_flight_is_given_up_and_a_rewind_for_a_cancel(
         await handle.signal("rewind", {"issue": "It hangs.", "phase": 2})
         async with asyncio.timeout(30):
             await jobs.until(handle, phase=in_phase(3))
-        after = await handle.query("status")
+        after = await query_status(handle)
         turned = jobs.snapshot(handle, start_of(after, 3))
         [_, before] = turned.checkpoints.log(turned.commit, 2)
         assert before.id == status["checkpoints"][1]["id"]
@@ -127,7 +128,7 @@ async def test_the_step_in_flight_is_given_up_and_a_rewind_for_a_cancel(
                 await jobs.result(handle, 20)
             gate.go.set()
         assert isinstance(ended.value.cause, CancelledError)
-        assert (await handle.query("status"))["rewinds"] == 1
+        assert (await query_status(handle))["rewinds"] == 1
 
 
 async def test_resume_grants_a_rewind_also_after_those_of_a_person(
@@ -157,7 +158,7 @@ async def test_a_second_pause_leaves_what_was_edited_since_the_first(
 ) -> None:
     async with serving(temporal, root, BETWEEN) as jobs:
         handle = await edited_while_paused(jobs)
-        before = (await handle.query("status"))["refusals"]
+        before = (await query_status(handle))["refusals"]
         await handle.signal("pause", {})
         status = await jobs.until(handle, refusals=before + 1)
         assert status["notices"][-1] == "refused: signal pause: the job is paused already"

@@ -10,6 +10,7 @@ from temporalio.client import Client, WorkflowHandle
 from activities.checkpoints import Root
 from activities.stores.stored_traces import read_job_traces
 from rehearsal.request_view import RequestView
+from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 
@@ -20,7 +21,7 @@ def statuses(status: dict[str, Any]) -> dict[str, str]:
 
 async def ledger(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> dict[str, str]:
     """Return the items with their status, which is the same in the workflow and its checkpoint."""
-    status = await handle.query("status")
+    status = await query_status(handle)
     snapshot = jobs.snapshot(handle, status["checkpoint"])
     kept = {item.id: item.status for item in snapshot.state.scope}
     assert kept == statuses(status) | {step["id"]: step["status"] for step in status["steps"]}
@@ -62,7 +63,7 @@ async def test_items_of_the_scope_heading_are_covered_in_order_and_people_are_to
         handle = await jobs.start(job(instructions=text))
         assert (await jobs.result(handle))["status"] == "completed"
         assert await ledger(jobs, handle) == dict.fromkeys(["S1", "S2", "S3"], "completed")
-        notices = (await handle.query("status"))["notices"]
+        notices = (await query_status(handle))["notices"]
         assert "todo 1 names no scope item; it counts for S1" in notices
         # The last todo ends the list, which stands for what is left of its phase.
         assert len(notices) == 1
@@ -99,7 +100,7 @@ async def test_a_box_that_vanishes_leaves_its_step_open_until_a_rewind_was_tried
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())
         result = await jobs.result(handle)
-        status = await handle.query("status")
+        status = await query_status(handle)
     assert result["status"] == "completed"
     assert result["unresolved"] == unresolved
     assert result["rewinds"] == 1
@@ -133,7 +134,7 @@ async def test_items_are_added_and_dropped_in_strategic_phases(
         handle = await jobs.start(job())
         result = await jobs.result(handle)
         assert result["dropped"] == ["A2: spoons. Reason: Nobody takes sugar."]
-        status = await handle.query("status")
+        status = await query_status(handle)
         assert status["scope"] == {
             "original": 1,
             "completed": 1,
@@ -186,7 +187,7 @@ async def test_a_todo_is_done_when_what_it_names_is_there(temporal: Client, root
         assert (await jobs.result(handle))["status"] == "completed"
         assert (jobs.folder(handle) / "output/tea.md").read_text() == "hot tea"
         # The tool refuses the first; the gate refuses the last, which would end the phase.
-        assert (await handle.query("status"))["refusals"] == 2
+        assert (await query_status(handle))["refusals"] == 2
 
 
 async def test_a_job_that_has_planned_nothing_does_not_end(temporal: Client, root: Root) -> None:

@@ -23,6 +23,7 @@ from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Request
 from tests.soak import soak
 from tests.workflows.holding import Held, gate_held, paused_at_gate
+from tests.workflows.queries import query_status
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Call, Short, job
@@ -112,7 +113,7 @@ async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -
         )
         gate.go.set()
     result = await jobs.result(handle)
-    status = await handle.query("status")
+    status = await query_status(handle)
     assert result["rewinds"] == 0
     assert status["refusals"] >= 10
     notices = "\n".join(status["notices"])
@@ -143,7 +144,7 @@ async def test_many_signals_while_continuing_as_new_are_each_applied_once(
                     await asyncio.sleep(0.02)
             gate.go.set()
             await jobs.result(handle)
-        status = await handle.query("status")
+        status = await query_status(handle)
     # Each is refused, as nothing waits; the count shows that each was handled once.
     assert status["refusals"] == SIGNALS
     described = await jobs.client.get_workflow_handle(handle.id).describe()
@@ -161,7 +162,7 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
     async with serving(temporal, root, Short(), queue=queue):
         with pytest.raises(WorkflowFailureError):
             await asyncio.wait_for(handle.result(), 40)
-        status = await handle.query("status")
+        status = await query_status(handle)
     refused = [line for line in status["notices"] if "too many signals are waiting" in line]
     assert len(refused) == 10 - MAX_BYTES // (4 * most)
 
@@ -185,7 +186,7 @@ async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None
     (folder / "from_a_person.md").write_text("# Mind the oolong\n")
     (folder / "archive/phase_001.md").write_text("forged")
     await asyncio.sleep(0.5)
-    assert (await handle.query("status"))["step"] == step
+    assert (await query_status(handle))["step"] == step
     await handle.signal("resume", {})
     result = await jobs.result(handle)
     files = jobs.snapshot(handle, result["checkpoint"]).files
@@ -251,7 +252,7 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
         assert ("changed my mind" in completion) == (by == "signal")
         # A file in the folder's way at the end is reported as well.
         notice = f"moved to lost+found: lost+found/{handle.id}/0001/mine.md"
-        assert (await handle.query("status"))["notices"][-1] == notice
+        assert (await query_status(handle))["notices"][-1] == notice
 
 
 async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
@@ -328,7 +329,7 @@ async def test_what_comes_while_the_result_is_written_is_refused(
         await handle.signal("pause", {})
         gate.go.set()
         assert (await jobs.result(handle))["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
     late = "refused: signal {}: it came too late, the result was written"
     assert status["notices"] == [late.format("limit"), late.format("pause")]
     assert status["refusals"] == 2

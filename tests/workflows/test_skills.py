@@ -11,6 +11,7 @@ from activities.checkpoints import Root
 from activities.commands import sandbox
 from rehearsal.request_view import RequestView
 from tests.activities.source_repository.origins import WorkTree
+from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
 from tests.workflows.team import Team, project, write
@@ -185,7 +186,7 @@ async def test_skills_of_a_fetched_repository_wait_for_trust(
         start = job(repository={"url": tree.url}, set={"trust_skills": trusted})
         handle = await jobs.start(start)
         await jobs.until(handle, phase=lambda phase: phase["number"] > 1)
-        notices = (await handle.query("status"))["notices"]
+        notices = (await query_status(handle))["notices"]
         await handle.signal("cancel", {})
         await jobs.until(handle, status="cancelled")
     assert any("- `brewing`: Brews tea." in prompt for prompt in prompts) is trusted

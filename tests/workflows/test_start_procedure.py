@@ -23,6 +23,7 @@ from protocol.project_requests import (
     ProjectPrepareRequest,
 )
 from protocol.requests import CheckpointReply
+from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs
 from tests.workflows.short import job
 from tests.workflows.team import project
@@ -66,7 +67,7 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
         with pytest.raises(WorkflowFailureError) as caught:
             await asyncio.wait_for(again.result(), 30)
         assert isinstance(caught.value.cause, CancelledError)
-        notices = (await again.query("status"))["notices"]
+        notices = (await query_status(again))["notices"]
     assert notices == ["cancelled before it began: Too long."]
 
 
@@ -92,7 +93,7 @@ async def test_what_was_prepared_all_the_same_is_closed_however_it_was_cancelled
         freed.set()
         with pytest.raises(WorkflowFailureError):
             await asyncio.wait_for(handle.result(), 30)
-        assert (await handle.query("status"))["result"]["status"] == "cancelled"
+        assert (await query_status(handle))["result"]["status"] == "cancelled"
 
 
 async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(

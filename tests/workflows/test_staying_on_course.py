@@ -12,6 +12,7 @@ from activities.checkpoints import Root
 from activities.stores.stored_traces import read_job_traces
 from rehearsal import Reply, call
 from rehearsal.wire import Request
+from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import TEA, Short, close, job
 from tests.workflows.tea import in_phase
@@ -52,7 +53,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         assert result["rewinds"] == 1
-        status = await handle.query("status")
+        status = await query_status(handle)
         archived = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
         start = jobs.snapshot(handle, status["checkpoints"][2]["id"])
         before = start.checkpoints.log(status["checkpoints"][2]["id"], 2)[1]
@@ -120,7 +121,7 @@ async def test_others_learn_which_error_came_again(temporal: Client, root: Root)
     async with serving(temporal, root, Failing()) as jobs:
         handle = await jobs.start(job())
         assert (await jobs.result(handle))["status"] == "completed"
-        status = await handle.query("status")
+        status = await query_status(handle)
     [notice] = [line for line in status["notices"] if line.startswith("stuck")]
     assert "failed each time. There is no file 'notes/missing.md'" in notice
 
@@ -269,7 +270,7 @@ async def test_a_wait_is_a_timer_and_no_model_call_and_none_until_a_time_that_is
         assert result["status"] == "completed"
         assert calls == 1
         assert await timers(jobs, handle) == [2.0]
-        assert (await handle.query("status"))["nudges"] == 0
+        assert (await query_status(handle))["nudges"] == 0
 
 
 async def test_a_wait_can_be_paused_and_rewound(temporal: Client, root: Root) -> None:

@@ -8,6 +8,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
+from tests.workflows.queries import notice_texts
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.trial_limits import RUN_CALLS, CountingModel, limited_trial, used_amount
 
@@ -81,11 +82,15 @@ async def test_changed_limit_is_that_of_runs_that_have_not_begun(
         result = await jobs.result(handle)
     assert result["runs"][-1]["status"] == "cut"
     assert result["start"]["limits"]["model_calls"] == 4
-    assert result["notices"] == [
+    paused_at, refused, raised, resumed = notice_texts(result)
+    assert paused_at.startswith("ada@host paused the trial at ")
+    assert refused == (
         "refused: signal limit: limits.model_calls: 3 for 2 runs is less than the 2 that each "
-        "needs at least; raise it, or have fewer runs",
-        "ada@host set limits of the trial: model calls 4",
-    ]
+        "needs at least; raise it, or have fewer runs (sent by ada@host)"
+    )
+    assert raised.startswith("ada@host set limits at ")
+    assert raised.endswith(" UTC: model_calls=4")
+    assert resumed.startswith("A person let the trial go on at ")
 
 
 async def test_signals_that_come_with_the_start_are_taken(temporal: Client, root: Root) -> None:
@@ -114,12 +119,12 @@ async def test_paused_trial_halts_its_runs_and_begins_none(temporal: Client, roo
         await handle.signal("pause", {})
         await handle.signal("limit", {"phase": {"tokens": 5}})
         await handle.signal("resume", {"set": {"model.name": "leaf"}})
-        status = await jobs.until(handle, notices=lambda notices: len(notices) == 3)
+        status = await jobs.until(handle, notices=lambda notices: len(notices) == 4)
         assert [run["job"] for run in status["runs"] if run["status"] != "pending"] == begun
         await handle.signal("resume", {})
         result = await jobs.result(handle)
     assert {run["status"] for run in result["runs"]} == {"completed"}
-    assert result["notices"] == [
+    assert notice_texts(result)[1:4] == [
         "refused: signal pause: the trial is paused already",
         'refused: signal limit: a trial has no phases; try {"tokens": 90000}',
         "refused: signal resume: set: a trial's configurations stay as they are",

@@ -81,7 +81,7 @@ def test_what_is_to_be_said_of_a_document_is_said_to_people_and_kept_beside_it(
     for _ in range(2):  # the second time from the cache
         (document,) = read_input_documents(root, [str(path)], LIMIT, cache=cache)
         warning = "It declares no encoding; it was taken for koi8-u, a guess."
-        assert document.notices() == [f"document a.txt: {warning}"]
+        assert [str(each) for each in document.notices()] == [f"document a.txt: {warning}"]
         files = document.put_into(nothing(root))
         assert b"\xd0\x97\xd0\xb0\xd0\xbf" in files.read("documents/a.txt.txt")
         record = Quality.from_json(files.read("documents/a.txt.reading.json").decode())
@@ -176,7 +176,7 @@ def test_a_picture_is_a_document_for_a_model_that_can_look_at_it(
     (document,) = read_input_documents(root, [str(path)], LIMIT, can_view=True)
     files = document.put_into(nothing(root))
     assert files.read("documents/plate.png") == PNG
-    assert "view_image shows" in document.notices()[0]
+    assert "view_image shows" in document.notices()[0].text
     # Nothing can be complete of what has no text.
     reading = read_workspace_document(files, "documents/plate.png", lambda: None)
     assert name_unread_pages(reading.pages) == " Could not be read: page 1."

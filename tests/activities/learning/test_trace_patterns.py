@@ -13,7 +13,7 @@ from activities.learning.proposals import propose_guard
 from activities.learning.trace_patterns import extract_patterns
 from config.learned_guards import LearnedRevision
 from config.schema.agent_sections import Learning
-from protocol.trace_requests import QUESTION_PREFIX
+from protocol.trace_requests import CLARIFICATION
 
 SETTINGS = Learning.model_validate({})
 
@@ -45,9 +45,9 @@ def test_other_words_for_the_same_are_the_same_pattern() -> None:
 
 def test_answers_are_alike_by_their_questions() -> None:
     questions = ["May I?", "Does the report name its author?", "May I?"]
-    trace_fields = {"guard": "clarification", "tool": "", "path": "", "what_was_correct": "Yes."}
+    trace_fields = {"guard": CLARIFICATION, "tool": "", "path": "", "what_was_correct": "Yes."}
     rows = [
-        row(n, what_happened=f"{QUESTION_PREFIX}{one}", **trace_fields)
+        row(n, what_happened=f"The agent asked: {one}", why=one, **trace_fields)
         for n, one in enumerate(questions)
     ]
     patterns = extract_patterns(rows)

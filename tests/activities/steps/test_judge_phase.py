@@ -46,7 +46,7 @@ async def test_a_yes_is_kept_and_paid(job: Standing) -> None:
     job.reply(("todo_complete", "{}"))
     with Script(Reply("PASS\n")) as script:
         answer = await judged(job, script)
-    assert answer.refusal == ""
+    assert answer.finding == ""
     assert answer.usage.model_calls == 1
     assert answer.usage.cost > 0
     after = job.open(answer.commit)
@@ -69,7 +69,7 @@ async def test_a_yes_is_kept_and_paid(job: Standing) -> None:
 async def test_what_cannot_be_read_is_no(job: Standing, reply: Reply) -> None:
     job.reply(("todo_complete", "{}"))
     with Script(reply) as script:
-        refusal = (await judged(job, script)).refusal
+        refusal = (await judged(job, script)).finding
     assert "said neither PASS nor FAIL" in refusal
     # Its words may be findings all the same.
     assert refusal.endswith(f" It said: {reply.content}") is bool(reply.content and not reply.calls)
@@ -83,7 +83,7 @@ async def test_a_no_behind_other_words_is_a_no_with_its_findings(
 ) -> None:
     job.reply(("todo_complete", "{}"))
     with Script(Reply(answer)) as script:
-        assert (await judged(job, script)).refusal == "Refused by the judge: a.md is empty."
+        assert (await judged(job, script)).finding == "a.md is empty."
 
 
 def test_it_is_shown_what_it_said_of_the_phase_before(job: Standing) -> None:
@@ -102,8 +102,8 @@ async def test_a_no_gives_its_findings_bounded_and_without_credentials(job: Stan
     job.reply(("todo_complete", "{}"))
     key = "sk-proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
     with Script(Reply(f"FAIL\nTodo 2: a.md is empty; {key}. " + "x" * 9000)) as script:
-        refusal = (await judged(job, script)).refusal
-    assert refusal.startswith("Refused by the judge: Todo 2: a.md is empty")
+        refusal = (await judged(job, script)).finding
+    assert refusal.startswith("Todo 2: a.md is empty")
     assert key not in refusal
     assert len(refusal) < 2000
 
@@ -111,7 +111,7 @@ async def test_a_no_gives_its_findings_bounded_and_without_credentials(job: Stan
 async def test_a_no_without_a_reason_is_no(job: Standing) -> None:
     job.reply(("todo_complete", "{}"))
     with Script(Reply("FAIL")) as script:
-        assert "gives no reason" in (await judged(job, script)).refusal
+        assert "gives no reason" in (await judged(job, script)).finding
 
 
 async def test_a_retry_does_not_pay_again(job: Standing) -> None:
@@ -128,7 +128,7 @@ async def test_an_endpoint_that_is_away_is_no_verdict(job: Standing) -> None:
         with pytest.raises(ApplicationError) as away:
             await judged(job, script)
         assert away.value.type == "Endpoint"
-        assert (await judged(job, script, attempt=2)).refusal == ""
+        assert (await judged(job, script, attempt=2)).finding == ""
 
 
 async def test_it_sees_the_task_the_todos_with_notes_and_the_diff(job: Standing) -> None:

@@ -66,9 +66,7 @@ def facts(tmp_path: Path) -> CheckpointFacts:
 def tally(*ends: tuple[str, int, dict[str, object]]) -> Tally:
     counted = Tally()
     for seconds, (name, phase, result) in enumerate(ends):
-        counted.add_event(
-            ActivityResult(at(seconds), name, f"phase {phase} · guards", dict(result))
-        )
+        counted.add_event(ActivityResult(at(seconds), name, phase, dict(result)))
     return counted
 
 

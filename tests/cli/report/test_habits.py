@@ -30,10 +30,9 @@ def row(id: int, job: str, **details: Any) -> Any:
 
 def learned(*numbers: int) -> LearnedRevision:
     guard = Guard(name=NAME, point="before_tool", decision="deny", message="No.")
-    named = ", ".join(f"T{number}" for number in numbers)
     return LearnedRevision(
         name=NAME, stage="active", at=1, since=1, why="w", agent="generalist", guard=guard,
-        evidence=["generalist: write_file …", f"traces {named}"],
+        traces=list(numbers),
     )  # fmt: skip
 
 

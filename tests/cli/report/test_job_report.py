@@ -79,8 +79,8 @@ def seen(**status: Any) -> JobView:
 
 def composed(facts: checkpoint_facts.CheckpointFacts, view: JobView | None, **more: Any) -> Report:
     tally = Tally()
-    for seconds, status in ((5, "waiting: paused"), (10, "running"), (20, f"waiting: {KEY}")):
-        tally.add_event(StatusChange(at(seconds), status))
+    for change in ((5, "waiting", "paused"), (10, "running", ""), (20, "waiting", KEY)):
+        tally.add_event(StatusChange(at(change[0]), *change[1:]))
     event = {"what_happened": f"took {KEY}"}
     traces = [{"type": "decision", "time": "2026-03-01 09:00", "event": event}]
     options: dict[str, Any] = {"now": at(60), "complete": True} | more
@@ -116,7 +116,12 @@ def test_no_credential_gets_into_a_report(facts: checkpoint_facts.CheckpointFact
         "deliverables": [f"output/{KEY}.md"],
         "confidence": 0.9,
     }
-    status = {"waiting": waiting, "notices": [f"saw {KEY}"], "error": KEY, "result": result}
+    status = {
+        "waiting": waiting,
+        "notices": [{"text": f"saw {KEY}"}],
+        "error": KEY,
+        "result": result,
+    }
     job_report = composed(facts, seen(**status))
     for shown in (job_report.model_dump_json(), render_html_page(job_report)):
         assert "a1b2" not in shown.lower()

@@ -38,15 +38,14 @@ async def recorded(name: str) -> Tally:
     return tally
 
 
-def call(tool: str = "write_file", *, story: str = "", **result: Any) -> ActivityResult:
-    defaults = {"commit": "c", "ok": False} | result
-    return ActivityResult(at(1), tool, story or f"phase 2 · todo 1 · {tool}", defaults)
+def call(tool: str = "write_file", **result: Any) -> ActivityResult:
+    return ActivityResult(at(1), tool, 2, {"commit": "c", "ok": False} | result)
 
 
 def model_call(calls: int = 1, **result: Any) -> ActivityResult:
     used = {"model_calls": 1, "prompt_tokens": 100, "completion_tokens": 5, "cost": 0.1}
     defaults = {"usage": used, "calls": [{"tool": "read_file"}] * calls} | result
-    return ActivityResult(at(1), "model_call", "phase 2 · todo 1 · model call", defaults)
+    return ActivityResult(at(1), "model_call", 2, defaults)
 
 
 async def test_a_job_over_several_runs_is_one_story() -> None:
@@ -70,26 +69,20 @@ async def test_a_job_that_went_astray_tells_where() -> None:
 @pytest.mark.parametrize(
     ("done", "kind", "by"),
     [
-        (call("todo_complete", story="phase 1 · todo_complete refused"), "gate", "phase gate"),
-        (call("job_complete", story="phase 1 · job_complete refused"), "gate", "completion gate"),
-        (
-            call(
-                "job_complete",
-                story="phase 1 · job_complete refused",
-                error="The review sent the job back: no water.",
-            ),
-            "gate",
-            "review",
-        ),
+        (call("todo_complete", refused_by="phase end"), "gate", "phase gate"),
+        (call("todo_complete", refused_by="judge"), "gate", "judge"),
+        (call("todo_complete", refused_by="held back"), "gate", "a call before it that failed"),
+        (call("job_complete", refused_by="completion"), "gate", "completion gate"),
+        (call("job_complete", refused_by="review"), "gate", "review"),
+        (call("todo_rewind", refused_by="gate"), "gate", "gate of todo_rewind"),
+        (call("write_file", refused_by="person"), "person", "a person"),
+        (call("write_file", refused_by="nobody"), "person", "nobody in time"),
         (call("todo_complete", error="output/a.md does not exist"), "gate", "todo evidence"),
         (call("write_file", guard="secrets"), "guard", "secrets"),
-        (call("deny_call", error="There is no tool 'tea'."), "phase rule", "unknown tool"),
-        (call("deny_call", error="belongs to strategic phases"), "phase rule", "phase rule"),
-        (
-            call("deny_call", error="Not run: your reply was not accepted. Speak English."),
-            "guard",
-            "english",
-        ),
+        (call("deny_call", refused_by="tools"), "phase rule", "unknown tool"),
+        (call("deny_call", refused_by="phase"), "phase rule", "phase rule"),
+        (call("deny_call", refused_by="stuck"), "phase rule", "stuck detection"),
+        (call("deny_call", refused_by="reply"), "guard", "english"),
         (call("read_file", error="There is no file 'a'."), "tool error", "read_file"),
     ],
 )
@@ -108,10 +101,8 @@ def test_a_guard_of_an_end_refuses_the_call_after_it() -> None:
     tally = Tally()
     judged = {"guard": "no-rush", "refusal": "Not yet."}
     for _ in range(2):
-        tally.add_event(
-            ActivityResult(at(1), "judge_ending", "phase 2 · guards of job_complete", judged)
-        )
-        tally.add_event(call("job_complete", story="phase 2 · job_complete refused"))
+        tally.add_event(ActivityResult(at(1), "judge_ending", 2, judged))
+        tally.add_event(call("job_complete", refused_by="completion"))
         judged = {"refusal": ""}
     assert [(row.kind, row.by) for row in tally.refusals] == [
         ("gate", "completion gate"),
@@ -136,7 +127,7 @@ def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
     assert tally.phases[2].refusals == 2
     used = tally.phases[2].usage
     assert (used.sent_calls, used.tool_calls, used.refused_calls, used.failed_calls) == (2, 2, 1, 2)
-    tally.add_event(call("deny_call", error="There is no tool 'tea'."))
+    tally.add_event(call("deny_call", refused_by="tools"))
     # A call that reached no tool does not count as run, here as in the job.
     assert (used.tool_calls, used.refused_calls) == (2, 2)
     assert tally.usage.cost == pytest.approx(0.3)
@@ -145,12 +136,10 @@ def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
 def test_the_calls_that_end_a_phase_and_the_job_are_among_those_that_were_run() -> None:
     tally = Tally()
     tally.add_event(model_call(2, dropped=1))
-    tally.add_event(
-        ActivityResult(at(1), "transition", "phase 2 · completed", {"usage": {"tool_calls": 1}})
-    )
+    tally.add_event(ActivityResult(at(1), "transition", 2, {"usage": {"tool_calls": 1}}))
     for status in ("completed", "cancelled"):
         closed = {"result": {"status": status, "usage": {"tool_calls": 9}}}
-        tally.add_event(ActivityResult(at(2), "close_job", f"phase 2 · job {status}", closed))
+        tally.add_event(ActivityResult(at(2), "close_job", 2, closed))
     assert (tally.usage.sent_calls, tally.usage.tool_calls) == (3, 2)
 
 
@@ -174,10 +163,9 @@ def test_different_reasons_are_bounded() -> None:
 
 def test_waits_are_from_one_status_to_the_next() -> None:
     tally = Tally()
-    for seconds, status in enumerate(
-        ["running", "waiting: budget", "waiting: budget", "waiting: paused", "running"]
-    ):
-        tally.add_event(StatusChange(at(seconds), status))
+    for seconds, reason in enumerate(["", "budget", "budget", "paused", ""]):
+        status = "waiting" if reason else "running"
+        tally.add_event(StatusChange(at(seconds), status, reason))
     waits = [(wait.reason, wait.started, wait.ended) for wait in tally.waits]
     assert waits == [("budget", at(1), at(3)), ("paused", at(3), at(4))]
 

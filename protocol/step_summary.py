@@ -1,0 +1,29 @@
+"""The line that Temporal Web shows of a job's activity."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+MOST_SUMMARY = 180
+_PHASE = "phase "
+_SEPARATOR = " · "
+
+
+class StepSummary(NamedTuple):
+    """What an activity is for."""
+
+    phase: int
+    """Number of the phase; 0 of what belongs to none."""
+    what: str
+
+    def __str__(self) -> str:
+        """Return `phase 2 · todo 3 · write_file notes/a.md`."""
+        text = f"{_PHASE}{self.phase}{_SEPARATOR}{self.what}" if self.phase else self.what
+        return text[:MOST_SUMMARY]
+
+    @classmethod
+    def read(cls, line: str) -> Self:
+        """Return what `str` made a line of."""
+        first, _, what = line.partition(_SEPARATOR)
+        number = first.removeprefix(_PHASE)
+        return cls(int(number), what) if what and number.isdecimal() else cls(0, line)
