@@ -171,14 +171,15 @@ def _name_program_in_help(group: typer.Typer) -> None:
 
 
 def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         logging.basicConfig(level=logs.log_level("ERROR"))
-        return _run_app_command(sys.argv[1:] if arguments is None else list(arguments))
+        return _run_app_command(words)
     except (Refusal, ConfigError) as error:
-        print_error(str(error))
+        print_error(str(error), json="--json" in words)
         return MISTAKE
     except EncryptedPayloadError as error:
-        print_error(f"what Temporal holds cannot be read: {error}")
+        print_error(f"what Temporal holds cannot be read: {error}", json="--json" in words)
         return MISTAKE
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
@@ -191,7 +192,8 @@ def _run_app_command(arguments: list[str]) -> int:
     except TyperException as error:
         # Replace Pydantic's wording, which Typer shows for a wrong choice.
         if message := error.format_message().replace(": Value error, ", ": ", 1):
-            print_error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
+            message = f"{one_line(message, LONGEST).rstrip('.')} (see --help)"
+            print_error(message, json="--json" in arguments)
         return MISTAKE
     return code if isinstance(code, int) else OK if code is None else FAILED
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.model.providers import describe_provider
-from cli.jobs import job_lines, job_outcome
+from cli.jobs.outline_text import job_outcome_lines
 from cli.jobs.watch import follow_on_console
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
 from cli.start.job_input import job_input
@@ -21,10 +21,11 @@ from config.agent_files import load_agent
 from engine import logs
 from engine.development import DevelopmentServer, development_server
 from engine.exit_codes import INTERRUPTED
-from engine.program_names import KEEP_DEMO
+from engine.program_names import KEEP_DEMO, name_running_program
 from engine.root_location import open_workspaces_root, workspaces_root
 from engine.service import build_worker
 from engine.web_ui import DEFAULT_UI, job_web_ui_link
+from protocol.outline import wait_line
 
 PORT, UI_PORT = 7233, 8233
 DOCUMENT = Path(__file__).parent.parent / "examples" / "documents" / "records-policy.md"
@@ -145,14 +146,19 @@ async def _run_demo_job(
     outputs = sorted(str(path) for path in (workspace / "output").rglob("*") if path.is_file())
     if json:
         print_json(
-            {**job_view.status, "link": link, "workspace": str(workspace), "output": outputs}
+            {
+                **job_view.status.model_dump(mode="json"),
+                "link": link,
+                "workspace": str(workspace),
+                "output": outputs,
+            }
         )
     else:
-        for line in job_outcome.job_outcome_lines(job_view.status):
+        for line in job_outcome_lines(job_view.status):
             print_result(line)
-        if job_view.waiting:
-            print_result(job_lines.job_waiting_line(job_view.waiting))
+        if waiting := job_view.status.waiting:
+            print_result(name_running_program(wait_line(waiting)))
         print_result(f"workspace {workspace}")
         for path in outputs:
             print_result(f"  {path}")
-    return OK if job_view.status_word == "completed" else FAILED
+    return OK if job_view.status.status == "completed" else FAILED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any
 
@@ -95,17 +96,43 @@ def _output_takes_unicode() -> bool:
     return codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
 
 
-def render_text_table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
-    """Render a table; columns are as wide as their content, and nothing is cut or wrapped."""
+def render_text_table(
+    rows: list[dict[str, Any]],
+    names: tuple[str, ...],
+    width: int | None = None,
+    narrowed: Sequence[tuple[str, int]] = (),
+) -> list[str]:
+    """Render a table whose columns are as wide as their content.
+
+    Args:
+        rows: A value for each name.
+        names: The columns.
+        width: The most that a line may have; without it nothing is cut.
+        narrowed: The columns to cut until the lines fit, in this order, with the least that stays;
+            one of which nothing would stay is left out.
+    """
     cells = [[" ".join(str(row[name] or "-").split()) for name in names] for row in rows]
     table = [[name.upper() for name in names], *cells]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for name, least in narrowed if width else ():
+        place, over = names.index(name), sum(widths) + 2 * sum(map(bool, widths)) - 2 - (width or 0)
+        if over > 0 and widths[place] > least:
+            widths[place] = max(least, widths[place] - over) if least else 0
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(
+            (cell if len(cell) <= most else f"{cell[: most - 1]}…").ljust(most)
+            for cell, most in zip(row, widths, strict=True)
+            if most
+        ).rstrip()
         for row in table
     ]
 
 
-def print_error(text: str) -> None:
+def print_error(text: str, *, json: bool = False) -> None:
+    """Print a mistake: a line for people, or an object with the key `error` for programs."""
     # The message repeats what was typed, which may be a pasted page.
-    print_note(f"error: {one_line(text, LONGEST + SHOWN)}")
+    shown = one_line(text, LONGEST + SHOWN)
+    if json:
+        print_json({"error": escape_controls(name_running_program(shown))})
+    else:
+        print_note(f"error: {shown}")

@@ -231,8 +231,12 @@ class JobResult(Data):
     @property
     def ending_line(self) -> str:
         """`completed, 11 of 12 statements met`."""
-        met = contract_line(self.statements, self.met, self.contract)
-        return ", ".join(filter(None, [self.status, met]))
+        return ", ".join(filter(None, [self.status, self.contract_line]))
+
+    @property
+    def contract_line(self) -> str:
+        """`11 of 12 statements met`; empty without statements."""
+        return contract_line(self.statements, self.met, self.contract)
 
 
 class CloseReply(CheckpointReply):

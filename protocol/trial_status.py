@@ -8,10 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from protocol.data_model import Data
-from protocol.notices import Notice
-from protocol.trial_start import TrialStart
 from protocol.usage import Usage
-from protocol.waiting import WaitState
 
 RunStatus = Literal[
     "pending", "running", "completed", "failed", "cancelled", "late", "cut", "unstarted"
@@ -37,26 +34,6 @@ class TrialRun(Data):
     """Why it waits for a person, or waited when it was ended."""
     has_share: bool = False
     """Whether its limits are a share of the trial's."""
-
-
-class TrialStatus(Data):
-    """How a trial stands: its query, and its result."""
-
-    trial: Literal[True] = True
-    """Distinguishes it from the status of a job."""
-    agent: str = "trial"
-    title: str
-    status: Literal["running", "waiting", "completed", "cancelled"]
-    start: TrialStart
-    reached: str = ""
-    """The limit that ended the trial, in a sentence."""
-    cancellation: str = ""
-    """Who cancelled the trial and why, in a sentence; empty if nobody did."""
-    waiting: WaitState | None = None
-    """That a person has paused it."""
-    notices: list[Notice] = Field(default_factory=list)
-    """Signals that were refused or that changed it, newest last, for people."""
-    runs: list[TrialRun]
 
 
 class WatchTrialReply(Data):

@@ -13,6 +13,7 @@ from protocol.helpers import Helper
 from protocol.job_record import JobRecord
 from protocol.limits import Budget, JobLimits
 from protocol.short_text import shell_quoted
+from protocol.status import Limits, LimitUse
 from protocol.usage import Usage
 from protocol.waiting import WaitState
 from workflows.reservations import Reservation, helper_call_reservation, helpers_needing_budget
@@ -197,11 +198,11 @@ def nearly_used_limits(job: JobRecord) -> list[BudgetUse]:
     return [used for scope in limit_scopes(job) for used in mostly_used_limits(*scope)]
 
 
-def limits_with_usage(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
+def limits_with_usage(job: JobRecord) -> Limits:
     """Return the limits that are set, with their use, for people and programs."""
     return {
         scope: {
-            key: {"limit": limit, "spent": spent.amount(key)}
+            key: LimitUse(limit=limit, spent=spent.amount(key))
             for key in KEYS
             if (limit := getattr(budget, key)) is not None
         }

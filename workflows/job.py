@@ -113,9 +113,12 @@ class Job(SignalReceiver):
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
         """Return the job's status."""
+        job_id = workflow.info().workflow_id
         if self._record is None:
-            return job_status.preparing_job_status(self.inbox, self._start.waiting)
-        return job_status.job_status_answer(self._record, self.inbox)
+            answer = job_status.preparing_job_status(self.inbox, self._start.waiting, job_id)
+        else:
+            answer = job_status.job_status_answer(self._record, self.inbox, job_id)
+        return answer.model_dump(mode="json")
 
     def refusal_reason(self, received: ReceivedSignal) -> str:
         return signal_refusal_reason(self._record, received) if self._record else ""

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 from temporalio import workflow
 
-from protocol import scope_ledger
-from protocol.contract import contract_line, not_accepted_line
+from protocol.job_outline import job_outline
 from protocol.job_record import JobRecord
 from protocol.notices import Notice
+from protocol.outline import Outline
 from protocol.project import ChildReport
-from protocol.search_attribute_names import AGENT, MODEL, PHASE, STATUS
-from protocol.waiting import WaitState, status_value
-from workflows import details_markdown, due_notifications, job_status, reservations
+from protocol.search_attribute_names import MODEL
+from protocol.status import JobStatus
+from protocol.waiting import WaitState
+from workflows import due_notifications, job_status
 from workflows.continuation import Continuation
-from workflows.details_markdown import markdown_code_block
 from workflows.inbox import Inbox
-from workflows.job_status import todo_status_word, utc_time_text
 from workflows.job_steps import JobSteps
 from workflows.notification_delivery import begin_notifications
-from workflows.web_display import WebDisplay
+from workflows.outline_markdown import outline_markdown
+from workflows.web_display import WebDisplay, search_attributes, status_memo
 
 MOST_STATE = 460
 MOST_KNOWN = 64
-MARKS = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 
 
 class JobDisplay:
@@ -45,9 +43,11 @@ class JobDisplay:
         job = self._job
         job.refusals += self._inbox.refused
         self._inbox.refused = 0
-        details = job_details_markdown(job, self._inbox.notices)
-        memo = job_memo(job)
-        self._web.update(details, memo, job_search_attributes(job, memo))
+        status = job_status.job_status_answer(job, self._inbox)
+        outline = job_outline(status, self._inbox.notices[::-1])
+        memo = job_memo(status, outline)
+        model = {MODEL: job.model[:100]}
+        self._web.update(outline, memo, search_attributes(memo, job.search_attributes, **model))
 
     async def publish_status(self) -> None:
         """Show the job's status to everyone concerned."""
@@ -93,113 +93,16 @@ def preparing_job_memo(known: dict[str, str], word: str, state: str) -> dict[str
 
 def preparing_job_markdown(waiting: WaitState, notices: list[Notice]) -> str:
     """Return Temporal Web's current details of a start that waits."""
-    return "\n".join(
-        [
-            *details_markdown.markdown_waiting_lines(waiting),
-            *details_markdown.markdown_list_lines("Notices", notices),
-        ]
-    )
+    status = JobStatus(status="waiting", waiting=waiting, title="Not begun")
+    return outline_markdown(job_outline(status, notices[::-1]))
 
 
-def job_details_markdown(job: JobRecord, notices: list[Notice]) -> str:
-    """Return Temporal Web's current details in Markdown. Boxes are characters: `- [x]` would stay
-    literal.
-    """
-    result = job.result
-    stands = contract_line(result.statements, result.met, result.contract) if result else ""
-    status = f"{job.status}: {stands}" if stands else job.status
-    lines = [f"## {job.title}", "", f"**{status}** · agent {job.agent} · model {job.model}", ""]
-    if waiting := job.wait:
-        lines += [*details_markdown.markdown_waiting_lines(waiting), ""]
-        lines += [*markdown_code_block(waiting.about), ""] if waiting.about else []
-    if job.timer:
-        lines += [f"The agent waits until {utc_time_text(job.timer.ends)}.", ""]
-    lines += _phase_details_lines(job)
-    lines += [
-        "",
-        f"Steps {job.step} · {details_markdown.markdown_usage_line(job.usage)} · "
-        f"rewinds {job.rewinds} · refusals {job.refusals} · nudges {job.nudges}",
-    ]
-    for remark in _remark_details_lines(job):
-        lines += ["", remark]
-    if result:
-        lines += ["", "### Result", "", f"**{result.ending_line}**", ""]
-        if named := not_accepted_line(result.contract):
-            lines += [named, ""]
-        lines += [result.summary[:2000], ""]
-        lines += [f"- `{path}`" for path in result.deliverables[:50]]
-        lines += details_markdown.markdown_list_lines(
-            "Unresolved", [text[:300] for text in result.unresolved[:50]]
-        )
-        lines += details_markdown.markdown_list_lines(
-            "Dropped", [text[:300] for text in result.dropped[:50]]
-        )
-        lines += details_markdown.markdown_contract_lines(result.contract)
-    lines += details_markdown.markdown_list_lines("Notices", notices)
-    return "\n".join(lines)
-
-
-def _phase_details_lines(job: JobRecord) -> list[str]:
-    """Return the running phase with its list."""
-    phase = job.state.phase
-    place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
-    done, total = phase.progress
-    lines = [f"### Phase {phase.number} ({phase.kind}): {phase.name}", ""]
-    lines += [f"Progress {done} of {total}{place}", ""]
-    # A table, since the UI gives list items bullets of its own and no hanging indent. Its cells
-    # have no padding, hence the non-breaking spaces.
-    lines += ["| | | |", "|---|---|---|"]
-    for todo in phase.todos:
-        word, text = todo_status_word(job, todo), details_markdown.markdown_table_cell(todo.content)
-        shown = f"**{text}**" if word == "current" else text
-        shown += " (not needed)" if word == "not needed" else ""
-        lines.append(
-            f"| {MARKS[word]}\N{NO-BREAK SPACE} | {todo.id}.\N{NO-BREAK SPACE} | {shown} |"
-        )
-    return lines
-
-
-def _remark_details_lines(job: JobRecord) -> Iterator[str]:
-    """Return further lines about the status."""
-    if items := job.state.scope:
-        yield f"Scope: {scope_ledger.scope_ledger_line(items)}"
-    if job.push_failure:
-        yield f"The remote {job.remote} lacks checkpoints: {job.push_failure}"
-    if job.review:
-        yield f"The completion is under review, call {job.review.calls + 1}."
-    if helpers := reservations.helpers_needing_budget(job):
-        yield f"Helpers at work: {len(helpers)}."
-    if job.guard_refusals:
-        counts = ", ".join(f"{guard} {count}" for guard, count in job.guard_refusals.items())
-        yield f"Refused by guards: {counts}"
-    if job.bypasses:
-        yield f"Bypassed once: {', '.join(job.bypasses)}"
-
-
-def job_memo(job: JobRecord) -> dict[str, str]:
+def job_memo(status: JobStatus, outline: Outline) -> dict[str, str]:
     """Return the last state in short, for when no worker can be asked."""
-    phase = job.state.phase
-    done, total = phase.progress
+    phase, (done, total) = status.phase, outline.progress
+    assert phase
     state = f"phase {phase.number} ({phase.kind}) {phase.name}, {done}/{total} todos"
-    memo = {
-        "title": job.title,
-        "agent": job.agent,
-        "status": status_value(job.status, job.waiting.reason if job.waiting else None),
-        "phase": f"{phase.number} {phase.kind}",
-        "state": state,
-    }
-    if (result := job.result) and result.statements:
-        met = contract_line(result.statements, result.met, result.contract)
-        memo |= {"met": met, "state": f"{result.ending_line}; {state}"}
+    memo = {**status_memo(status, state), "phase": f"{phase.number} {phase.kind}"}
+    if (result := status.result) and result.statements:
+        memo |= {"met": result.contract_line, "state": f"{result.ending_line}; {state}"}
     return memo
-
-
-def job_search_attributes(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:
-    """Return the values of the search attributes that the server has registered."""
-    values = {
-        AGENT: memo["agent"],
-        STATUS: memo["status"],
-        PHASE: memo["phase"],
-        MODEL: job.model[:100],
-    }
-    return {name: value for name, value in values.items() if name in job.search_attributes}

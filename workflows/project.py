@@ -99,8 +99,10 @@ class Project(SignalReceiver):
     def status(self) -> dict[str, Any]:
         """Return the project's status."""
         if self._project is None:
-            return project_status.preparing_project_status(self.inbox, self._start.waiting)
-        return project_status.project_status_answer(self._project, self.inbox)
+            answer = project_status.preparing_project_status(self.inbox, self._start.waiting)
+        else:
+            answer = project_status.project_status_answer(self._project, self.inbox)
+        return answer.model_dump(mode="json")
 
     @workflow.signal(description="Sent by the jobs of the project.")
     def report(self, *payload: Any) -> None:

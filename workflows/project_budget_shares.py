@@ -12,6 +12,7 @@ from protocol.limits import LEAST
 from protocol.project import EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
 from protocol.short_text import shell_quoted
+from protocol.status import LimitUse
 from protocol.usage import Usage
 from protocol.waiting import WaitState
 from workflows.budget import KEYS, LOW, BudgetUse, Consumption, format_budget_amount
@@ -152,7 +153,7 @@ def share_limit_remedy(project: ProjectRecord, key: str, among: int) -> dict[str
     }
 
 
-def project_limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, float]]:
+def project_limits_with_usage(project: ProjectRecord) -> dict[str, LimitUse]:
     """Return each limit that is set with its consumption, including running children."""
     limits = {}
     for key in KEYS:
@@ -163,16 +164,16 @@ def project_limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, flo
                     Consumption(run.last_report.usage, 0).amount(key)
                     for run in project.running.values()
                 )
-            limits[key] = {"limit": limit, "spent": round(used, 9)}
+            limits[key] = LimitUse(limit=limit, spent=round(used, 9))
     return limits
 
 
 def nearly_used_project_limits(project: ProjectRecord) -> list[BudgetUse]:
     """Return the project's limits of which at most a fifth is left."""
     return [
-        BudgetUse(key, key, each["limit"], each["spent"])
+        BudgetUse(key, key, each.limit, each.spent)
         for key, each in project_limits_with_usage(project).items()
-        if each["spent"] >= each["limit"] * (1 - LOW)
+        if each.spent >= each.limit * (1 - LOW)
     ]
 
 

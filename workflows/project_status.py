@@ -9,7 +9,15 @@ from protocol.project import Attempt, EndedJob, Feature, Group, JobSummary, Runn
 from protocol.project_forms import FORM_SPECS
 from protocol.project_record import ProjectRecord
 from protocol.short_text import shorten_to_start
-from protocol.usage import Usage
+from protocol.status import (
+    ProjectApproval,
+    ProjectJob,
+    ProjectStatus,
+    ProjectUnit,
+    RemoteStatus,
+    ScopeCounts,
+    list_item_statuses,
+)
 from protocol.waiting import WaitState
 from workflows import project_budget_shares
 from workflows.inbox import Inbox
@@ -18,76 +26,61 @@ from workflows.project_budget_shares import total_project_usage
 from workflows.project_waits import current_project_wait
 
 
-def project_status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
-    """Return the answer to the query, which `starter.py show --json` prints."""
-    stands = current_project_wait(project)
-    usage = total_project_usage(project)
-    return {
-        "project": True,
-        "form": project.start.form,
-        "agent": f"project ({project.start.form})",
-        "title": project.title,
-        "root": project.root,
-        "repository": project.repository,
-        "remote": {"url": project.remote} if project.remote else None,
-        "origin": project.origin.model_dump() if project.origin else None,
-        "status": project_status_word(project),
-        "waiting_for": stands.reason if stands else None,
-        "waiting": stands.model_dump() if stands else None,
-        "approval": _project_status_approval(project),
-        "line": project_status_line(project),
-        "wave": project.wave,
-        "units": project.result.units
-        if project.result
-        else [project_unit_status(unit) for unit in project.units],
-        "running": [_running_project_job_status(run) for run in project.unended_runs],
-        "jobs": [
-            *(summary.model_dump() for summary in project.job_summaries),
-            *map(_ended_project_job_status, project.ended_runs),
+def project_status_answer(project: ProjectRecord, inbox: Inbox) -> ProjectStatus:
+    """Return the answer to the query, to which `starter.py show --json` adds some fields."""
+    # An ended project shows its units as its result has them, whose size is bounded.
+    units = project.result.units if project.result else map(project_unit_status, project.units)
+    return ProjectStatus(
+        job_id=project.id,
+        form=project.start.form,
+        agent=f"project ({project.start.form})",
+        title=project.title,
+        root=project.root,
+        repository=project.repository,
+        remote=RemoteStatus(url=project.remote) if project.remote else None,
+        origin=project.origin,
+        status=project_status_word(project),
+        waiting=current_project_wait(project),
+        approval=_project_status_approval(project),
+        line=project_status_line(project),
+        wave=project.wave,
+        units=[ProjectUnit.model_validate(unit) for unit in units],
+        running=[_running_project_job_status(run) for run in project.unended_runs],
+        jobs=[
+            *project.job_summaries,
+            *(
+                JobSummary(job=run.job, agent=run.handoff.to_agent, unit=run.unit, status="ended")
+                for run in project.ended_runs
+            ),
         ],
-        "usage": usage.model_dump(),
-        "limits": {"project": project_budget_shares.project_limits_with_usage(project)},
-        "scope": scope_ledger.scope_counts(project.scope),
-        "items": [
-            {"id": item.id, "text": item.text[:200], "status": item.status}
-            for item in project.scope[:200]
-        ],
-        "refusals": project.refusals + inbox.refused,
-        "notices": [each.model_dump() for each in inbox.notices],
-        "waits": [each.model_dump() for each in project.waits],
-        "head": project.head,
-        "state": project.state,
-        "result": project.result.model_dump() if project.result else None,
-    }
+        usage=total_project_usage(project),
+        limits={"project": project_budget_shares.project_limits_with_usage(project)},
+        scope=ScopeCounts(**scope_ledger.scope_counts(project.scope)),
+        items=list_item_statuses(project.scope),
+        refusals=project.refusals + inbox.refused,
+        notices=inbox.notices,
+        waits=project.waits,
+        head=project.head,
+        state=project.state,
+        result=project.result and project.result.model_copy(update={"units": []}),
+    )
 
 
-def _project_status_approval(project: ProjectRecord) -> dict[str, Any] | None:
-    """Return the project's own request for approval: to push its branch."""
+def _project_status_approval(project: ProjectRecord) -> ProjectApproval | None:
     waiting = project.waiting
     if waiting is None or waiting.reason != "approval":
         return None
-    return {"id": waiting.about["id"], "approved": None}
+    return ProjectApproval(id=waiting.about["id"])
 
 
-def preparing_project_status(inbox: Inbox, stands: WaitState | None) -> dict[str, Any]:
-    """Return the status of a project that has not begun: the keys that scripts rely on."""
-    return {
-        "project": True,
-        "agent": None,
-        "status": "waiting" if stands else "running",
-        "waiting_for": stands.reason if stands else None,
-        "waiting": stands.model_dump() if stands else None,
-        "line": "",
-        "wave": 0,
-        "units": [],
-        "running": [],
-        "jobs": [],
-        "usage": Usage().model_dump(),
-        "scope": scope_ledger.scope_counts([]),
-        "refusals": inbox.refused,
-        "notices": [each.model_dump() for each in inbox.notices],
-        "result": None,
-    }
+def preparing_project_status(inbox: Inbox, waiting: WaitState | None) -> ProjectStatus:
+    """Return the status of a project that has not begun."""
+    return ProjectStatus(
+        status="waiting" if waiting else "running",
+        waiting=waiting,
+        refusals=inbox.refused,
+        notices=inbox.notices,
+    )
 
 
 def project_unit_status(unit: Unit, most: int | None = None) -> dict[str, Any]:
@@ -169,22 +162,17 @@ def project_job_status_line(project: ProjectRecord, run: RunningJob, over: Ended
     return f"{run.handoff.id}: {over.status}" + (f"; {unit.id} is {unit.status}" if unit else "")
 
 
-def _ended_project_job_status(run: RunningJob) -> dict[str, Any]:
-    summary = JobSummary(job=run.job, agent=run.handoff.to_agent, unit=run.unit, status="ended")
-    return summary.model_dump()
-
-
-def _running_project_job_status(run: RunningJob) -> dict[str, Any]:
+def _running_project_job_status(run: RunningJob) -> ProjectJob:
     deadline = run.since + run.handoff.deadline if run.handoff.deadline is not None else None
-    return {
-        "job": run.job,
-        "agent": run.handoff.to_agent,
-        "unit": run.unit,
-        "role": run.role,
-        "status": run.last_report.status,
-        "waiting": run.last_report.waiting,
-        "phase": run.last_report.phase,
-        "disproved": run.last_report.disproved,
-        "waits_since": utc_time_text(run.person_wait.since) if run.person_wait else None,
-        "deadline": utc_time_text(deadline) if deadline is not None else None,
-    }
+    return ProjectJob(
+        job=run.job,
+        agent=run.handoff.to_agent,
+        unit=run.unit,
+        role=run.role,
+        status=run.last_report.status,
+        waiting=run.last_report.waiting,
+        phase=run.last_report.phase,
+        disproved=run.last_report.disproved,
+        waits_since=utc_time_text(run.person_wait.since) if run.person_wait else None,
+        deadline=utc_time_text(deadline) if deadline is not None else None,
+    )

@@ -113,7 +113,7 @@ class Trial:
     @workflow.query(description="How every run of the trial stands.")
     def status(self) -> dict[str, Any]:
         """Return the trial's start, and its runs in the order of their start."""
-        return self._display.status_answer()
+        return self._display.status_answer().model_dump(mode="json")
 
     def _read_signal(self, name: str, values: tuple[Any, ...]) -> ReceivedSignal:
         """Return a signal that a trial can take. Raises InvalidPayload."""

@@ -25,7 +25,7 @@ from temporalio.service import RPCError
 
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from cli.jobs.job_failures import job_failure_message
-from cli.jobs.job_view import JOB, PROJECT, TRIAL
+from cli.jobs.job_memo import JOB, PROJECT, TRIAL
 from cli.jobs.recent_events import fetch_recent_events
 from engine.connection import task_queue
 from protocol.search_attribute_names import NAMES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +15,15 @@ from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
+NARROWED = (
+    ("title", 24),
+    ("agent", 0),
+    ("started", 0),
+    ("phase", 12),
+    ("title", 10),
+    ("status", 10),
+)
+"""Columns that a narrow terminal cuts, in this order, and the least that stays of each."""
 
 
 def list_(
@@ -37,7 +48,8 @@ def list_(
         return OK
     # The last phase of a completed job says less than what was met.
     shown = [{**row, "phase": row.get("met") or row["phase"]} for row in jobs]
-    for line in render_text_table(shown, COLUMNS):
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in render_text_table(shown, COLUMNS, width, NARROWED):
         print_result(line)
     if len(jobs) == limit:
         print_note(f"the newest {limit}; `--limit` shows more, `--open` those that have not ended")

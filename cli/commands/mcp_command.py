@@ -6,6 +6,7 @@ meet, and has their rights and no others.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 from pydantic import Field
 
-from cli.output import OK
+from cli.output import MISTAKE, OK
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -136,6 +137,8 @@ async def _run_starter(command: str, options: list[str], *values: str) -> str:
         stdin=subprocess.DEVNULL,
     )
     said = done.stderr.decode(errors="replace").strip()
+    if done.returncode == MISTAKE and done.stdout:
+        raise ToolError(json.loads(done.stdout)["error"])
     if done.returncode != OK and not done.stdout:
         raise ToolError(said or f"{command} ended with {done.returncode}")
     text = done.stdout.decode(errors="replace").strip()

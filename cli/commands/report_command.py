@@ -13,8 +13,7 @@ from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 
 if TYPE_CHECKING:
-    from cli.report.report_content import ProjectReport, Report
-    from cli.report.trial_report import TrialReport
+    from cli.report.report_content import AnyReport
 
 
 def report(
@@ -51,7 +50,7 @@ def report(
     return OK
 
 
-async def _fetch_report(job: str) -> Report | ProjectReport | TrialReport:
+async def _fetch_report(job: str) -> AnyReport:
     from cli.report.report_builder import build_report  # noqa: PLC0415 - as above
 
     return await build_report(await connect_client(), job)

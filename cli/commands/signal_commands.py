@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.jobs import job_lines
 from cli.jobs.job_view import view_job
+from cli.jobs.outline_text import job_status_line
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result
 from cli.signals import limit_arguments, signal_sending
@@ -15,6 +15,7 @@ from cli.start.job_settings import parse_job_settings
 from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
 from protocol.payload_reading import InvalidPayload, read_signal_payload
+from protocol.status import AnyStatus, JobStatus
 
 
 def rewind(
@@ -229,13 +230,14 @@ def bypass(
     return run_server_work(_send_signal(job, "bypass", payload, said, json=json))
 
 
-def _rewind_undo_advice(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
+def _rewind_undo_advice(job: str, payload: dict[str, Any], status: AnyStatus) -> str:
     """Describe what a rewind to a phase undid and how to undo the rewind; empty if it undid
     nothing.
 
     The phase that a rewind opens follows the one that it ended.
     """
-    first, ended = payload.get("phase"), int((status.get("phase") or {}).get("number") or 0) - 1
+    phase = status.phase if isinstance(status, JobStatus) else None
+    first, ended = payload.get("phase"), (phase.number if phase else 0) - 1
     if not first or ended < first:
         return ""
     at_start = f"files as at the start of phase {first}"
@@ -256,9 +258,10 @@ async def _send_signal(
 ) -> int:
     client = await connect_client()
     act, view_after = await signal_sending.send_signal(client, job, signal, payload)
-    status = job_lines.job_status_line(view_after.status, view_after.waiting)
+    status = job_status_line(view_after.status)
     if json:
-        print_json({**view_after.status, "signal": signal, "applied": act is not None})
+        fields = view_after.status.model_dump(mode="json")
+        print_json({**fields, "signal": signal, "applied": act is not None})
     elif act is None and not view_after.live and not view_after.closed:
         print_result(
             f"{job}: {signal} sent; {view_after.silence}; the job takes it when it goes on"
@@ -275,7 +278,7 @@ async def _send_signal(
         if signal == "rewind" and (undone := _rewind_undo_advice(job, payload, view_after.status)):
             print_result(undone)
         if signal == "pause":
-            for notice in view_after.notices[-2:]:
+            for notice in view_after.status.notices[-2:]:
                 if notice.topic == "folder":
                     print_result(str(notice))
     return OK

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.jobs.job_outcome import print_job_outcome
-from cli.jobs.job_view import JOB, PROJECT
+from cli.jobs.job_memo import JOB, PROJECT
 from cli.jobs.missing_jobs import forgotten_job_notice
+from cli.jobs.outline_text import print_job_outcome
 from cli.jobs.watch import follow_on_console, noting_interrupt
 from cli.options import (
     ApprovePublish,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from temporalio.client import Client, WorkflowFailureError
@@ -12,7 +12,9 @@ from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_failures import explain_job_failure
-from cli.jobs.job_view import TRIAL
+from cli.jobs.job_memo import TRIAL
+from cli.jobs.job_view import view_job
+from cli.jobs.outline_text import OUTCOME, outline_lines, status_outline
 from cli.jobs.watch import follow_on_console, noting_interrupt
 from cli.options import Json
 from cli.output import FAILED, OK, UserError, err_console, print_json, print_note, print_result
@@ -20,14 +22,10 @@ from cli.start.job_input import check_job_input_size
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.trial_input import read_trial_file
 from cli.temporal_errors import run_server_work
-from cli.trials.trial_rendering import (
-    read_trial_runs,
-    trial_ending_line,
-    trial_table_lines,
-)
-from cli.trials.trial_usage import fill_trial_usages
+from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client
 from protocol.short_text import shell_quoted
+from protocol.status import TrialStatus
 from protocol.trial_start import TrialStart
 
 
@@ -80,16 +78,15 @@ async def _run_trial(
     except WorkflowFailureError as failure:
         if not isinstance(failure.cause, CancelledError):
             raise UserError(f"trial {trial_id}: {explain_job_failure(failure)}") from None
-    status: dict[str, Any] = await handle.query("status")
-    runs = read_trial_runs(status)
-    await fill_trial_usages(client, runs)
+    status = (await with_trial_usages(client, await view_job(client, trial_id))).status
+    assert isinstance(status, TrialStatus)
     if json:
-        print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})
+        runs = [run.model_dump(mode="json") for run in status.runs]
+        print_json({"trial": trial_id, "runs": runs})
     else:
-        lines = [reached] if (reached := trial_ending_line(status)) else []
-        for line in [*lines, *trial_table_lines(runs)]:
+        for line in outline_lines(status_outline(status), OUTCOME):
             print_result(line)
-    return FAILED if status["status"] == "cancelled" else OK
+    return FAILED if status.status == "cancelled" else OK
 
 
 async def _check_trial_exists(client: Client, trial_id: str) -> None:

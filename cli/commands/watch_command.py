@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.jobs.job_outcome import job_exit_code, print_job_outcome
+from cli.jobs.outline_text import job_exit_code, print_job_outcome
 from cli.jobs.watch import JsonScreen, follow_job, follow_on_console, noting_interrupt
 from cli.options import Job, Json
 from cli.output import result_console

@@ -28,11 +28,12 @@ from cli.job_files.checkpoint_reader import (
     checkpoint_places_from_status,
     open_checkpoints_for_reading,
 )
-from cli.jobs.job_view import PROJECT, view_job
+from cli.jobs.job_view import view_job
 from cli.output import UserError
 from cli.report.history import find_history_runs
 from engine.deployment import unversioned_build_id
 from protocol.payload_reading import EncryptedPayloadError
+from protocol.status import ProjectStatus
 
 JOB, HISTORIES, REPOSITORY = "job.json", "histories/", "checkpoints.git/"
 RESULT_REF = "refs/heads/result"
@@ -73,7 +74,7 @@ async def collect_evidence(
     """
     view = await view_job(client, job)
     view.refuse_trial("has no checkpoints of its own")
-    if view.kind == PROJECT or view.status.get("project"):
+    if isinstance(view.status, ProjectStatus):
         raise UserError(f"{job} is a project; each of its jobs has evidence of its own")
     store = open_checkpoints_for_reading(job, checkpoint_places_from_status(view.status))
     chain = await find_history_runs(client, job, view.run_id)

@@ -17,7 +17,7 @@ from cli.evidence.run_history import (
     encryption_reason,
     payload_values,
 )
-from cli.jobs.job_view import JOB
+from cli.jobs.job_memo import JOB
 from engine.history_replay import ReplayedRun, replay_runs
 
 

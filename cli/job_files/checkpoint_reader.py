@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from dataclasses import dataclass, replace
-from typing import Any, get_args
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import get_args
 
 from temporalio.client import Client
 
@@ -27,7 +28,7 @@ from activities.checkpoints import (
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.phases.phase_tags import phase_tag_commits
-from cli.jobs.job_view import PROJECT, view_job
+from cli.jobs.job_view import view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.output import UserError, print_note
 from cli.temporal_errors import run_server_work
@@ -35,6 +36,7 @@ from config.schema.agent import AgentConfig
 from engine.connection import connect_client
 from engine.root_location import workspaces_root
 from protocol.endings import Outcome
+from protocol.status import AnyStatus, JobStatus, ProjectStatus, TrialStatus
 
 MAX_LOG_ENTRIES = 1_000_000
 MAX_FETCHES = 4
@@ -81,12 +83,7 @@ async def find_checkpoint_places(client: Client, job_id: str) -> CheckpointPlace
             raise error from None
         return CheckpointPlaces(None, {})
     job_view.refuse_trial("has no checkpoints of its own")
-    job_places = checkpoint_places_from_status(job_view.status)
-    if job_view.kind == PROJECT or job_view.status.get("project"):
-        jobs = [*(job_view.status.get("running") or []), *(job_view.status.get("jobs") or [])[::-1]]
-        tips = tuple(filter(None, (job_view.status.get("head"), job_view.status.get("state"))))
-        return replace(job_places, project=jobs[0]["job"] if jobs else "", tips=tips)
-    return job_places
+    return checkpoint_places_from_status(job_view.status)
 
 
 def fetch_checkpoint_places(job_id: str) -> CheckpointPlaces:
@@ -98,27 +95,30 @@ def fetch_checkpoint_places(job_id: str) -> CheckpointPlaces:
     return run_server_work(fetch_places())
 
 
-def checkpoint_places_from_status(status: dict[str, Any]) -> CheckpointPlaces:
-    """Like `find_checkpoint_places`, from a job's status."""
-    result = status.get("result") or {}
-    starts = {
-        int(item["phase"]): str(item["id"])
-        for item in status.get("checkpoints") or []
-        if item.get("id") and item.get("phase") is not None
-    }
-    newest = status.get("checkpoint") or result.get("checkpoint")
-    remote = (status.get("remote") or {}).get("url") or ""
-    unbegun = "" if newest or starts or status.get("phase") else _no_checkpoint_reason(status)
-    return CheckpointPlaces(newest, starts, status.get("agent") or "", remote, unbegun)
+def checkpoint_places_from_status(status: AnyStatus) -> CheckpointPlaces:
+    """Like `find_checkpoint_places`, from a job's or a project's status."""
+    if isinstance(status, TrialStatus):
+        return CheckpointPlaces(None, {})
+    agent, remote = status.agent or "", status.remote.url if status.remote else ""
+    if isinstance(status, ProjectStatus):
+        jobs = [run.job for run in status.running] + [job.job for job in status.jobs[::-1]]
+        tips = tuple(filter(None, (status.head, status.state)))
+        return CheckpointPlaces(None, {}, agent, remote, project=jobs[0] if jobs else "", tips=tips)
+    starts = {item.phase: item.id for item in status.checkpoints}
+    newest = _newest_checkpoint(status)
+    unbegun = "" if newest or starts or status.phase else _no_checkpoint_reason(status)
+    return CheckpointPlaces(newest, starts, agent, remote, unbegun)
 
 
-def _no_checkpoint_reason(status: dict[str, Any]) -> str:
-    if status.get("project"):
-        return ""
-    job, error = status.get("job_id"), status.get("error")
-    if error:
-        how = "failed" if status.get("status") == "failed" else "ended"
-        return f"job {job} {how} before its first checkpoint: {error}"
+def _newest_checkpoint(status: JobStatus) -> str | None:
+    return status.checkpoint or (status.result.checkpoint if status.result else None) or None
+
+
+def _no_checkpoint_reason(status: JobStatus) -> str:
+    job = status.job_id
+    if status.error:
+        how = "failed" if status.status == "failed" else "ended"
+        return f"job {job} {how} before its first checkpoint: {status.error}"
     return f"job {job} has not begun yet; `starter.py show {job}` shows its state"
 
 
@@ -226,26 +226,22 @@ def checkpoint_commits_at(
     return [checkpoint_commit_at(places, store, phase) for phase in phases], store
 
 
-def read_checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
-    """Return the newest checkpoint and its tree, by which runs are compared.
+def add_checkpoint_fields(status: JobStatus) -> None:
+    """Set the newest checkpoint and its tree, by which runs are compared.
 
     As in a result, the tree is without `shell.volatile`. It is None if the checkpoint is not in
     this environment's workspaces root, or of a later version; nothing is fetched.
     """
-    result = status.get("result") or {}
-    commit = status.get("checkpoint") or result.get("checkpoint") or None
-    if tree := result.get("tree"):
-        return {"checkpoint": commit, "tree": tree}
-    try:
-        store = open_checkpoints_for_reading(job_id)
+    status.checkpoint = _newest_checkpoint(status)
+    if status.result and status.result.tree:
+        status.tree = status.result.tree
+        return
+    with suppress(StoreMissing, CheckpointMissing, NewerCheckpoint):
+        store = open_checkpoints_for_reading(status.job_id)
         # The commit of a closed job without an answering worker.
-        commit = commit or store.tags().get(str(status.get("status")))
-        return {
-            "checkpoint": commit,
-            "tree": Snapshot.load(store, commit).comparable_tree if commit else None,
-        }
-    except (StoreMissing, CheckpointMissing, NewerCheckpoint):
-        return {"checkpoint": commit, "tree": None}
+        status.checkpoint = status.checkpoint or store.tags().get(status.status)
+        if status.checkpoint:
+            status.tree = Snapshot.load(store, status.checkpoint).comparable_tree
 
 
 def volatile_paths_at_checkpoint(store: Checkpoints, commit: str) -> list[str]:

@@ -6,10 +6,10 @@ A job keeps its newest notices until it ends, and `show --json` and the report h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from engine.program_names import name_running_program
 from protocol.notices import Notice, Topic
+from protocol.status import AnyStatus, JobStatus
 
 RECENT_STEPS = 10
 """Steps for which a notice of one step matters."""
@@ -17,9 +17,9 @@ _SUPERSEDED: tuple[Topic, ...] = ("model", "folder", "traces", "report")
 """Topics of which only the newest notice matters."""
 
 
-def render_current_notices(status: dict[str, Any]) -> list[str]:
-    """Return lines on the notices that matter now, each repeated one once with its count."""
-    notices = [Notice.model_validate(each) for each in status.get("notices") or []]
+def render_current_notices(status: AnyStatus) -> list[str]:
+    """Return the notices that matter now, newest first, each repeated one once with its count."""
+    notices = status.notices
     current = [
         notice
         for place, notice in enumerate(notices)
@@ -32,8 +32,8 @@ def render_current_notices(status: dict[str, Any]) -> list[str]:
         counts[notice.text] = counts.pop(notice.text, 0) + 1
         newest[notice.text] = notice
     lines = [
-        f"notice: {newest[text]}" + (f" ({count} times)" if count > 1 else "")
-        for text, count in counts.items()
+        str(newest[text]) + (f" ({count} times)" if count > 1 else "")
+        for text, count in reversed(counts.items())
     ]
     if settled_count := len(notices) - len(current):
         which = (
@@ -44,16 +44,18 @@ def render_current_notices(status: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _is_notice_past(notice: Notice, status: dict[str, Any]) -> bool:
+def _is_notice_past(notice: Notice, status: AnyStatus) -> bool:
     """Whether the job has gone on from what a notice says of one step or phase."""
+    if not isinstance(status, JobStatus):
+        return False
     if notice.topic == "document":
         # The result's notes have it too.
-        return bool(status.get("result"))
+        return status.result is not None
     if notice.step:
         # While the job waits, a person may want to know what it was refused.
-        brief = notice.topic == "refused call" and not status.get("waiting_for")
-        return int(status.get("step") or 0) - notice.step >= (1 if brief else RECENT_STEPS)
-    phase = int((status.get("phase") or {}).get("number") or 0)
+        brief = notice.topic == "refused call" and not status.waiting_for
+        return status.step - notice.step >= (1 if brief else RECENT_STEPS)
+    phase = status.phase.number if status.phase else 0
     return bool(notice.phase) and phase - notice.phase > 1
 
 

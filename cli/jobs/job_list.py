@@ -7,8 +7,8 @@ from typing import Any
 
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from cli.jobs.job_memo import job_start_time, read_job_memo
-from cli.jobs.job_view import CLOSED, JOB, PROJECT, TRIAL
+from cli.jobs.job_memo import JOB, PROJECT, TRIAL, job_start_time, read_job_memo
+from cli.jobs.job_view import CLOSED
 from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line
 
@@ -57,7 +57,7 @@ async def list_jobs(client: Client, limit: int, *, is_open: bool = False) -> lis
             "phase": one_line(state, MOST_STATE) or None,
             "met": one_line(str(memo.get("met") or ""), MOST_STATE) or None,
             "title": memo.get("title"),
-            "started": f"{started.astimezone():%Y-%m-%d %H:%M:%S}",
+            "started": f"{started.astimezone():%Y-%m-%d %H:%M %Z}",
         }
         jobs.append((started, row))
     # The server orders jobs by their newest runs.

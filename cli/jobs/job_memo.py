@@ -9,7 +9,18 @@ from typing import Any
 from temporalio.client import WorkflowExecution
 
 from protocol.payload_reading import check_payload_is_decrypted
+from protocol.status import AnyStatus, JobStatus, PhaseStatus, ProjectStatus, TrialStatus
 from protocol.waiting import read_status_value
+
+JOB = "Job"
+PROJECT = "Project"
+TRIAL = "Trial"
+STATUSES: dict[str, type[JobStatus] | type[ProjectStatus] | type[TrialStatus]] = {
+    JOB: JobStatus,
+    PROJECT: ProjectStatus,
+    TRIAL: TrialStatus,
+}
+"""What the query of each type of workflow returns."""
 
 
 async def read_job_memo(execution: WorkflowExecution) -> dict[str, Any]:
@@ -19,16 +30,19 @@ async def read_job_memo(execution: WorkflowExecution) -> dict[str, Any]:
     return memo
 
 
-def status_from_memo(memo: dict[str, Any]) -> dict[str, Any]:
-    """Return a job's memo in the form of its `status` result, as far as possible."""
-    status = {key: memo[key] for key in ("title", "agent") if memo.get(key)}
-    if memo.get("state"):
-        status["details"] = str(memo["state"])
+def status_from_memo(kind: str, memo: dict[str, Any]) -> AnyStatus:
+    """Return a job's memo as its status, as far as possible."""
     word, reason = read_status_value(str(memo.get("status") or "running"))
-    status |= {"status": word, "waiting_for": reason or None}
-    number, _, kind = str(memo.get("phase") or "").partition(" ")
-    if number.isdecimal():
-        status["phase"] = {"number": int(number), "kind": kind}
+    status = STATUSES[kind](
+        title=str(memo.get("title") or ""),
+        agent=str(memo["agent"]) if memo.get("agent") else None,
+        details=str(memo.get("state") or ""),
+        status=word,
+        waiting_for=reason or None,
+    )
+    number, _, phase_kind = str(memo.get("phase") or "").partition(" ")
+    if number.isdecimal() and isinstance(status, JobStatus):
+        status.phase = PhaseStatus(number=int(number), kind=phase_kind)
     return status
 
 

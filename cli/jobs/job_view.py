@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic import ValidationError
+from temporalio.api.enums.v1.workflow_pb2 import PENDING_ACTIVITY_STATE_STARTED as STARTED
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import (
     Client,
@@ -19,18 +21,35 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_failures import explain_job_failure, job_failure_message
-from cli.jobs.job_memo import job_start_time, read_job_memo, status_from_memo
+from cli.jobs.job_memo import (
+    JOB,
+    PROJECT,
+    STATUSES,
+    TRIAL,
+    job_start_time,
+    read_job_memo,
+    status_from_memo,
+)
 from cli.jobs.missing_jobs import expired_job_notice, forgotten_job_notice
 from cli.output import UserError
 from cli.schedules.schedule_lookup import find_schedule_notice
 from engine.setup_errors import TOO_EARLY
-from protocol.notices import Notice
+from protocol.endings import JobResult
+from protocol.project import ProjectResult
 from protocol.short_text import one_line
+from protocol.status import (
+    AnyStatus,
+    JobStatus,
+    ProjectStatus,
+    ProjectUnit,
+    TrialStatus,
+    UnderWay,
+)
+from protocol.validation_errors import first_validation_errors
 
-JOB = "Job"
-PROJECT = "Project"
-TRIAL = "Trial"
 QUERY_SECONDS = 5.0
+WATCHES = ("watch_retries", "watch_trial")
+"""Activities that only look after others."""
 MOST_RUNS = 50
 """Most runs of a job among which its own latest one is looked for after a refused start."""
 MOST_REASON = 600
@@ -47,25 +66,23 @@ CLOSED = {
 
 @dataclass
 class JobView:
-    """The state of a job at one moment."""
+    """The state of a job, a project or a trial at one moment."""
 
     id: str
-    status: dict[str, Any]
+    status: AnyStatus
     """Result of the job's `status` query, else what its memo has."""
-    live: bool
-    """Whether a worker answered."""
     closed: bool
     started: datetime
     run_id: str
     ended: datetime | None = None
-    pending: list[str] = field(default_factory=list)
-    """Running activities that had to be retried, with the reason."""
-    job_retries: list[str] = field(default_factory=list)
-    """For a project, the same of its running jobs, each with the job's id."""
     kind: str = JOB
     """Workflow type."""
     attempts: int = 0
     """Attempts of the pending workflow task."""
+
+    @property
+    def live(self) -> bool:
+        return self.status.live
 
     @property
     def silence(self) -> str:
@@ -79,34 +96,28 @@ class JobView:
         return "no worker answers"
 
     @property
-    def status_word(self) -> str:
-        """Return running, waiting, completed, failed, cancelled or terminated."""
-        return str(self.status.get("status", "running"))
-
-    @property
-    def waiting(self) -> dict[str, str] | None:
-        """Return reason, message and remedy of a waiting job."""
-        wait_state = self.status.get("waiting")
-        if isinstance(wait_state, dict):
-            return {key: str(value) for key, value in wait_state.items()}
-        reason = self.status.get("waiting_for")
-        return {"reason": str(reason)} if reason else None
-
-    @property
-    def notices(self) -> list[Notice]:
-        return [Notice.model_validate(item) for item in self.status.get("notices") or []]
-
-    @property
     def question_ids(self) -> dict[str, str]:
         """Return the ids of open questions by the signals that answer them."""
-        question = (self.status.get("clarification") or {}).get("pending") or {}
-        approval = self.status.get("approval") or {}
-        ids = {}
-        if question and question.get("answer") is None:
-            ids["answer"] = str(question["id"])
-        if approval and approval.get("approved") is None:
-            ids |= dict.fromkeys(("approve", "deny"), str(approval["id"]))
+        ids: dict[str, str] = {}
+        if isinstance(self.status, TrialStatus):
+            return ids
+        if isinstance(self.status, JobStatus):
+            question = self.status.clarification.pending
+            if question and question.answer is None:
+                ids["answer"] = question.id
+        approval = self.status.approval
+        if approval and approval.approved is None:
+            ids |= dict.fromkeys(("approve", "deny"), approval.id)
         return ids
+
+    @property
+    def stopped_runs(self) -> list[str]:
+        """Return the runs of a trial that `resume` lets go on."""
+        runs = self.status.runs if isinstance(self.status, TrialStatus) else []
+        not_resumed = ("", "clarification", "approval", "budget")
+        return [
+            run.job for run in runs if run.status == "running" and run.waiting not in not_resumed
+        ]
 
     def elapsed_text(self, now: datetime) -> str:
         """Format how long the job has run, or ran, as `1:02:03`."""
@@ -122,10 +133,11 @@ class JobView:
         Raises:
             UserError: It is a trial; with the job of a run that the command may be meant for.
         """
-        if self.kind != TRIAL:
+        if not isinstance(self.status, TrialStatus):
             return
-        runs = self.status.get("runs") or []
-        started = [str(run["job"]) for run in runs if run["status"] not in ("pending", "unstarted")]
+        started = [
+            run.job for run in self.status.runs if run.status not in ("pending", "unstarted")
+        ]
         such = f", such as {started[0]}" if started else f"; `starter.py show {self.id}` names them"
         raise UserError(f"{self.id} is a trial, which {refusal}; name one of its runs{such}")
 
@@ -186,36 +198,43 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
     """
     description = await describe_job(client, job_id)
     memo = await read_job_memo(description)
-    outcome = description.status or WorkflowExecutionStatus.RUNNING
-    closed = outcome in CLOSED
+    kind = description.workflow_type
+    closed = (description.status or WorkflowExecutionStatus.RUNNING) in CLOSED
     # A run that is open may go on in another before it is asked.
     run_id = description.run_id if closed else None
-    status = await query_job_status(client, job_id, seconds, run_id)
-    live = status is not None
-    if status is None:
-        status = status_from_memo(memo)
-    status = {"job_id": job_id, **status}
+    answer = await query_job_status(client, job_id, seconds, run_id)
+    status = status_from_memo(kind, memo) if answer is None else _read_status(kind, answer)
+    status.job_id, status.live = job_id, answer is not None
     if closed:
         status = await _add_closed_status(client, description, status)
-    status.setdefault("status", "running")
-    if description.workflow_type == PROJECT:
-        # A memo does not contain this.
-        status["project"] = True
-    if description.workflow_type == TRIAL:
-        status["trial"] = True
+    else:
+        await _add_activities(client, description, status)
     return JobView(
         id=job_id,
         status=status,
-        live=live,
         closed=closed,
         started=job_start_time(description, memo),
         run_id=description.run_id,
         ended=description.close_time,
-        pending=await _view_job_retries(client, description),
-        job_retries=[] if closed else await view_running_job_retries(client, status),
-        kind=description.workflow_type,
+        kind=kind,
         attempts=description.raw_description.pending_workflow_task.attempt,
     )
+
+
+def _read_status(kind: str, answer: dict[str, Any]) -> AnyStatus:
+    """Return the answer of a worker, which may be newer and say more.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    form = ProjectStatus if answer.get("project") else STATUSES[kind]
+    try:
+        return form.model_validate(answer, extra="ignore")
+    except ValidationError as error:
+        raise UserError(
+            "the worker's answer cannot be read here; is it of another version? "
+            f"{first_validation_errors(error)}"
+        ) from None
 
 
 async def query_job_status(
@@ -246,51 +265,78 @@ async def query_job_status(
 
 
 async def _add_closed_status(
-    client: Client, description: WorkflowExecutionDescription, status: dict[str, Any]
-) -> dict[str, Any]:
-    """Add how the job ended to `status`; Temporal's outcome takes precedence over the job's."""
-    closed_status = {
-        **status,
-        "status": CLOSED[description.status or WorkflowExecutionStatus.COMPLETED],
-    }
-    closed_status["waiting"] = closed_status["waiting_for"] = None
+    client: Client, description: WorkflowExecutionDescription, status: AnyStatus
+) -> AnyStatus:
+    """Return `status` with how the job ended; Temporal's outcome takes precedence."""
+    status.status = CLOSED[description.status or WorkflowExecutionStatus.COMPLETED]
+    status.waiting = status.waiting_for = None
     handle = client.get_workflow_handle(description.id, run_id=description.run_id)
     try:
         result = await handle.result(follow_runs=False)
     except WorkflowFailureError as error:
-        closed_status.setdefault("error", explain_job_failure(error))
-        return closed_status
-    if isinstance(result, dict):
-        closed_status["result"] = result
-        closed_status["status"] = result.get("status", closed_status["status"])
-    return closed_status
+        why = explain_job_failure(error)
+        status.error = "" if why == status.status else why
+        return status
+    if isinstance(status, TrialStatus):
+        ended = {"job_id": status.job_id, "live": status.live}
+        return TrialStatus.model_validate({**result, **ended}, extra="ignore")
+    if isinstance(status, ProjectStatus):
+        status.result = ProjectResult.model_validate(result, extra="ignore")
+        status.units = [
+            ProjectUnit.model_validate(unit, extra="ignore") for unit in status.result.units
+        ]
+        status.result.units = []
+    else:
+        status.result = JobResult.model_validate(result, extra="ignore")
+    status.status = status.result.status
+    return status
 
 
-async def _view_job_retries(client: Client, description: WorkflowExecutionDescription) -> list[str]:
-    retried = []
+async def _add_activities(
+    client: Client, description: WorkflowExecutionDescription, status: AnyStatus
+) -> None:
+    """Add what runs now and what is tried again; without it a job would seem to do nothing."""
+    status.under_way, status.retrying = await _view_activities(client, description)
+    jobs = status.running if isinstance(status, ProjectStatus) else []
+    for under_way, retrying in await asyncio.gather(
+        *(view_activities_of_job(client, run.job) for run in jobs)
+    ):
+        status.under_way += under_way
+        status.retrying += retrying
+
+
+async def _view_activities(
+    client: Client, description: WorkflowExecutionDescription
+) -> tuple[list[UnderWay], list[str]]:
+    now = datetime.now(UTC)
+    under_way, retried = [], []
     for activity in description.raw_description.pending_activities:
+        name = activity.activity_type.name
+        if activity.state == STARTED and name not in WATCHES:
+            since = activity.last_started_time.ToDatetime(tzinfo=UTC)
+            seconds = max(0, int((now - since).total_seconds()))
+            under_way.append(
+                UnderWay(activity=name, since=f"{since:%Y-%m-%dT%H:%M:%SZ}", seconds=seconds)
+            )
         if activity.attempt > 1:
             failure = await client.data_converter.decode_failure(activity.last_failure)
             # Messages for people have what is wrong and what to do in their first line.
             first = job_failure_message(failure).strip().partition("\n")[0]
             why = one_line(first, MOST_REASON) or "no reason given"
-            due = retry_delay_text(activity, datetime.now(UTC))
-            retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}{due}, {why}")
-    return retried
+            due = retry_delay_text(activity, now)
+            retried.append(f"{name}: attempt {activity.attempt}{due}, {why}")
+    return under_way, retried
 
 
-async def view_running_job_retries(client: Client, status: dict[str, Any]) -> list[str]:
-    """Return what a project's running jobs retry; without it they would seem to be at work."""
-
-    async def view_retries(job_id: str) -> list[str]:
-        try:
-            description = await client.get_workflow_handle(job_id).describe()
-        except RPCError:
-            return []  # It ended meanwhile, or has not begun.
-        return [f"{job_id}: {text}" for text in await _view_job_retries(client, description)]
-
-    jobs = [str(run["job"]) for run in status.get("running") or []]
-    return [text for texts in await asyncio.gather(*map(view_retries, jobs)) for text in texts]
+async def view_activities_of_job(client: Client, job_id: str) -> tuple[list[UnderWay], list[str]]:
+    """Return what a project's running job does and tries again, with its id."""
+    try:
+        description = await client.get_workflow_handle(job_id).describe()
+    except RPCError:
+        return [], []  # It ended meanwhile, or has not begun.
+    under_way, retrying = await _view_activities(client, description)
+    named = [each.model_copy(update={"job": job_id}) for each in under_way]
+    return named, [f"{job_id}: {text}" for text in retrying]
 
 
 def retry_delay_text(activity: PendingActivityInfo, now: datetime) -> str:

@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.live import Live
 from temporalio.client import Client
 
-from cli.jobs import job_lines
 from cli.jobs.job_view import JobView, view_job
-from cli.jobs.live_view import render_live_view
+from cli.jobs.outline_text import job_status_line, render_live_view, status_outline
 from cli.jobs.recent_events import fetch_recent_steps
 from cli.output import print_json_line, print_note
 
@@ -35,7 +34,7 @@ class LineScreen:
         self.last = ""
 
     async def show(self, client: Client, job_view: JobView) -> None:
-        line = job_lines.job_status_line(job_view.status, job_view.waiting)
+        line = job_status_line(job_view.status)
         if not job_view.live and not job_view.closed:
             line += f" ({job_view.silence}: last state on record)"
         if line != self.last:
@@ -50,9 +49,11 @@ class JsonScreen:
         self.last: object = None
 
     async def show(self, client: Client, job_view: JobView) -> None:
-        if job_view.status != self.last:
-            print_json_line(job_view.status)
-            self.last = job_view.status
+        # How long a call has been under way changes all the time.
+        state = job_view.status.model_dump(exclude={"under_way", "retrying"})
+        if state != self.last:
+            print_json_line(job_view.status.model_dump(mode="json"))
+            self.last = state
 
 
 class LiveScreen:
@@ -70,11 +71,9 @@ class LiveScreen:
 
     async def show(self, client: Client, job_view: JobView) -> None:
         picture = render_live_view(
-            job_view.status,
-            job_view.waiting,
+            status_outline(job_view.status),
             running_for=job_view.elapsed_text(datetime.now(UTC)),
             events=await fetch_recent_steps(client, job_view.id),
-            pending=[*job_view.pending, *job_view.job_retries],
             silence="" if job_view.closed else job_view.silence,
         )
         self.live.update(picture, refresh=True)
@@ -94,7 +93,7 @@ async def follow_job(
     while True:
         job_view = await view_job(client, job_id)
         await screen.show(client, job_view)
-        if job_view.closed or (until_waiting and job_view.waiting):
+        if job_view.closed or (until_waiting and job_view.status.waiting):
             return job_view
         await asyncio.sleep(INTERVAL_SECONDS)
 

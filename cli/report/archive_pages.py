@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import yaml
+from pydantic import Field, ValidationError
 
 from activities.checkpoints import Files
 from cli.report.report_content import MOST_PHASES
 from config.yaml_files import YAML
+from protocol.data_model import Data
 
 PAGE_BYTES = 500_000
 
 
-@dataclass(frozen=True)
-class ArchivePage:
-    """A phase's archive page."""
+class PageTodo(Data):
+    """A todo of a phase that has ended."""
+
+    id: int = 0
+    status: str = ""
+
+
+class ArchivePage(Data):
+    """A phase's archive page, as far as the report reads it."""
 
     outcome: str
     undone: bool = False
     issue: str = ""
     by: str = ""
-    todos: int = 0
-    """Without those that were not needed."""
-    done: int = 0
-    not_needed: int = 0
-    completed: frozenset[int] = frozenset()
-    """Ids of the todos that are done."""
+    todos: list[PageTodo] = Field(default_factory=list)
+
+    @property
+    def completed(self) -> frozenset[int]:
+        """Ids of the todos that are done."""
+        return frozenset(todo.id for todo in self.todos if todo.status == "completed")
+
+    @property
+    def not_needed(self) -> int:
+        return sum(todo.status == "not needed" for todo in self.todos)
 
 
 def read_archive_pages(files: Files) -> dict[int, ArchivePage]:
@@ -41,23 +51,7 @@ def read_archive_pages(files: Files) -> dict[int, ArchivePage]:
             continue
         try:
             data = yaml.load(files.read(entry.path).decode(), YAML)
-        except (ValueError, yaml.YAMLError):
+            pages[int(number)] = ArchivePage.model_validate(data, extra="ignore")
+        except (ValueError, ValidationError, yaml.YAMLError):
             continue
-        if isinstance(data, dict) and isinstance(data.get("outcome"), str):
-            todos = [todo for todo in data.get("todos") or [] if isinstance(todo, dict)]
-            unneeded = sum(todo.get("status") == "not needed" for todo in todos)
-            pages[int(number)] = ArchivePage(
-                data["outcome"],
-                undone=data.get("undone") is True,
-                issue=str(data.get("issue") or ""),
-                by=str(data.get("by") or ""),
-                todos=len(todos) - unneeded,
-                done=sum(todo.get("status") == "completed" for todo in todos),
-                not_needed=unneeded,
-                completed=frozenset(
-                    todo["id"]
-                    for todo in todos
-                    if todo.get("status") == "completed" and isinstance(todo.get("id"), int)
-                ),
-            )
     return pages

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.unresolved import is_named_unresolved
 from cli.report.checkpoint_facts import CheckpointFacts
 from cli.report.report_content import MOST_LISTED, Deliverable
-from protocol.endings import COMPLETION_FILE
+from protocol.endings import COMPLETION_FILE, JobResult
 
 
-def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> list[Deliverable]:
+def list_deliverables(facts: CheckpointFacts, result: JobResult | None) -> list[Deliverable]:
     """Inspect the declared deliverables; for a running job, the files in `output/`."""
-    if result and result.get("deliverables"):
-        paths = [str(path) for path in result["deliverables"]]
+    if result and result.deliverables:
+        paths = result.deliverables
     else:
         has_output = facts.files.entry("output") is not None
         entries = facts.files.walk("output") if has_output else iter(())
@@ -26,9 +24,9 @@ def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> 
     return [_inspect_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
 
 
-def unexplained_open_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
+def unexplained_open_work(facts: CheckpointFacts, result: JobResult | None) -> list[str]:
     """Return what was open when a job completed and is not explained in `unresolved`."""
-    entries = [str(entry) for entry in result.get("unresolved") or []]
+    entries = result.unresolved if result else []
     phases = [
         f"{label}: {name} is open in plan.md"
         for label, name in facts.open_plan_phases

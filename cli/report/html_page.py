@@ -1,8 +1,4 @@
-"""Renders reports as one HTML file without scripts or external resources.
-
-Autoescaping applies to all values in the template. The page's security policy forbids scripts and
-requests, in case something gets through.
-"""
+"""A report as a single HTML file: no scripts, nothing external, readable in print."""
 
 from __future__ import annotations
 
@@ -14,38 +10,19 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from cli.report import charts, timeline_chart, value_formats
-from cli.report.report_content import ProjectReport, Report
-from cli.report.trial_report import TrialReport
-from cli.report.value_formats import format_money, format_number, format_share, format_time
+from cli.report import charts, report_sections, value_formats
+from cli.report.report_content import AnyReport, ProjectReport, Report, TrialReport
+from cli.trials.trial_outline import trial_outline
+from protocol.job_outline import job_outline
+from protocol.outline import Outline
+from protocol.project_outline import project_outline
+from protocol.status import AnyStatus, JobStatus, ProjectStatus
 
 _HERE = files(__package__)
-TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
 
 
-def render_html_page(report: Report | ProjectReport | TrialReport) -> str:
-    """Render the page of a job, of all jobs of a project, or of a trial."""
-    if isinstance(report, TrialReport):
-        title = f"{report.title or report.id} · {report.id}"
-        return _render_report_template("trial.html.j2", title, trial=report)
-    if isinstance(report, Report):
-        return _render_report_page([report], report.job.title or report.job.id, report.job.id)
-    return _render_report_page(report.jobs, report.title or report.id, report.id, report)
-
-
-def _render_report_page(
-    reports: list[Report], title: str, name: str, project: ProjectReport | None = None
-) -> str:
-    return _render_report_template(
-        "page.html.j2",
-        f"{title} · {name}",
-        project=project,
-        reports=reports,
-        trace_columns=TRACE_COLUMNS,
-    )
-
-
-def _render_report_template(template: str, title: str, **content: Any) -> str:
+def render_html_page(report: AnyReport) -> str:
+    """Render the page of a job, of a project with its jobs, or of a trial."""
     style = _HERE.joinpath("page.css").read_text("utf-8")
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = Environment(
@@ -55,25 +32,40 @@ def _render_report_template(template: str, title: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "when": format_time,
-        "size": value_formats.format_size,
-        "share": format_share,
-    }
-    forms = {
+    filters: dict[str, Any] = {
+        "when": value_formats.format_time,
+        "share": value_formats.format_share,
         "duration": value_formats.format_duration,
-        "number": format_number,
-        "money": format_money,
+        "number": value_formats.format_number,
+        "money": value_formats.format_money,
     }
-    environment.filters |= forms
-    return environment.get_template(template).render(
-        title=title,
-        draw=charts,
-        timeline=timeline_chart,
+    environment.filters |= filters
+    links = report.links if isinstance(report, TrialReport) else None
+    jobs = report.jobs if isinstance(report, ProjectReport) else [report]
+    return environment.get_template("page.html.j2").render(
+        report=report,
+        kind=report.status.__class__.__name__.removesuffix("Status"),
+        jobs=[job for job in jobs if isinstance(job, Report)],
+        outline=_whole_outline(report.status, links),
+        outline_of=_whole_outline,
+        charts=charts,
+        deliverables_section=report_sections.deliverables_section,
+        evidence_section=report_sections.evidence_section,
+        incident_sections=report_sections.incident_sections,
+        habits_section=report_sections.habits_section,
+        people_sections=report_sections.people_sections,
         # Our own file; escaped it would not be a valid style sheet.
         style=Markup(style),
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
         "form-action 'none'",
-        **forms,
-        **content,
     )
+
+
+def _whole_outline(status: AnyStatus, links: dict[str, str] | None = None) -> Outline:
+    """Return an outline with all notices."""
+    notices = status.notices[::-1]
+    if isinstance(status, JobStatus):
+        return job_outline(status, notices)
+    if isinstance(status, ProjectStatus):
+        return project_outline(status, notices)
+    return trial_outline(status, notices, links)

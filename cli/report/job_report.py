@@ -8,7 +8,6 @@ from typing import Any
 
 from temporalio.client import Client
 
-from cli.jobs.job_lines import contract_rows
 from cli.jobs.job_view import JobView
 from cli.report import failure_patterns
 from cli.report.checkpoint_facts import CheckpointFacts, PhaseStart
@@ -18,30 +17,21 @@ from cli.report.refusals import merge_refusals
 from cli.report.report_content import (
     BARS,
     MOST_LISTED,
-    Act,
-    Decision,
     Deliverable,
     Figures,
-    Head,
-    Item,
     Pattern,
     PhaseLine,
     RefusalLine,
     Report,
-    Scope,
 )
 from cli.report.report_store_reader import ReportStoreReader
-from cli.report.sanitize import sanitize_data, sanitize_line, sanitize_text
-from cli.report.step_bars import fold_step_bars
-from cli.report.tally import Tally, tally_history
+from cli.report.sanitize import sanitize_data, sanitize_line, sanitize_model
+from cli.report.tally import Tally, fold_step_bars, tally_history
 from engine.web_ui import answering_web_ui_link
-from protocol import scope_ledger as ledger
-from protocol.contract import ContractRow, contract_line
-from protocol.scope_ledger import ScopeItem
+from protocol.endings import JobResult
+from protocol.status import JobStatus, state_fields
 from protocol.usage import Usage
 
-LISTS = ("files", "checks")
-"""Fields of a contract's row that are lists of names."""
 FORGOTTEN = (
     "Temporal no longer has this job: tokens by step, refusals and waiting times are not known."
 )
@@ -71,92 +61,60 @@ def compose_job_report(
         now: Time of the report.
         complete: Whether the tally covers the whole history.
     """
-    status = job_view.status if job_view else {}
-    result = status.get("result") or (facts.result.model_dump() if facts.result else {})
-    counted = tally if complete else None
+    status = _compose_job_status(job_id, job_view, facts)
     refusals = tally.refusals if tally else []
-    head = _compose_job_head(job_id, job_view, facts, result, now, link)
-    phases = [_compose_phase_line(began, facts, tally) for began in facts.phase_starts]
-    _set_phase_ends(phases, head, facts)
-    figures = _compose_job_figures(status, result, counted, facts, head)
-    if counted:
-        # The status of a fork continues the original job's count.
-        figures.steps = len(counted.steps)
-        refusals = _set_refusal_figures(figures, refusals)
-    is_completed = head.status == "completed"
-    still_open = unexplained_open_work(facts, result) if is_completed else []
-    figures.completions_accepted = int(is_completed)
-    figures.completions_let_through = int(bool(still_open))
-    # After a rewind or in a fork, the job's step numbers do not begin with 1.
-    shift = max(0, int(status.get("step") or 0) - len(tally.steps)) if tally else 0
-    unresolved, approvals = result.get("unresolved") or [], status.get("approvals") or []
-    notices = job_view.notices if job_view else []
-    return Report(
-        job=head,
-        figures=figures,
-        phases=phases,
-        waits=tally.waits if tally else [],
-        steps=_renumber_report_steps(fold_step_bars(tally.steps, BARS), shift) if tally else [],
-        refusals=_renumber_report_steps(merge_refusals(refusals), shift),
-        scope=_compose_scope_ledger(facts.state.scope, result),
-        evidence=list_proofs(facts, tally if complete else None, head.status)[-MOST_LISTED:],
-        deliverables=_compose_deliverables(facts, result),
-        unresolved=[sanitize_line(each) for each in unresolved[:MOST_LISTED]],
-        people=[_compose_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
-        decisions=[_compose_decision(each) for each in approvals[-MOST_LISTED:]],
-        remarks_of_people=[sanitize_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
-        notices=[sanitize_line(str(each)) for each in notices[-MOST_LISTED:]],
-        traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
-        patterns=_compose_failure_patterns(
-            head, figures, phases, facts, result, still_open, refusals, traces, now
-        ),
-        remarks=_compose_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
-    )
-
-
-def _compose_job_head(
-    job_id: str,
-    job_view: JobView | None,
-    facts: CheckpointFacts,
-    result: dict[str, Any],
-    now: datetime,
-    link: str | None,
-) -> Head:
-    status = job_view.status if job_view else {}
-    waiting = (job_view.waiting if job_view else None) or {}
-    ended = job_view.ended if job_view else datetime.fromtimestamp(facts.last_at, UTC)
-    return Head(
-        id=sanitize_line(job_id),
-        title=sanitize_line(status.get("title")),
-        agent=sanitize_line(status.get("agent") or facts.agent, 100),
-        model=sanitize_line(status.get("model") or facts.model, 100),
-        status=sanitize_line(
-            job_view.status_word if job_view else result.get("status") or "closed", 40
-        ),
-        error=sanitize_text(status.get("error"), 1000),
-        waiting=sanitize_line(waiting.get("reason"), 40),
-        message=sanitize_text(waiting.get("message"), 1000),
-        remedy=sanitize_text(waiting.get("remedy"), 1000),
-        summary=sanitize_text(result.get("summary")),
-        confidence=result.get("confidence"),
-        notes=sanitize_text(result.get("notes")),
+    report = Report(
+        status=status,
         started=job_view.started if job_view else datetime.fromtimestamp(facts.first_at, UTC),
-        ended=ended,
+        ended=job_view.ended if job_view else datetime.fromtimestamp(facts.last_at, UTC),
         read=now,
         link=link if job_view else None,
+        figures=_compose_job_figures(status, tally if complete else None, facts),
+        phases=[_compose_phase_line(began, facts, tally) for began in facts.phase_starts],
+        waits=tally.waits if tally else [],
+        evidence=list_proofs(facts, tally if complete else None, status.status)[-MOST_LISTED:],
+        deliverables=_compose_deliverables(facts, status.result),
+        traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
+        remarks=_compose_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
     )
+    _set_phase_ends(report, facts)
+    _set_times(report, tally if complete else None)
+    if tally and complete:
+        # The status of a fork continues the original job's count.
+        report.figures.steps = len(tally.steps)
+        refusals = _set_refusal_figures(report.figures, refusals)
+    is_completed = status.status == "completed"
+    still_open = unexplained_open_work(facts, status.result) if is_completed else []
+    report.figures.completions_accepted = int(is_completed)
+    report.figures.completions_let_through = int(bool(still_open))
+    # After a rewind or in a fork, the job's step numbers do not begin with 1.
+    shift = max(0, status.step - len(tally.steps)) if tally else 0
+    bars = fold_step_bars(tally.steps, BARS) if tally else []
+    report.steps = _renumber_report_steps(bars, shift)
+    report.refusals = _renumber_report_steps(merge_refusals(refusals), shift)
+    report.patterns = _compose_failure_patterns(report, facts, still_open, refusals, traces)
+    return report
 
 
-def _compose_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list[Deliverable]:
-    return [
-        deliverable.model_copy(
-            update={
-                "path": sanitize_line(deliverable.path),
-                "problem": sanitize_line(deliverable.problem),
-            }
-        )
-        for deliverable in list_deliverables(facts, result)
-    ]
+def _compose_job_status(job_id: str, job_view: JobView | None, facts: CheckpointFacts) -> JobStatus:
+    """Return the job's status, safe to show, with what its newest checkpoint has."""
+    known = job_view.status if job_view else None
+    if not isinstance(known, JobStatus):
+        status = facts.result.status if facts.result else "closed"
+        known = JobStatus(job_id=job_id, status=status, rewinds=facts.state.rewinds)
+    result = known.result or facts.result
+    newer = {
+        "agent": known.agent or facts.agent,
+        "model": known.model or facts.model,
+        "result": result,
+        "details": "",
+        **state_fields(facts.state, ended=result is not None),
+    }
+    return sanitize_model(known.model_copy(update=newer))
+
+
+def _compose_deliverables(facts: CheckpointFacts, result: JobResult | None) -> list[Deliverable]:
+    return [sanitize_model(deliverable) for deliverable in list_deliverables(facts, result)]
 
 
 def _compose_phase_line(
@@ -176,68 +134,53 @@ def _compose_phase_line(
         undone=page.undone if page else False,
         issue=sanitize_line(page.issue) if page else "",
         by=sanitize_line(page.by, 100) if page else "",
-        todos=page.todos if page else phase.progress[1],
-        todos_done=page.done if page else phase.progress[0],
+        todos=len(page.todos) - page.not_needed if page else phase.progress[1],
+        todos_done=len(page.completed) if page else phase.progress[0],
         todos_not_needed=page.not_needed if page else 0,
         started=spent.started if spent else datetime.fromtimestamp(start.timestamp, UTC),
         ended=spent.ended if spent else None,
-        model_calls=used.model_calls,
-        sent_calls=used.sent_calls,
-        tool_calls=used.tool_calls,
-        refused_calls=used.refused_calls,
-        failed_calls=used.failed_calls,
-        prompt_tokens=used.prompt_tokens,
-        completion_tokens=used.completion_tokens,
-        cost=used.cost,
         refusals=spent.refusals if spent else 0,
+        **used.model_dump(),
     )
 
 
-def _set_phase_ends(phases: list[PhaseLine], head: Head, facts: CheckpointFacts) -> None:
+def _set_phase_ends(report: Report, facts: CheckpointFacts) -> None:
     """Set the end of each phase: the start of the next, or the end of the job or of its last
     activity.
     """
-    for phase, following in pairwise(phases):
+    for phase, following in pairwise(report.phases):
         phase.ended = max(phase.started, following.started)
-    if phases:
-        last = phases[-1]
-        end = head.ended or last.ended or datetime.fromtimestamp(facts.last_at, UTC)
+    if report.phases:
+        last = report.phases[-1]
+        end = report.ended or last.ended or datetime.fromtimestamp(facts.last_at, UTC)
         last.ended = max(last.started, end)
 
 
-def _compose_job_figures(
-    status: dict[str, Any],
-    result: dict[str, Any],
-    tally: Tally | None,
-    facts: CheckpointFacts,
-    head: Head,
-) -> Figures:
-    usage = (
-        status.get("usage") or (tally.usage.model_dump() if tally else result.get("usage")) or {}
-    )
-    used = Usage.model_validate(usage, extra="ignore")
-    clarification = status.get("clarification") or {}
-    waited = None
+def _set_times(report: Report, tally: Tally | None) -> None:
+    end = report.ended or report.read
+    if report.started:
+        report.figures.wall_seconds = end.timestamp() - report.started.timestamp()
     if tally:
-        ends = ((wait.ended or head.read) - wait.started for wait in tally.waits)
-        waited = sum(end.total_seconds() for end in ends)
+        ends = ((wait.ended or report.read) - wait.started for wait in tally.waits)
+        report.figures.waiting_seconds = sum(each.total_seconds() for each in ends)
+
+
+def _compose_job_figures(status: JobStatus, tally: Tally | None, facts: CheckpointFacts) -> Figures:
+    used, result = status.usage, status.result
+    if used == Usage():
+        used = tally.usage if tally else result.usage if result else used
+    asked = status.clarification.used if status.live else None
     return Figures(
         phases=facts.state.phase.number
         if not facts.phase_starts
         else len(facts.phase_starts) + facts.omitted_phases,
-        steps=int(status.get("step") or facts.replies),
-        rewinds=int(status.get("rewinds") or result.get("rewinds") or facts.state.rewinds),
-        refusals=int(status.get("refusals") or 0),
-        nudges=status.get("nudges"),
-        clarifications=clarification.get("used", tally.questions if tally else None),
+        steps=status.step or facts.replies,
+        rewinds=status.rewinds or (result.rewinds if result else 0) or facts.state.rewinds,
+        refusals=status.refusals,
+        nudges=status.nudges if status.live else None,
+        clarifications=tally.questions if tally and asked is None else asked,
         retries=tally.retries if tally else None,
-        wall_seconds=(head.ended or head.read).timestamp() - head.started.timestamp()
-        if head.started
-        else None,
-        waiting_seconds=waited,
-        **used.model_dump(
-            exclude={"estimated_tokens", "unfinished_completion_tokens", "unfinished_cost"}
-        ),
+        **used.model_dump(),
     )
 
 
@@ -261,17 +204,14 @@ def _set_refusal_figures(figures: Figures, refusals: list[RefusalLine]) -> list[
 
 
 def _compose_failure_patterns(
-    head: Head,
-    figures: Figures,
-    phases: list[PhaseLine],
+    report: Report,
     facts: CheckpointFacts,
-    result: dict[str, Any],
     still_open: list[str],
     refusals: list[RefusalLine],
     traces: list[dict[str, Any]],
-    now: datetime,
 ) -> list[Pattern]:
     """Look for the known patterns, with quoted text made safe to show."""
+    figures, phases, result = report.figures, report.phases, report.status.result
     plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
     shown = [
         failure_patterns.premature_completion_pattern(still_open, figures.completions_refused),
@@ -282,75 +222,16 @@ def _compose_failure_patterns(
         ),
         failure_patterns.repeated_refusals_pattern(refusals),
         failure_patterns.self_assessment_pattern(
-            head.confidence,
-            len(result.get("unresolved") or []),
+            result.confidence if result else None,
+            len(result.unresolved) if result else 0,
             figures.completions_refused or 0,
             facts.failing,
-            closed=bool(result),
+            closed=result is not None,
         ),
-        failure_patterns.unretrieved_traces_pattern(traces, now),
+        failure_patterns.unretrieved_traces_pattern(traces, report.read),
         failure_patterns.generic_reflections_pattern(traces),
     ]
-    return [
-        pattern.model_copy(
-            update={"details": [sanitize_line(detail) for detail in pattern.details]}
-        )
-        for pattern in shown
-    ]
-
-
-def _compose_decision(approval: dict[str, Any]) -> Decision:
-    decided = approval.get("decided")
-    who = "nobody in time" if approval.get("expired") else approval.get("by")
-    return Decision(
-        tool=sanitize_line(approval.get("tool"), 80),
-        guard=sanitize_line(approval.get("guard"), 80),
-        approved=bool(approval.get("approved")),
-        by=sanitize_line(who, 100),
-        at=datetime.fromtimestamp(decided, UTC) if decided else None,
-        reason=sanitize_line(approval.get("reason")),
-    )
-
-
-def _compose_person_act(act: dict[str, Any]) -> Act:
-    did = f"{act.get('did')} ({act['id']})" if act.get("id") else act.get("did")
-    return Act(
-        at=datetime.fromtimestamp(act["at"], UTC) if act.get("at") else None,
-        by=sanitize_line(act.get("by"), 100),
-        phase=int(act.get("phase") or 0),
-        did=sanitize_line(did),
-        detail=sanitize_line(act.get("detail")),
-        refused=sanitize_line(act.get("refused")),
-    )
-
-
-def _compose_scope_ledger(items: list[ScopeItem], result: dict[str, Any]) -> Scope:
-    scope = [item for item in items if not item.is_step]
-    first = sorted(scope, key=lambda item: item.status == "completed")
-    rows = contract_rows(result)
-    counts = ledger.scope_counts(items)
-    return Scope(
-        **{name: counts[name] for name in counts.keys() & Scope.model_fields.keys()},
-        met=contract_line(int(result.get("statements") or 0), int(result.get("met") or 0), rows),
-        contract=[_sanitize_contract_row(row) for row in rows],
-        items=[
-            Item(
-                id=sanitize_line(item.id, 40),
-                text=sanitize_line(item.text),
-                status=item.status,
-                source=item.source,
-                reason=sanitize_line(item.reason),
-            )
-            for item in first[:MOST_LISTED]
-        ],
-    )
-
-
-def _sanitize_contract_row(row: ContractRow) -> ContractRow:
-    texts = ("id", "item", "statement", "place", "reason", "claim", "quote", "finding")
-    update: dict[str, Any] = {name: sanitize_line(getattr(row, name)) for name in texts}
-    update |= {name: [sanitize_line(each) for each in getattr(row, name)] for name in LISTS}
-    return row.model_copy(update=update)
+    return [sanitize_model(pattern) for pattern in shown]
 
 
 def _renumber_report_steps(rows: list[Any], by: int) -> list[Any]:

@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from protocol.contract import ContractRow
+from cli.trials.trial_summary import TrialConfigurationSummary
 from protocol.data_model import Data
+from protocol.status import JobStatus, ProjectStatus, TrialStatus
+from protocol.usage import Usage
 
 MOST_PHASES = 500
 MOST_LISTED = 200
@@ -31,51 +33,11 @@ Kind = Literal["gate", "guard", "person", "phase rule", "reply", "signal", "tool
 tool, the check of replies, the check of signals, or a failed tool."""
 
 
-class Head(Data):
-    """The job itself."""
-
-    id: str
-    title: str = ""
-    agent: str = ""
-    model: str = ""
-    status: str
-    error: str = ""
-    """Why it failed; empty if it did not."""
-    waiting: str = ""
-    """Why it waits; empty when it does not."""
-    message: str = ""
-    remedy: str = ""
-    summary: str = ""
-    confidence: float | None = None
-    notes: str = ""
-    started: datetime | None = None
-    ended: datetime | None = None
-    read: datetime
-    """When the report was made."""
-    link: str | None = None
-    """Its page in Temporal's Web UI."""
-
-
-class Figures(Data):
-    """Figures of a job. None means unreadable; the report's `remarks` say why."""
+class Figures(Usage):
+    """What a job used, and further figures. None means unreadable; `remarks` say why."""
 
     phases: int
     steps: int
-    model_calls: int
-    sent_calls: int = 0
-    """Tool calls as the endpoint sent them, including a reviewer's."""
-    tool_calls: int
-    """Tool calls that were run."""
-    refused_calls: int = 0
-    failed_calls: int = 0
-    """Tool calls that were run and ended in an error."""
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: int
-    written_tokens: int = 0
-    unfinished_tokens: int = 0
-    """Estimated tokens of replies that broke off, among the others."""
-    cost: float
     rewinds: int
     refusals: int
     text_replies: int | None = None
@@ -99,7 +61,7 @@ class Figures(Data):
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
 
 
-class PhaseLine(Data):
+class PhaseLine(Usage):
     """A phase and what it used."""
 
     number: int
@@ -119,14 +81,6 @@ class PhaseLine(Data):
     """Number of open todos closed by the end of the job."""
     started: datetime
     ended: datetime | None = None
-    model_calls: int = 0
-    sent_calls: int = 0
-    tool_calls: int = 0
-    refused_calls: int = 0
-    failed_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
     refusals: int = 0
 
 
@@ -138,18 +92,17 @@ class Wait(Data):
     ended: datetime | None = None
 
 
-class Bar(Data):
+class Bar(Usage):
     """One step or several consecutive ones: sums, except for the largest prompt."""
 
     first: int
     last: int
-    model_calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    written_tokens: int = 0
-    completion_tokens: int = 0
     largest_prompt: int = 0
-    cost: float = 0.0
+
+    @property
+    def fresh_tokens(self) -> int:
+        """Prompt tokens that were not cached."""
+        return self.prompt_tokens - self.cached_tokens
 
 
 class RefusalLine(Data):
@@ -163,58 +116,6 @@ class RefusalLine(Data):
     """Reason of the newest refusal."""
     first_step: int | None = None
     last_step: int | None = None
-
-
-class Item(Data):
-    """A line of the scope ledger."""
-
-    id: str
-    text: str
-    status: str
-    source: str
-    reason: str = ""
-
-
-class Decision(Data):
-    """A call that needed a person's decision."""
-
-    tool: str
-    guard: str
-    approved: bool
-    by: str = ""
-    """The person; empty when unknown."""
-    at: datetime | None = None
-    reason: str = ""
-
-
-class Act(Data):
-    """What a person did by a signal."""
-
-    at: datetime | None = None
-    """Time of receipt of the signal."""
-    by: str = ""
-    """The person; empty when unknown."""
-    phase: int = 0
-    did: str
-    """The act as a predicate: `paused the job`."""
-    detail: str = ""
-    refused: str = ""
-    """Why the job refused it; empty when accepted."""
-
-
-class Scope(Data):
-    """The scope ledger, and the contract of a job that has ended."""
-
-    original: int = 0
-    completed: int = 0
-    added: int = 0
-    dropped: int = 0
-    open: int = 0
-    items: list[Item] = Field(default_factory=list)
-    """The first items; open and dropped ones come first."""
-    met: str = ""
-    """`11 of 12 statements met`."""
-    contract: list[ContractRow] = Field(default_factory=list)
 
 
 class Proof(Data):
@@ -289,25 +190,23 @@ class Habit(Data):
 class Report(Data):
     """A job's report."""
 
-    version: Literal[1] = 1
-    job: Head
+    version: Literal[2] = 2
+    status: JobStatus
+    """What `show --json` prints, with credentials redacted."""
+    started: datetime | None = None
+    ended: datetime | None = None
+    read: datetime
+    """When the report was made."""
+    link: str | None = None
+    """Its page in Temporal's Web UI."""
     figures: Figures
     phases: list[PhaseLine] = Field(default_factory=list)
     waits: list[Wait] = Field(default_factory=list)
     steps: list[Bar] = Field(default_factory=list)
     refusals: list[RefusalLine] = Field(default_factory=list)
-    scope: Scope = Field(default_factory=Scope)
     evidence: list[Proof] = Field(default_factory=list)
     """Newest verified claims, by `done_when`, verifiers, a judge or a review."""
     deliverables: list[Deliverable] = Field(default_factory=list)
-    unresolved: list[str] = Field(default_factory=list)
-    people: list[Act] = Field(default_factory=list)
-    """Newest acts of people, as the job stores them."""
-    decisions: list[Decision] = Field(default_factory=list)
-    """Newest decisions, as the job stores them."""
-    remarks_of_people: list[str] = Field(default_factory=list)
-    """People's remarks to the agent, with their authors."""
-    notices: list[str] = Field(default_factory=list)
     traces: list[dict[str, Any]] = Field(default_factory=list)
     patterns: list[Pattern] = Field(default_factory=list)
     habits: list[Habit] = Field(default_factory=list)
@@ -316,40 +215,31 @@ class Report(Data):
     """What could not be read or was omitted."""
 
 
-class Output(Data):
-    """A run of a check."""
-
-    line: str
-    """Command, exit code and counts; requester, time and commit."""
-    end: str = ""
-    cut: bool = False
-    """Whether the beginning of the output was cut."""
-
-
-class UnitLine(Data):
-    """A feature, group or stage of a project."""
-
-    id: str
-    title: str
-    status: str
-    attempts: int
-    story: list[str] = Field(default_factory=list)
-    """Its jobs and why each failed, its commit, and what would unblock it."""
-    runs: list[Output] = Field(default_factory=list)
-    """Runs that prove it or show that it fails."""
-
-
 class ProjectReport(Data):
     """The reports of a project's jobs."""
 
-    version: Literal[1] = 1
-    id: str
-    title: str = ""
-    status: str
-    units: list[UnitLine] = Field(default_factory=list)
-    waits: list[str] = Field(default_factory=list)
-    """Which jobs waited for a person, and how long."""
+    version: Literal[2] = 2
+    status: ProjectStatus
+    read: datetime
     jobs: list[Report]
     habits: list[Habit] = Field(default_factory=list)
     remarks: list[str] = Field(default_factory=list)
     """As in a report, plus jobs that are missing here."""
+
+
+class TrialReport(Data):
+    """A trial's report."""
+
+    version: Literal[2] = 2
+    status: TrialStatus
+    started: datetime
+    ended: datetime | None = None
+    read: datetime
+    link: str | None = None
+    configurations: list[TrialConfigurationSummary]
+    links: dict[str, str] = Field(default_factory=dict)
+    """Pages of the runs in Temporal's Web UI."""
+    remarks: list[str]
+
+
+AnyReport = Report | ProjectReport | TrialReport

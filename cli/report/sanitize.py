@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from activities.redaction.secrets import redact
 from cli.output import escape_controls
+from protocol.data_model import Data
 from protocol.short_text import one_line
+
+D = TypeVar("D", bound=Data)
 
 LINE = 300
 TEXT = 4000
+MOST_ENTRIES = 500
 
 
 def sanitize_line(value: object, limit: int = LINE) -> str:
@@ -28,10 +32,15 @@ def sanitize_data(value: Any) -> Any:
     if isinstance(value, dict):
         return {sanitize_line(key): sanitize_data(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [sanitize_data(entry) for entry in value[:100]]
+        return [sanitize_data(entry) for entry in value[:MOST_ENTRIES]]
     if value is None or isinstance(value, (bool, int, float)):
         return value
-    return sanitize_text(value, 1000)
+    return sanitize_text(value)
+
+
+def sanitize_model(model: D) -> D:
+    """Sanitise all texts of a model, at any depth."""
+    return type(model).model_validate(sanitize_data(model.model_dump(mode="json")))
 
 
 def _sanitize_unicode(value: object) -> str:

@@ -123,19 +123,8 @@ class Tally:
 
     def _add_step(self, used: Usage) -> None:
         number = self.steps[-1].last + 1 if self.steps else 1
-        self.steps.append(
-            Bar(
-                first=number,
-                last=number,
-                model_calls=1,
-                prompt_tokens=used.prompt_tokens,
-                cached_tokens=used.cached_tokens,
-                written_tokens=used.written_tokens,
-                completion_tokens=used.completion_tokens,
-                largest_prompt=used.prompt_tokens,
-                cost=used.cost,
-            )
-        )
+        place = {"first": number, "last": number, "largest_prompt": used.prompt_tokens}
+        self.steps.append(Bar(**place, **used.model_copy(update={"model_calls": 1}).model_dump()))
 
     def _add_refusal(self, refusal: Refusal | None, spent: PhaseTotals | None) -> None:
         if refusal is None:
@@ -179,6 +168,24 @@ def _tally_call_usage(result: ActivityResult, refusal: Refusal | None) -> Usage:
     if refusal and refusal.kind != "tool error":
         return Usage(refused_calls=1)
     return Usage(tool_calls=1, failed_calls=int(not result.result["ok"]))
+
+
+def fold_step_bars(steps: list[Bar], most: int) -> list[Bar]:
+    """Return at most `most` bars with equal numbers of steps, except for the last."""
+    size = -(-len(steps) // most) or 1
+    bars = []
+    for start in range(0, len(steps), size):
+        group = steps[start : start + size]
+        bar = group[0].model_copy(
+            update={
+                "last": group[-1].last,
+                "largest_prompt": max(step.largest_prompt for step in group),
+            }
+        )
+        for step in group[1:]:
+            bar.add(step)
+        bars.append(bar)
+    return bars
 
 
 async def tally_history(client: Client, job_view: JobView) -> tuple[Tally, bool]:

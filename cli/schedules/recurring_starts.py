@@ -22,7 +22,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.jobs.job_view import JOB, PROJECT
+from cli.jobs.job_memo import JOB, PROJECT
 from cli.output import UserError
 from cli.schedules.schedule_interval import parse_schedule_interval, schedule_interval_text
 from cli.schedules.schedule_lookup import schedule_started_jobs, schedule_starts_workflow

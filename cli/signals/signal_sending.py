@@ -19,11 +19,13 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.jobs.job_view import TRIAL, JobView, view_job
+from cli.jobs.job_memo import TRIAL
+from cli.jobs.job_view import JobView, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.output import UserError
 from protocol.notices import PersonAct
 from protocol.payloads import UPDATE
+from protocol.status import ProjectStatus
 
 PATIENCE_SECONDS = 10.0
 """Seconds to wait for the act: a job reads signals only between steps."""
@@ -52,8 +54,8 @@ async def send_signal(
         before.refuse_trial(f"takes no signal {signal}")
     kind = "trial" if before.kind == TRIAL else "job"
     if before.closed:
-        closed = f"{kind} {job_id} is closed ({before.status_word}); it takes no signals"
-        if signal in ("rewind", "tell") and not before.status.get("project"):
+        closed = f"{kind} {job_id} is closed ({before.status.status}); it takes no signals"
+        if signal in ("rewind", "tell") and not isinstance(before.status, ProjectStatus):
             closed += f"; `starter.py fork {job_id}` begins another job from its end, or with"
             closed += " --phase N from a phase of it"
         raise UserError(forgotten_job_notice(job_id) or closed)

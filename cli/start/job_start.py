@@ -11,8 +11,8 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from cli.jobs.job_memo import read_job_memo
-from cli.jobs.job_view import JOB, TRIAL, describe_job, view_job
+from cli.jobs.job_memo import JOB, TRIAL, read_job_memo
+from cli.jobs.job_view import describe_job, view_job
 from cli.output import UserError
 from engine.connection import task_queue
 from engine.otel import optional_export
@@ -64,7 +64,8 @@ async def start_job(client: Client, job_id: str, data: dict[str, Any], kind: str
         word = "trial" if job_view.kind == TRIAL else "job"
         if job_view.closed:
             raise UserError(
-                f"there was a {word} {job_id} already ({job_view.status_word}); choose another --id"
+                f"there was a {word} {job_id} already ({job_view.status.status}); choose another "
+                "--id"
             ) from None
         raise UserError(
             f"{word} {job_id} is already running; none was started. Watch it with "

@@ -8,8 +8,8 @@ from contextlib import suppress
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.jobs.job_view import TRIAL, JobView
-from cli.trials.trial_rendering import read_trial_runs
+from cli.jobs.job_view import JobView
+from protocol.status import TrialStatus
 from protocol.trial_status import TrialRun
 from protocol.usage import Usage
 
@@ -44,9 +44,6 @@ async def _query_run_usage(client: Client, job: str) -> Usage | None:
 
 async def with_trial_usages(client: Client, job_view: JobView) -> JobView:
     """Return the view; of a trial, with what its runs used as far as they can say."""
-    status = job_view.status
-    if job_view.kind == TRIAL and (runs := read_trial_runs(status)):
-        if job_view.live:
-            await fill_trial_usages(client, runs)
-        status["runs"] = [run.model_dump(mode="json") for run in runs]
+    if isinstance(job_view.status, TrialStatus) and job_view.live:
+        await fill_trial_usages(client, job_view.status.runs)
     return job_view

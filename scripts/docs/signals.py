@@ -83,7 +83,8 @@ def status_example() -> str:
         usage=Usage(model_calls=9, tool_calls=11, prompt_tokens=41210, completion_tokens=1733),
         phases={1: "a91b44…", 2: "c03d1f…"},
     )
-    text = json.dumps(job_status_answer(job, Inbox()), ensure_ascii=False, indent=2)
+    answer = job_status_answer(job, Inbox(), "creator-57507a").model_dump(mode="json")
+    text = json.dumps(answer, ensure_ascii=False, indent=2)
     return f"```json\n{text}\n```\n"
 
 

@@ -144,8 +144,11 @@ class StandIn:
 
     @workflow.signal
     def ask(self, *payload: Any) -> None:
-        self.question = {"id": "q1", "question": "Which?", "default": "Any.", "answer": None}
-        self.approval = {"id": "a1", "tool": "move_file", "approved": None}
+        self.question = {"id": "q1", "question": "Which?", "default": "Any.", "until": 0}
+        self.approval = {
+            "id": "a1", "tool": "move_file", "approved": None, "step": 1, "call_index": 0,
+            "arguments": {}, "question": "Move it?", "guard": "paths",
+        }  # fmt: skip
         about = {"question": "Which?", "default": "[red]Any."}
         self.waiting = {
             "reason": "clarification", "message": "The agent asks.", "remedy": "Answer.",

@@ -11,6 +11,7 @@ from protocol.call_price import Price
 from protocol.job_record import JobRecord, Review
 from protocol.limits import Budget, JobLimits
 from protocol.requests import Call
+from protocol.status import LimitUse
 from protocol.usage import Usage
 from tests.workflows.records import record
 from workflows import budget, reservations
@@ -212,7 +213,10 @@ def test_time_counts_from_where_it_was_last_counted() -> None:
 def test_what_stands_is_told_for_the_limits_that_are_set() -> None:
     limits = budget.limits_with_usage(spending("job", cost=2, tokens=5000))
     assert limits == {
-        "job": {"tokens": {"limit": 5000, "spent": 1000}, "cost": {"limit": 2, "spent": 1.97}},
+        "job": {
+            "tokens": LimitUse(limit=5000, spent=1000),
+            "cost": LimitUse(limit=2, spent=1.97),
+        },
         "phase": {},
     }
 

@@ -92,7 +92,7 @@ async def test_what_temporal_holds_of_a_job(
         assert [word in raw_history for word in WORDS] == [keys is None] * 3
         assert ("Make" in raw_history) == (keys is None)
         view = await view_job(client, handle.id)
-        assert view.status_word == "completed"
+        assert view.status.status == "completed"
         assert "oolong" in str(view.status)
         assert any(
             "notes/kettle.md" in line for _, line in await fetch_recent_steps(client, handle.id, 60)

@@ -105,7 +105,7 @@ async def test_retries_of_a_failing_setup_are_shown_and_logged_in_one_line(
             handle = await jobs.start(job(set=setting))
             retried: list[str] = []
             for _ in range(300):
-                if retried := (await view_job(temporal, handle.id)).pending:
+                if retried := (await view_job(temporal, handle.id)).status.retrying:
                     break
                 await asyncio.sleep(0.1)
             status = await jobs.until(handle, status="waiting")

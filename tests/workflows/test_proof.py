@@ -9,7 +9,8 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from cli.projects import project_rendering
+from protocol.project_outline import unit_story
+from protocol.status import ProjectUnit
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
@@ -65,7 +66,7 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     [disproved] = unit["history"][0]["disproved"]
     assert "exit code 1" in disproved
     assert "disproved" not in unit["history"][1]
-    story = project_rendering.render_project_unit_story(unit)
+    story = unit_story(ProjectUnit.model_validate(unit))
     assert story[1].startswith("  - it said that it was done, and proof refused: ")
     [run] = unit["evidence"]
     assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)

@@ -8,7 +8,8 @@ from temporalio.common import WorkflowIDReusePolicy
 
 from activities.checkpoints import Root
 from benchmarks.zero_cost import ZeroCost
-from cli.jobs.job_view import JOB, view_job
+from cli.jobs.job_memo import JOB
+from cli.jobs.job_view import view_job
 from tests.brief import BRIEFEST
 from tests.workflows.serving import serving
 
@@ -26,5 +27,5 @@ async def test_a_refused_second_start_does_not_hide_the_job(temporal: Client, ro
         with pytest.raises(WorkflowFailureError):
             await again.result()
         view = await view_job(temporal, handle.id)
-    assert view.status_word == "completed"
+    assert view.status.status == "completed"
     assert view.run_id != again.result_run_id

@@ -101,8 +101,8 @@ def test_a_result_schema_goes_with_the_start(
     assert data["set"]["result_schema"] == {"type": "object", "required": ["grams"]}
     schema.write_text("type: numbr\n")
     wrong = starter(*start, str(schema))
-    assert (wrong.code, "not a JSON Schema: $.type" in wrong.err) == (2, True)
-    assert "no such file" in starter(*start, str(tmp_path / "none")).err
+    assert (wrong.code, "not a JSON Schema: $.type" in wrong.out) == (2, True)
+    assert "no such file" in starter(*start, str(tmp_path / "none")).out
 
 
 @pytest.mark.parametrize("text", ["30m", "90m", "6h", "36h", "1d"])

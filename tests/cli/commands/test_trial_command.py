@@ -10,11 +10,18 @@ from typing import Any
 import pytest
 
 from cli.commands.trial_command import trial_attach_command
-from cli.jobs import job_lines, job_sheet
-from cli.jobs.job_view import JOB, TRIAL, JobView
+from cli.jobs.job_memo import JOB, TRIAL
+from cli.jobs.job_view import JobView
+from cli.jobs.outline_text import (
+    OUTCOME,
+    job_status_line,
+    outline_lines,
+    outline_sheet,
+    status_outline,
+)
 from cli.output import UserError
 from cli.start.trial_input import read_trial_file
-from cli.trials.trial_rendering import trial_table_lines
+from protocol.status import JobStatus, TrialStatus
 from protocol.trial_status import TrialRun
 from protocol.usage import Usage
 
@@ -73,11 +80,19 @@ def test_table_has_shares_figures_and_the_comparison() -> None:
 
     runs = [ended("now", calls, "completed") for calls in (3, 4, 9)]
     runs += [ended("few", None, "late") for _ in range(3)] + [ended("few", None, "cancelled")]
-    lines = trial_table_lines(runs)
-    assert lines[0] == "now: completed 3 of 3 (95 % interval 44% to 100%)"
-    assert "calls 4 (3 to 9), tokens 40 (30 to 90)" in lines[1]
-    assert lines[2].startswith("few: completed 0 of 3")
-    assert "so few runs cannot show any difference" in lines[3]
+    lines = figures(runs)
+    assert "so few runs cannot show any difference" in lines[0]
+    assert lines[1:3] == ["figures:", "  now: completed 3 of 3 (95 % interval 44% to 100%)"]
+    assert "calls 4 (3 to 9), tokens 40 (30 to 90)" in lines[3]
+    assert lines[4].startswith("  few: completed 0 of 3")
+
+
+def figures(runs: list[TrialRun]) -> list[str]:
+    return outline_lines(status_outline(TrialStatus(runs=runs)), OUTCOME)
+
+
+def sheet(status: dict[str, Any]) -> list[str]:
+    return outline_sheet(status_outline(TrialStatus.model_validate(status)))
 
 
 def test_table_names_why_runs_failed_and_counts_tokens_whole() -> None:
@@ -86,15 +101,15 @@ def test_table_names_why_runs_failed_and_counts_tokens_whole() -> None:
     runs = [TrialRun(**base, status="failed", reason=reason) for reason in reasons]
     usages = [Usage(prompt_tokens=tokens) for tokens in (1000, 1001)]
     runs += [TrialRun(**base, status="completed", usage=usage) for usage in usages]
-    lines = trial_table_lines(runs)
-    assert lines[1:3] == ["  failed 2 runs: no such job", "  failed 1 run: no reason is known"]
-    assert "tokens 1,000 (1,000 to 1,001)" in lines[3]
+    lines = figures(runs)
+    assert lines[2:4] == ["    failed 2 runs: no such job", "    failed 1 run: no reason is known"]
+    assert "tokens 1,000 (1,000 to 1,001)" in lines[4]
 
 
 def test_progress_counts_runs_that_are_paused() -> None:
     status = trial_status()
     status["runs"][1]["waiting"] = "paused"
-    lines = job_sheet.render_job_sheet(status, None)
+    lines = sheet(status)
     assert "4 of 6 runs ended, 1 running (1 paused), 1 to begin" in lines
     assert "  ▶ tea-now-02: running · paused" in lines
 
@@ -114,7 +129,7 @@ def trial_status() -> dict[str, Any]:
 
 
 def test_sheet_counts_runs_by_configuration_and_names_those_that_began() -> None:
-    lines = job_sheet.render_job_sheet(trial_status(), None)
+    lines = sheet(trial_status())
     assert "4 of 6 runs ended, 1 running, 1 to begin" in lines
     assert "  ▶ now: 1 completed, 1 running, 1 to begin" in lines
     assert "  ☑ few: 1 failed, 1 out of time, 1 cancelled" in lines
@@ -128,37 +143,41 @@ def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> No
     status["reached"] = "the trial's limit of 8 seconds was reached"
     status["runs"][1] |= {"status": "cut", "waiting": "budget", "usage": {"model_calls": 11}}
     status["runs"][2] |= {"status": "unstarted"}
-    lines = job_sheet.render_job_sheet(status, None)
-    assert "limits of the trial: model calls 11 of 16" in lines
+    lines = sheet(status)
+    assert "limits of the trial:\n  model calls 11 of 16" in "\n".join(lines)
     assert any(line.startswith("the trial's limit of 8 seconds was reached:") for line in lines)
     assert "  ☑ now: 1 completed, 1 cut by a limit, 1 not begun" in lines
-    assert "  waiting for a person when ended: budget 1" in lines
+    assert "    waiting for a person when ended: budget 1" in lines
     assert (
-        "few: completed 0 of 2 (95 % interval 0% to 66%); 1 failed, 1 out of time, 1 cancelled"
+        "  few: completed 0 of 2 (95 % interval 0% to 66%); 1 failed, 1 out of time, 1 cancelled"
         in lines
     )
     status["runs"] = status["runs"][1:3]
-    lines = job_sheet.render_job_sheet(status, None)
-    assert "now: no run that counts; 1 cut by a limit, 1 not begun" in lines
+    lines = sheet(status)
+    assert "  now: no run that counts; 1 cut by a limit, 1 not begun" in lines
 
 
 def test_line_of_a_watched_trial_has_its_progress() -> None:
-    assert job_lines.job_status_line(trial_status(), None) == (
-        "running · 4 of 6 runs ended, 1 running, 1 to begin"
-    )
-    assert job_lines.job_todo_progress(trial_status()) == (4, 6)
+    status = TrialStatus.model_validate(trial_status())
+    assert job_status_line(status).startswith("running · 4 of 6 runs ended, 1 running, 1 to begin")
+    assert status_outline(status).progress == (4, 6)
 
 
 def test_trial_without_an_answer_of_a_worker_has_a_sheet() -> None:
-    lines = job_sheet.render_job_sheet({"job_id": "tea", "trial": True, "status": "running"}, None)
+    lines = sheet({"job_id": "tea"})
     assert lines[0] == "tea"
 
 
 def test_command_for_jobs_names_a_run_of_the_trial() -> None:
     started = datetime(2026, 3, 1, tzinfo=UTC)
     trial = JobView(
-        "tea", trial_status(), live=True, closed=False, started=started, run_id="r", kind=TRIAL
+        "tea",
+        TrialStatus.model_validate(trial_status()),
+        closed=False,
+        started=started,
+        run_id="r",
+        kind=TRIAL,
     )
     with pytest.raises(UserError, match=r"tea is a trial, which has no files; .* as tea-now-01"):
         trial.refuse_trial("has no files")
-    replace(trial, kind=JOB).refuse_trial("has no files")
+    replace(trial, status=JobStatus(), kind=JOB).refuse_trial("has no files")

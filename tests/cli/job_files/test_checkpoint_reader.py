@@ -27,9 +27,11 @@ from cli.jobs.watch import follow_on_console
 from cli.report.job_report import BROKEN
 from config.agent_files import load_agent
 from engine.setup_errors import TOO_EARLY
+from protocol.endings import JobResult
 from protocol.errors import Refusal
 from protocol.job_state import JobState
 from protocol.phase import Phase
+from protocol.status import JobStatus
 from protocol.todo_list import Todo
 from tests.cli.conftest import tries
 
@@ -86,7 +88,7 @@ def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
     assert ran.out.splitlines()[-1].startswith("running for 0:")
     engine.do(engine.client.get_workflow_handle("orphan").terminate())
     ended = starter("show", "orphan").out
-    assert "orphan terminated" in ended
+    assert "terminated · creator\nterminated: terminated by user" in ended
     assert ended.splitlines()[-1].startswith("ran for 0:")
     assert "model calls" not in ended
 
@@ -139,7 +141,7 @@ def test_on_a_terminal_watch_paints_steps_and_todos(engine, workspaces, between_
     out = StringIO()
     console = Console(file=out, force_terminal=True, width=100, color_system=None)
     view = engine.do(follow_on_console(console, engine.client, "painted"))
-    assert view.status_word == "completed"
+    assert view.status.status == "completed"
     for part in ("▶ 1. Step 1", "☑ 5. Step 5", "5/5", "phase 2 · todo 1 · read_file a.md"):
         assert part in out.getvalue()
 
@@ -168,6 +170,12 @@ class LaterState(JobState):
     steeped: int = 0
 
 
+def checkpoint_fields(job, **fields):
+    status = JobStatus(job_id=job, **fields)
+    checkpoint_reader.add_checkpoint_fields(status)
+    return status.checkpoint, status.tree
+
+
 def test_a_checkpoint_of_a_later_version_is_one_line_that_says_so(engine, stored_job, starter):
     store = checkpoint_reader.open_checkpoints_for_reading(stored_job)
     snapshot = Snapshot.load(store, engine.status(stored_job)["checkpoint"])
@@ -176,8 +184,7 @@ def test_a_checkpoint_of_a_later_version_is_one_line_that_says_so(engine, stored
     told = "a later version of Longhaul wrote the checkpoint, whose state.json has what this one "
     with pytest.raises(Refusal, match=rf"{told}does not know \(steeped\); use that version"):
         checkpoint_reader.files_at_checkpoint(store, later)
-    unread = checkpoint_reader.read_checkpoint_fields(stored_job, {"checkpoint": later})
-    assert unread == {"checkpoint": later, "tree": None}
+    assert checkpoint_fields(stored_job, checkpoint=later) == (later, None)
 
 
 def test_show_has_the_tree_of_the_checkpoint(engine, stored_job, starter):
@@ -190,33 +197,25 @@ def test_show_has_the_tree_of_the_checkpoint(engine, stored_job, starter):
     later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
     assert store.tree_id(later) != details["tree"]
     # Files that differ from run to run are not part of it.
-    again = checkpoint_reader.read_checkpoint_fields(stored_job, {"checkpoint": later})
-    assert again == {"checkpoint": later, "tree": details["tree"]}
+    assert checkpoint_fields(stored_job, checkpoint=later) == (later, details["tree"])
 
 
 def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, stored_job):
-    closed = {"status": "completed", "result": {"checkpoint": "c", "tree": "t"}}
-    assert checkpoint_reader.read_checkpoint_fields(stored_job, closed) == {
-        "checkpoint": "c",
-        "tree": "t",
-    }
+    result = JobResult(status="completed", checkpoint="c", tree="t")
+    assert checkpoint_fields(stored_job, status="completed", result=result) == ("c", "t")
     store, newest = (
         checkpoint_reader.open_checkpoints_for_reading(stored_job),
         engine.status(stored_job)["checkpoint"],
     )
     store.tag("cancelled", newest)
-    fields = checkpoint_reader.read_checkpoint_fields(stored_job, {"status": "cancelled"})
-    assert fields == {"checkpoint": newest, "tree": store.tree_id(newest)}
+    assert checkpoint_fields(stored_job, status="cancelled") == (newest, store.tree_id(newest))
 
 
 def test_a_tree_that_is_not_here_is_told_as_none(engine, stored_job, starter):
     engine.job("far-away", set={"checkpoint": "0" * 40})
     details = json.loads(starter("show", "far-away", "--json").out)
     assert (details["checkpoint"], details["tree"]) == ("0" * 40, None)
-    assert (
-        checkpoint_reader.read_checkpoint_fields(stored_job, {"checkpoint": "0" * 40})["tree"]
-        is None
-    )
+    assert checkpoint_fields(stored_job, checkpoint="0" * 40) == ("0" * 40, None)
 
 
 def test_files_lists_and_prints_any_checkpoint(stored_job, starter):

@@ -156,8 +156,11 @@ def test_fork_starts_a_job_with_the_plain_object_of_the_contract(engine, grown, 
     assert "already running" in starter("fork", grown, "--phase", "1", "--id", new).error
 
 
+ENDED = {"job": "tea.brew-coder-1", "agent": "coder", "unit": "brew", "status": "accepted"}
+
+
 def test_a_project_is_not_forked_but_its_jobs(engine, starter):
-    engine.job("tea", project=True, jobs=[{"job": "tea.brew-coder-1", "status": "accepted"}])
+    engine.job("tea", project=True, jobs=[ENDED])
     message = (
         "tea is a project and cannot be forked; fork one of its jobs, such as tea.brew-coder-1"
     )

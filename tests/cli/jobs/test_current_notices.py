@@ -6,6 +6,7 @@ import pytest
 
 from cli.jobs.current_notices import render_current_notices
 from protocol.notices import Notice, PersonAct
+from protocol.status import JobStatus
 
 REFUSED = {"text": "guard paths refused write_file: no", "topic": "refused call"}
 FALLBACK = {"text": "the fallback small answered"}
@@ -16,10 +17,10 @@ def act(signal: str, did: str) -> dict[str, Any]:
 
 
 def shown(*notices: Any, **status: Any) -> list[str]:
-    lines = render_current_notices(
-        {"step": 30, "phase": {"number": 5}, "notices": notices, **status}
-    )
-    return [line.removeprefix("notice: ") for line in lines if line.startswith("notice: ")]
+    """Return the notices that are shown, oldest first."""
+    base = {"step": 30, "phase": {"number": 5, "kind": "tactical"}, "notices": notices}
+    lines = render_current_notices(JobStatus.model_validate({**base, **status}))
+    return [line for line in lines if " left out; " not in line][::-1]
 
 
 def texts(*notices: Any) -> list[str]:
@@ -91,7 +92,7 @@ def test_a_folder_that_lacked_steps_is_left_out_once_the_job_goes_on() -> None:
 
 def test_how_many_are_left_out_is_told() -> None:
     status = {"step": 30, "notices": [{"text": "no reflection.", "step": 1}, {"text": "moved: a"}]}
-    assert render_current_notices(status) == [
-        "notice: moved: a",
+    assert render_current_notices(JobStatus.model_validate(status)) == [
+        "moved: a",
         "1 settled notice is left out; `starter.py report` and `show --json` have all",
     ]

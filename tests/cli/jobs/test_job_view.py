@@ -6,13 +6,14 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from temporalio.api.enums.v1.workflow_pb2 import PENDING_ACTIVITY_STATE_STARTED as STARTED
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from temporalio.client import Client
 from temporalio.converter import DataConverter
 
-from cli.jobs.job_view import retry_delay_text, view_running_job_retries
+from cli.jobs.job_view import retry_delay_text, view_activities_of_job
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -28,12 +29,16 @@ def test_the_delay_of_the_next_attempt_is_named(delay, text):
     assert retry_delay_text(activity, NOW) == text
 
 
-def test_what_a_projects_jobs_retry_is_named_with_the_job():
+def test_what_a_projects_job_does_and_tries_again_is_named_with_the_job():
     described = DescribeWorkflowExecutionResponse()
     retried = described.pending_activities.add(attempt=2)
     retried.activity_type.name = "model_call"
     retried.last_failure.CopyFrom(Failure(message="The endpoint answered 429"))
-    described.pending_activities.add(attempt=1)
+    running = described.pending_activities.add(attempt=1, state=STARTED)
+    running.activity_type.name = "model_call"
+    running.last_started_time.FromDatetime(NOW)
+    watching = described.pending_activities.add(attempt=1, state=STARTED)
+    watching.activity_type.name = "watch_retries"
 
     async def describe():
         return SimpleNamespace(raw_description=described)
@@ -42,5 +47,8 @@ def test_what_a_projects_jobs_retry_is_named_with_the_job():
     client = SimpleNamespace(
         get_workflow_handle=lambda job: handle, data_converter=DataConverter.default
     )
-    viewed = view_running_job_retries(cast("Client", client), {"running": [{"job": "tea.brew-1"}]})
-    assert asyncio.run(viewed) == ["tea.brew-1: model_call: attempt 2, The endpoint answered 429"]
+    viewed = asyncio.run(view_activities_of_job(cast("Client", client), "tea.brew-1"))
+    [under_way], retrying = viewed
+    assert retrying == ["tea.brew-1: model_call: attempt 2, The endpoint answered 429"]
+    assert (under_way.job, under_way.activity) == ("tea.brew-1", "model_call")
+    assert under_way.since == "2026-07-01T12:00:00Z"

@@ -10,16 +10,17 @@ from cli.report.report_content import (
     Deliverable,
     Figures,
     Habit,
-    Head,
-    Item,
     Pattern,
     PhaseLine,
     RefusalLine,
     Repeats,
     Report,
-    Scope,
     Wait,
 )
+from protocol.endings import JobResult
+from protocol.notices import Notice
+from protocol.status import ItemStatus, JobStatus, ScopeCounts
+from protocol.waiting import WaitState
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -72,24 +73,31 @@ def habit(*refused: int) -> Habit:
 def report(**more: Any) -> Report:
     """Return a report with content in every part."""
     defaults: dict[str, Any] = {
-        "job": Head(
-            id="tea-1",
+        "status": JobStatus(
+            job_id="tea-1",
             title="A guide on tea",
             agent="generalist",
             model="rehearsal",
             status="waiting",
             error="it failed",
-            waiting="budget",
-            message="No room.",
-            remedy="Raise it.",
-            summary="Written.",
-            confidence=0.9,
-            notes="By rules.",
-            started=at(0),
-            ended=at(60),
-            read=at(70),
-            link="https://temporal.example/tea-1",
+            waiting=WaitState(reason="budget", message="No room.", remedy="Raise it."),
+            scope=ScopeCounts(original=1, open=1),
+            items=[
+                ItemStatus(id="S1", text="Cover water", status="open", source="given", reason="dry")
+            ],
+            notices=[Notice(text="went back")],
+            result=JobResult(
+                status="completed",
+                summary="Written.",
+                confidence=0.9,
+                notes="By rules.",
+                unresolved=["S1: no water"],
+            ),
         ),
+        "started": at(0),
+        "ended": at(60),
+        "read": at(70),
+        "link": "https://temporal.example/tea-1",
         "figures": Figures(
             phases=2,
             steps=2,
@@ -116,14 +124,7 @@ def report(**more: Any) -> Report:
                 last_step=2,
             )
         ],
-        "scope": Scope(
-            original=1,
-            open=1,
-            items=[Item(id="S1", text="Cover water", status="open", source="given", reason="dry")],
-        ),
         "deliverables": [Deliverable(path="output/tea.md", problem="is empty")],
-        "unresolved": ["S1: no water"],
-        "notices": ["went back"],
         "traces": [
             {
                 "time": "12:00",

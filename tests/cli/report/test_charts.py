@@ -4,23 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cli.report import charts, timeline_chart, value_formats
+from cli.report import charts, value_formats
 from cli.report.report_content import Wait
-from tests.cli.report.samples import at, bar, phase
-
-
-@pytest.mark.parametrize(
-    ("highest", "ticks"),
-    [
-        (0, [0, 1]),
-        (7, [0, 2, 4, 6, 8]),
-        (8, [0, 2, 4, 6, 8]),
-        (0.0022, [0, 0.001, 0.002, 0.003]),
-        (123_456, [0, 50_000, 100_000, 150_000]),
-    ],
-)
-def test_axes_have_round_values_that_reach_the_highest(highest: float, ticks: list[float]) -> None:
-    assert charts.round_chart_scale(highest) == ticks
+from tests.cli.report.samples import at, phase
 
 
 @pytest.mark.parametrize(
@@ -38,59 +24,42 @@ def test_durations(seconds: float | None, expected: str) -> None:
     assert value_formats.format_duration(seconds) == expected
 
 
-def test_sizes_and_short_numbers() -> None:
+def test_sizes() -> None:
     assert [value_formats.format_size(n) for n in (0, 999, 27_000, 1_200_000)] == [
         "0 B",
         "999 B",
         "27.0 kB",
         "1.2 MB",
     ]
-    assert [charts.short_chart_number(n) for n in (0, 0.005, 800, 12_000, 1_500_000)] == [
-        "0",
-        "0.005",
-        "800",
-        "12k",
-        "1.5M",
+
+
+def test_a_stack_is_as_high_as_its_values() -> None:
+    stack = charts.stack_bars([("cached", [1, 0]), ("fresh", [2, 1]), ("reply", [1, 0])])
+    assert stack.highest == 4
+    assert stack.columns == [
+        [("cached", 75, 25), ("fresh", 25, 50), ("reply", 0, 25)],
+        [("fresh", 75, 25)],
     ]
-
-
-def test_a_stack_is_as_high_as_its_tokens() -> None:
-    chart = charts.token_chart(
-        [bar(1, prompt_tokens=3000, cached_tokens=1000, completion_tokens=1000)]
-    )
-    [column] = chart.columns
-    heights = {box.look: box.height for box in column.boxes}
-    assert heights == {"cached": 37.5, "fresh": 75.0, "reply": 37.5}
-    assert min(box.y for box in column.boxes) == charts.TOP
-    assert [tick.label for tick in chart.across] == ["0", "1k", "2k", "3k", "4k"]
+    assert charts.stack_bars([("fresh", [])]).columns == []
 
 
 def test_waits_take_no_room_on_the_timeline() -> None:
     # Ten of the second phase's hundred seconds are work.
     phases = [phase(1, "strategic"), phase(2, ended=at(110))]
-    line = timeline_chart.lay_out_timeline(
-        phases, [Wait(reason="paused", started=at(15), ended=at(105))], at(110)
-    )
-    first, second = (each.box for each in line.stretches)
-    assert first.width == second.width
-    assert (first.y < second.y, second.x > first.x) == (True, True)
-    [pause] = line.pauses
-    assert pause.seconds == 90
-    assert pause.x == pytest.approx(second.x + second.width / 2, abs=1)
-    assert line.below[-1].label == "20 s"
+    waits = [Wait(reason="paused", started=at(15), ended=at(105))]
+    assert charts.phase_spans(phases, waits, at(110)) == [
+        (charts.Span(0, 50), 10),
+        (charts.Span(50, 50), 10),
+    ]
 
 
 def test_a_wait_that_is_not_over_lasts_until_now() -> None:
-    phases = [phase(1, ended=at(10))]
-    line = timeline_chart.lay_out_timeline(phases, [Wait(reason="budget", started=at(10))], at(70))
-    assert [pause.seconds for pause in line.pauses] == [60]
+    phases = [phase(1), phase(2, ended=None)]
+    spans = charts.phase_spans(phases, [Wait(reason="budget", started=at(15))], at(70))
+    assert [seconds for _, seconds in spans] == [10, 5]
 
 
 def test_everything_stays_inside_the_picture() -> None:
     phases = [phase(n, "strategic" if n % 2 else "tactical") for n in range(1, 401)]
-    line = timeline_chart.lay_out_timeline(phases, [], at(4000))
-    assert all(each.box.x + each.box.width <= charts.WIDTH for each in line.stretches)
-    chart = charts.prompt_chart([bar(n) for n in range(1, 161)])
-    last = chart.columns[-1].boxes[-1]
-    assert last.x + last.width <= charts.WIDTH
-    assert {tick.label for tick in chart.below} >= {"1", "50", "100", "150"}
+    spans = charts.phase_spans(phases, [], at(4000))
+    assert all(span.start + span.width <= 100.5 for span, _ in spans)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.report.deciding_program import deciding_program
+from cli.report.failing_commands import deciding_program
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,17 @@ from cli.report.report_content import (
     BARS,
     MOST_LISTED,
     MOST_PHASES,
-    Item,
-    Output,
     ProjectReport,
     Report,
-    Scope,
-    UnitLine,
 )
-from cli.report.step_bars import fold_step_bars
+from cli.report.tally import fold_step_bars
 from protocol.contract import ContractRow
-from tests.cli.report.samples import bar, phase, report
+from protocol.endings import JobResult
+from protocol.notices import Notice
+from protocol.project import Attempt
+from protocol.proof import Proof
+from protocol.status import ItemStatus, JobStatus, ProjectStatus, ProjectUnit
+from tests.cli.report.samples import NOON, bar, phase, report
 
 HOSTILE = (
     "</title></style></svg></script><script>alert(1)</script><img src=https://e.example/x onerror="
@@ -65,35 +66,34 @@ def poisoned(value: Any) -> Any:
     return HOSTILE if isinstance(value, str) else value
 
 
-def unit(text: str) -> UnitLine:
-    runs = [Output(line=text, end=text, cut=True)]
-    return UnitLine(id=text, title=text, status=text, attempts=2, story=[text], runs=runs)
+def unit(text: str) -> ProjectUnit:
+    run = Proof(check="unit", ran=text, passed=True, end=text, asked_by=text)
+    attempt = Attempt(job=text, role="tester", outcome=text, why=[text])
+    return ProjectUnit(id=text, title=text, status="completed", history=[attempt], evidence=[run])
+
+
+def project(**fields: Any) -> ProjectStatus:
+    return ProjectStatus.model_validate({"job_id": "all", "title": "Tea"} | fields)
 
 
 def test_a_project_tells_what_came_of_each_feature_and_how_it_was_proved() -> None:
-    brewed = unit("brew")
-    brewed.story = ["tea.brew-tester-1: did not pass · It is cold."]
-    brewed.runs = [
-        Output(line="unit: pytest: exit code 0, 3 tests (brew-tester-2)", end="3 passed"),
-    ]
-    whole = ProjectReport(
-        id="all", status="completed", units=[brewed], waits=["waited 2:00:00"], jobs=[report()]
-    )
+    status = project(status="completed", units=[unit("brew")], line="1 of 1 features")
+    whole = ProjectReport(status=status, read=NOON, jobs=[report()])
     text = " ".join(Seen(render_html_page(whole)).texts)
-    for part in (*brewed.story, brewed.runs[0].line, "3 passed", "Its output", "waited 2:00:00"):
-        assert part in text
+    for part in ("brew: completed", "0 model calls", "proof: unit: brew", "| brew", "1 of 1 feat"):
+        assert part.replace("completed", "brew") in text
 
 
 def test_hostile_texts_stay_texts_wherever_they_are() -> None:
-    poisoned_report = Report.model_validate(poisoned(report().model_dump(mode="json")))
+    data = poisoned(report().model_dump(mode="json"))
+    data["status"]["waiting"]["reason"] = "budget"
+    data["status"]["result"]["status"] = "completed"
+    poisoned_report = Report.model_validate(data)
     # This includes the drawing of rewinds and both kinds of headings.
     poisoned_report.phases[0].purpose = "rewind"
     whole = ProjectReport(
-        id=HOSTILE,
-        title=HOSTILE,
-        status=HOSTILE,
-        units=[unit(HOSTILE)],
-        waits=[HOSTILE],
+        status=project(job_id=HOSTILE, title=HOSTILE, status=HOSTILE, units=[unit(HOSTILE)]),
+        read=NOON,
         jobs=[poisoned_report, poisoned_report],
         remarks=[HOSTILE],
     )
@@ -136,7 +136,7 @@ def test_landmarks_language_and_title() -> None:
 
 
 def test_several_jobs_are_listed_and_keep_their_ids_apart() -> None:
-    whole = ProjectReport(id="all", title="Tea", status="running", jobs=[report(), report()])
+    whole = ProjectReport(status=project(), read=NOON, jobs=[report(), report()])
     page = Seen(render_html_page(whole))
     ids = page.attributes("id")
     assert len(ids) == len(set(ids))
@@ -157,11 +157,9 @@ def test_a_job_that_has_done_nothing_yet_has_a_page() -> None:
         "refusals": [],
         "deliverables": [],
     }
-    page = Seen(
-        render_html_page(report(**bare, scope=Scope(), traces=[], unresolved=[], notices=[]))
-    )
+    page = Seen(render_html_page(report(**bare, status=JobStatus(), traces=[])))
     assert "None known." in page.texts
-    assert Seen(render_html_page(ProjectReport(id="p", status="running", jobs=[]))).texts
+    assert Seen(render_html_page(ProjectReport(status=project(), read=NOON, jobs=[]))).texts
 
 
 def test_what_is_not_known_shows_as_a_dash() -> None:
@@ -173,13 +171,12 @@ def test_what_is_not_known_shows_as_a_dash() -> None:
 @pytest.mark.parametrize("steps", [1, 10_000])
 def test_a_page_is_small_and_quick_at_any_length(steps: int) -> None:
     texts = "word " * 60
-    item = Item(id="S1", text=texts, status="open", source="given")
+    item = ItemStatus(id="S1", text=texts, status="open", source="given")
+    status = JobStatus(items=[item] * MOST_LISTED, notices=[Notice(text=texts)] * MOST_LISTED)
     long = report(
         steps=fold_step_bars([bar(number, cost=0.01) for number in range(1, steps + 1)], BARS),
         phases=[phase(number, name=texts[:120]) for number in range(1, MOST_PHASES + 1)],
-        scope=Scope(original=2000, items=[item] * MOST_LISTED),
-        notices=[texts] * MOST_LISTED,
-        unresolved=[texts] * MOST_LISTED,
+        status=status,
     )
     began = time.process_time()
     page = render_html_page(long)
@@ -193,7 +190,14 @@ def test_the_contract_is_shown_with_what_was_found() -> None:
         id="B2", item="B2", statement="Cover <water>", status="completed", finding="nothing on it"
     )
     row.verdict = "unmet"
-    scope = Scope(original=1, completed=1, met="0 of 1 statement met", contract=[row])
-    page = Seen(render_html_page(report(scope=scope)))
-    for words in ("0 of 1 statement met.", "Cover <water>", "unmet", "nothing on it"):
+    result = JobResult(status="completed", statements=1, met=0, contract=[row])
+    page = Seen(render_html_page(report(status=JobStatus(status="completed", result=result))))
+    for words in ("completed, 0 of 1 statement met", "Cover <water>", "unmet", "nothing on it"):
         assert words in page.texts
+
+
+def test_what_needs_a_person_result_and_scope_come_before_figures() -> None:
+    page = " ".join(Seen(render_html_page(report())).texts)
+    order = ["waiting (budget)", "Written.", "output/tea.md", "Unresolved", "Cover"]
+    places = [page.index(words) for words in [*order, "Figures", "Phases", "Notices"]]
+    assert places == sorted(places)

@@ -22,6 +22,7 @@ from config.agent_files import load_agent
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.scope_ledger import ScopeItem
+from protocol.status import JobStatus
 from protocol.todo_list import Todo
 from tests.cli.report.samples import NOON, at
 
@@ -73,8 +74,9 @@ def facts(tmp_path: Path) -> checkpoint_facts.CheckpointFacts:
 
 
 def seen(**status: Any) -> JobView:
-    defaults = {"title": f"Tea {KEY}", "agent": "generalist", "model": "rehearsal", "step": 40}
-    return JobView("made-up", defaults | status, live=True, closed=False, started=at(0), run_id="r")
+    fields = {"title": f"Tea {KEY}", "agent": "generalist", "model": "rehearsal", "step": 40}
+    known = JobStatus.model_validate(fields | status)
+    return JobView("made-up", known, closed=False, started=at(0), run_id="r")
 
 
 def composed(facts: checkpoint_facts.CheckpointFacts, view: JobView | None, **more: Any) -> Report:
@@ -108,8 +110,9 @@ def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
 
 
 def test_no_credential_gets_into_a_report(facts: checkpoint_facts.CheckpointFacts) -> None:
-    waiting = {"reason": KEY, "message": f"No {KEY}", "remedy": f"Set {KEY}"}
+    waiting = {"reason": "budget", "message": f"No {KEY}", "remedy": f"Set {KEY}"}
     result = {
+        "status": "completed",
         "summary": f"Used {KEY}",
         "notes": KEY,
         "unresolved": [f"S2: no {KEY}"],
@@ -132,7 +135,8 @@ def test_no_credential_gets_into_a_report(facts: checkpoint_facts.CheckpointFact
 def test_a_waiting_job_says_why_and_what_to_do(facts: checkpoint_facts.CheckpointFacts) -> None:
     waiting = {"reason": "budget", "message": "No room.", "remedy": "Raise it."}
     job_report = composed(facts, seen(waiting=waiting, status="waiting", refusals=2))
-    assert (job_report.job.waiting, job_report.job.remedy) == ("budget", "Raise it.")
+    assert job_report.status.waiting
+    assert job_report.status.waiting.remedy == "Raise it."
     assert job_report.figures.waiting_seconds == 45
     [row] = job_report.refusals
     assert (row.kind, row.count) == ("signal", 2)
@@ -179,5 +183,5 @@ def test_what_could_not_be_read_is_told(facts: checkpoint_facts.CheckpointFacts)
     assert composed(facts, None).remarks == [FORGOTTEN]
     assert composed(replace(facts, breaks_off=True), seen()).remarks == [BROKEN]
     asleep = seen()
-    asleep.live = False
+    asleep.status.live = False
     assert composed(facts, asleep).remarks == [NO_WORKER]

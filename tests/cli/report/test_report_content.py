@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cli.report import report_content
 from cli.report.report_content import ProjectReport, Report
 from cli.report.sanitize import sanitize_data, sanitize_line, sanitize_text
 from tests.cli.report.samples import report
@@ -18,6 +19,9 @@ def form() -> dict[str, Any]:
     """Return field names and types, without descriptions."""
     schema = ProjectReport.model_json_schema(mode="serialization")
     parts = {"ProjectReport": schema, **schema["$defs"]}
+    # The parts of a status have a test of their own.
+    parts = {name: part for name, part in parts.items() if hasattr(report_content, name)}
+    parts = {name: part for name, part in parts.items() if not name.endswith("Status")}
     return {
         name: {k: _type(v) for k, v in part["properties"].items()} for name, part in parts.items()
     }

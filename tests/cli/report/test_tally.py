@@ -14,8 +14,7 @@ from temporalio.client import WorkflowHistory
 
 from cli.report.history import ActivityResult, StatusChange, parse_history_events
 from cli.report.refusals import derive_call_refusal, merge_refusals
-from cli.report.step_bars import fold_step_bars
-from cli.report.tally import MOST_REASONS, Tally
+from cli.report.tally import MOST_REASONS, Tally, fold_step_bars
 from engine.converter import DATA_CONVERTER
 from tests.cli.report.samples import at, bar
 

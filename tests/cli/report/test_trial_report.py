@@ -5,11 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.jobs.job_view import TRIAL, JobView
+import pytest
+
+from cli.jobs.job_memo import TRIAL
+from cli.jobs.job_view import JobView
 from cli.report.html_page import render_html_page
-from cli.report.trial_report import TrialReport, compose_trial_changes, compose_trial_report
+from cli.report.report_builder import compose_trial_report
+from cli.report.report_content import TrialReport
+from cli.trials.trial_outline import trial_changes
+from protocol.status import TrialStatus
 from protocol.trial_start import TrialStart
-from protocol.trial_status import TrialRun, TrialStatus
+from protocol.trial_status import TrialRun
 from protocol.usage import Usage
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -44,11 +50,8 @@ def run(name: str, number: int, status: str, calls: int, reason: str = "") -> Tr
 def trial_report(*runs: TrialRun) -> TrialReport:
     start = trial_start()
     status = TrialStatus(title=start.title, status="running", start=start, runs=list(runs))
-    view = JobView(
-        "tea", status.model_dump(), live=True, closed=False, started=NOON, run_id="r", kind=TRIAL
-    )
-    links: dict[str, str | None] = {each.job: f"http://ui/{each.job}" for each in runs}
-    return compose_trial_report(view, list(runs), [], "http://ui/tea", links, now=NOON)
+    view = JobView("tea", status, closed=False, started=NOON, run_id="r", kind=TRIAL)
+    return compose_trial_report(view, status, "http://ui/tea", "default")
 
 
 RUNS = (
@@ -66,17 +69,17 @@ def test_report_has_share_spread_and_comparison_of_each_configuration() -> None:
     assert (now.calls.median, now.calls.least, now.calls.most) == (6, 4, 8)
     assert other.calls is None
     assert other.used.model_calls == 9
-    assert other.counts == "1 failed, 1 to begin"
     page = render_html_page(trial_report(*RUNS))
-    assert "6<br>" in page
-    assert "4 to 8" in page
+    assert "1 failed, 1 to begin" in page
+    assert "6 (4 to 8)" in page
     assert "Fisher&#39;s exact test" in page
 
 
-def test_page_links_the_runs_that_have_begun() -> None:
+def test_page_links_the_runs_that_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEMPORAL_UI_ADDRESS", "http://ui")
     page = render_html_page(trial_report(*RUNS))
-    assert 'href="http://ui/tea-other-01"' in page
-    assert 'href="http://ui/tea-other-02"' not in page
+    assert 'href="http://ui/namespaces/default/workflows/tea-other-01"' in page
+    assert 'workflows/tea-other-02"' not in page
 
 
 def test_texts_of_the_trial_stay_texts() -> None:
@@ -87,10 +90,12 @@ def test_texts_of_the_trial_stay_texts() -> None:
 
 
 def test_changes_are_the_settings_that_differ() -> None:
-    changes = {change.key: change.values for change in compose_trial_changes(trial_start())}
-    assert changes == {"model.name": ["", "leaf"], "limits.rewinds": ["", "2"]}
+    assert trial_changes(trial_start()) == [
+        ("model.name", "", "leaf"),
+        ("limits.rewinds", "", "2"),
+    ]
 
 
 def test_trial_that_has_not_begun_has_a_page() -> None:
     page = render_html_page(trial_report())
-    assert "Nothing yet." in page
+    assert "every run is a start of the agent generalist; 2 runs of each" in page

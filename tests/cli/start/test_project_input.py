@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.jobs.job_sheet import render_job_sheet
+from cli.jobs.outline_text import outline_sheet, status_outline
 from cli.start.project_input import project_input
+from protocol.status import ProjectStatus
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "projects"
 
@@ -72,6 +73,10 @@ def test_a_missing_file_is_said(offline, tmp_path):
     assert "no such file" in offline("project", str(tmp_path / "none.yaml")).error
 
 
+def sheet(status):
+    return outline_sheet(status_outline(ProjectStatus.model_validate(status)))
+
+
 def test_a_project_shows_its_units_and_its_jobs():
     status = {
         "project": True,
@@ -87,20 +92,27 @@ def test_a_project_shows_its_units_and_its_jobs():
             {"id": "serve", "title": "Serves", "status": "blocked", "reasons": ["It is cold."]},
         ],
         "jobs": [
-            {"job": "tea.setup-initializer-1", "status": "accepted", "summary": "Set up.\nGreen."}
+            {
+                "job": "tea.setup-initializer-1",
+                "agent": "initializer",
+                "unit": "setup",
+                "status": "accepted",
+                "summary": "Set up.\nGreen.",
+            }
         ],
         "running": [{"job": "tea.brew-coder-1", "waiting": None, "phase": "phase 2"}],
         "usage": {"model_calls": 7, "tool_calls": 5, "prompt_tokens": 1000},
     }
-    assert render_job_sheet(status, None) == [
+    assert sheet(status) == [
         "tea · Tea",
         "running · project (features)",
         "1 of 2 features; coder on brew",
         "  ▶ brew: Brews (sent back: It is hot.)",
         "  ☒ serve: Serves (blocked: It is cold.)",
+        "jobs:",
         "  tea.setup-initializer-1: accepted · Set up. Green.",
         "  tea.brew-coder-1: at work · phase 2",
-        "7 model calls · 5 tool calls · 1,000 tokens",
+        "2 jobs · 7 model calls · 5 tool calls · 1,000 tokens",
         "begun from ssh://h/tea.git at v1, commit 1234567890ab",
         "git clone /r/tea.git",
     ]
@@ -131,9 +143,9 @@ def test_a_project_tells_why_each_attempt_failed_and_what_proves_the_rest():
             {"id": "serve", "title": "Serves", "status": "blocked", "unblock": "Mend it there."},
         ],
         "waits": [{"job": "tea.brew-coder-1", "reason": "clarification", "message": "Hot?",
-                   "seconds": 7260}],
+                   "since": 0, "seconds": 7260}],
     }  # fmt: skip
-    assert render_job_sheet(status, None)[1:] == [
+    assert sheet(status)[1:] == [
         "  ☑ brew: Brews",
         "      tea.brew-coder-1: accepted · 3 model calls · 2,000 tokens · cost 0.5000",
         "      tea.brew-tester-1: did not pass · 0 model calls · 0 tokens",
@@ -144,5 +156,6 @@ def test_a_project_tells_why_each_attempt_failed_and_what_proves_the_rest():
         "      commit cccccccccccc",
         "  ☒ serve: Serves",
         "      Mend it there.",
-        "waited 2:01:00 (clarification): tea.brew-coder-1 · Hot?",
+        "waits:",
+        "  waited 2:01:00 (clarification): tea.brew-coder-1 · Hot?",
     ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from cli.trials.trial_rendering import trial_limit_lines, trial_line
+from cli.jobs.outline_text import outline_sheet, status_outline
+from protocol.status import TrialStatus
 
 
 def test_a_newer_worker_may_say_more_of_a_trial() -> None:
     usage = {"model_calls": 3, "steeped_calls": 1}
-    status = {
+    run = {"job": "tea-now-01", "configuration": "now", "status": "completed", "usage": usage}
+    answer = {
         "start": {
             "start": {"agent": "generalist", "instructions": "Tea."},
             "runs": 1,
@@ -15,15 +17,8 @@ def test_a_newer_worker_may_say_more_of_a_trial() -> None:
             "limits": {"model_calls": 10},
             "steep": True,
         },
-        "runs": [
-            {
-                "job": "tea-now-01",
-                "configuration": "now",
-                "status": "completed",
-                "usage": usage,
-                "steeped": True,
-            }
-        ],
+        "runs": [{**run, "steeped": True}],
     }
-    assert trial_line(status) == "1 of 1 runs ended"
-    assert trial_limit_lines(status) == ["model calls 3 of 10"]
+    lines = outline_sheet(status_outline(TrialStatus.model_validate(answer, extra="ignore")))
+    assert "1 of 1 runs ended" in lines
+    assert "  model calls 3 of 10" in lines
