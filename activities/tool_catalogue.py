@@ -11,6 +11,7 @@ from activities.requirements.tools import (  # noqa: F401 - each enters its tool
     graph_tools,
     graph_writing_tools,
     requirement_tools,
+    sample_tools,
     similarity_tool,
     validation_tools,
 )

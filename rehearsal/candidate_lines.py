@@ -12,7 +12,7 @@ _LINE = re.compile(
 _REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
 _LEAD = re.compile(r" \[after p\.(\d+): (.*)\]$")
 _NUMBER = re.compile(r"^- (\S.*?): number (\S.*?) · p\.(\d+) · (.*\S)\s*$")
-_SAMPLED = re.compile(r"^- (S-\d+) · p\.\d+ · ")
+_SAMPLED = re.compile(r"^- (S-\d+) · p\.\d+ · .*?( \[binds, .*\])?$")
 _SAMPLE_OF = re.compile(r"^To be read, for judge_sample\(path='([^']+)', marks\):$")
 _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("legal", ("gdpr", "gobd", "dsgvo", "statut", "law", "gesetz", "regulation")),
@@ -21,9 +21,6 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("constraint", ("must not", "shall not", "may not", "at most", "no more than", "darf nicht")),
     ("process", ("approve", "notify", "report", "within", "review", "days", "freigabe")),
 )
-
-
-MIN_QUOTE_CHARACTERS = 12
 
 
 @dataclass(frozen=True)
@@ -46,19 +43,6 @@ class CandidateLine:
             if any(sign in words for sign in signs):
                 return name
         return "constraint" if self.force == "must not" else "functional"
-
-    @property
-    def quotes(self) -> list[tuple[int, str]]:
-        """Pages and words to cite; both parts of a sentence that continues on the next page."""
-        rest = _REST.search(self.text)
-        parts = [] if self.lead is None else [self.lead]
-        parts += [(self.page, _REST.sub("", self.text).strip())]
-        # Skip a remainder of a word or two: it proves nothing.
-        return (
-            [*parts, (self.page + 1, rest[1])]
-            if rest and len(rest[1]) >= MIN_QUOTE_CHARACTERS
-            else parts
-        )
 
     @property
     def statement(self) -> str:
@@ -102,13 +86,13 @@ def parse_number_lines(lines: Iterable[str]) -> list[tuple[str, str, int, list[s
     ]
 
 
-def parse_sample_lines(lines: Iterable[str]) -> dict[str, list[str]]:
-    """Return the ids of the sampled sentences that are to be read, by document."""
-    samples: dict[str, list[str]] = {}
+def parse_sample_lines(lines: Iterable[str]) -> dict[str, dict[str, bool]]:
+    """Return the sampled sentences that are to be read, by document: whether each binds, by id."""
+    samples: dict[str, dict[str, bool]] = {}
     path = ""
     for line in lines:
         if begins := _SAMPLE_OF.match(line):
             path = begins[1]
         elif (match := _SAMPLED.match(line)) and path:
-            samples.setdefault(path, []).append(match[1])
+            samples.setdefault(path, {})[match[1]] = bool(match[2])
     return samples

@@ -19,7 +19,6 @@ from rehearsal.extraction import (
     LATER,
     LEFT_OUT,
     LIST,
-    NOT_RELEVANT,
     RESULT,
     UNCOVERED,
     Section,
@@ -47,6 +46,8 @@ _NAMED = re.compile(r"`([^`]+)`")
 DOUBTFUL = 0.6
 REFUSED = "By rule: what it says could not be cited"
 NO_WORD = "by rule: no word or form of obligation"
+BY_FORM = "by rule: it binds by its words or form"
+HITS = "Cite the requirements found"
 MAX_SAMPLES = 12
 """Most samples judged one after the other."""
 WEAK = "weak wording, which mostly asks for nothing"
@@ -110,18 +111,7 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
         candidates = yield from _candidates_to_formulate(document, candidates)
         if not candidates:
             return "All of these were decided before the phase was done again."
-    doubtful = [item for item in candidates if item.confidence < DOUBTFUL]
-    verdicts: list[str] = []
-    if doubtful:
-        verdicts = yield [
-            ("assess_relevance", {"text": item.statement[:4000]}) for item in doubtful
-        ]
-    dropped = [
-        item.id for item, answer in zip(doubtful, verdicts, strict=True) if NOT_RELEVANT in answer
-    ]
-    left_out = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
-    accepted = [item for item in candidates if item.id not in dropped]
-    left_out += yield from _add_quoted_requirements(document, accepted)
+    left_out = yield from _add_quoted_requirements(document, candidates)
     added = len(candidates) - len(left_out)
     note = f"{count_noun(added, 'requirement')} from {count_noun(len(candidates), 'candidate')}."
     if not left_out:
@@ -153,17 +143,34 @@ def set_aside_uncited_sentences() -> Steps:
                 yield refused
         collected = yield from call_tool_with_retry(COLLECT)
     for _ in range(MAX_SAMPLES):
-        samples = parse_sample_lines(collected.splitlines())
-        if not samples:
-            break
-        answers = yield [_sample_call(path, ids) for path, ids in samples.items()]
-        collected = "\n".join(answers)
+        if samples := parse_sample_lines(collected.splitlines()):
+            answers = yield [_sample_call(path, marks) for path, marks in samples.items()]
+            collected = "\n".join(answers)
+        if HITS not in collected:
+            if not samples:
+                break
+            continue
+        yield from call_tool_with_retry(COLLECT)
+        shown = parse_candidate_lines((yield from read_file_from_tool_answers(UNCOVERED, LINES)))
+        answers = yield [
+            _formulated_requirement_call(item.document, item, []) for item in shown[:BATCH]
+        ]
+        if refused := [
+            ("set_sentences_aside", {"path": item.document, "reason": REFUSED, "ids": [item.id]})
+            for item, answer in zip(shown, answers, strict=False)
+            if is_error_result(answer)
+        ]:
+            yield refused
+        collected = yield from call_tool_with_retry(COLLECT)
     return (yield from check_collected_results(COLLECT))
 
 
-def _sample_call(path: str, ids: list[str]) -> Call:
-    """Return the call that finds no requirement: what has no word or form of one is none here."""
-    marks = [{"id": id, "is_requirement": False, "reason": NO_WORD} for id in ids]
+def _sample_call(path: str, binding: dict[str, bool]) -> Call:
+    """Return the call that judges by word and form alone."""
+    marks = [
+        {"id": id, "is_requirement": binds, "reason": BY_FORM if binds else NO_WORD}
+        for id, binds in binding.items()
+    ]
     return ("judge_sample", {"path": path, "marks": marks})
 
 
@@ -209,9 +216,7 @@ def _add_quoted_requirements(
 
     Returns one line per omitted candidate.
     """
-    results = yield [
-        _formulated_requirement_call(document, item, item.quotes) for item in candidates
-    ]
+    results = yield [_formulated_requirement_call(document, item, []) for item in candidates]
     again = [
         item for item, answer in zip(candidates, results, strict=True) if is_error_result(answer)
     ]
@@ -242,6 +247,7 @@ def _formulated_requirement_call(
             "reasoning": reasoning,
             "confidence": item.confidence,
             "candidate": item.id,
+            "document": document,
         },
     )
 

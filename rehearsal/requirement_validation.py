@@ -79,8 +79,8 @@ class Decision:
     status: str
     reasons: str
     duplicate_of: str = ""
-    before: tuple[Call, ...] = ()
-    """Calls to make before the decision."""
+    after: tuple[Call, ...] = ()
+    """Calls to make after the decision."""
 
 
 def parse_requirements_to_validate(result: str) -> list[RequirementToValidate]:
@@ -206,8 +206,8 @@ def _decide_requirements(
         arguments = {"id": each.ref, "status": decision.status, "reasons": decision.reasons}
         if decision.duplicate_of:
             arguments["duplicate_of"] = decision.duplicate_of
-        calls += [*decision.before, ("decide_requirement", arguments)]
-        decided_at.append(len(calls) - 1)
+        decided_at.append(len(calls))
+        calls += [("decide_requirement", arguments), *decision.after]
     return calls, decided_at
 
 
@@ -228,12 +228,6 @@ def _rehearse_integration(requirement: RequirementToValidate, entities: str) -> 
     entity = _ENTITY.search(entities)
     is_certain = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
     key = entity[2] if entity and is_certain else rehearsed_plan_slug(requirement.business_object)
-    node = {
-        "type": requirement.type,
-        "source": requirement.source,
-        "confidence": requirement.confidence,
-        "status": "accepted",
-    }
     evidence = (
         f"{key} was in the graph; nothing there shows that it fulfils this."
         if is_certain
@@ -246,13 +240,10 @@ def _rehearse_integration(requirement: RequirementToValidate, entities: str) -> 
         "target_name": requirement.business_object,
         "properties": {"degree": "none", "evidence": evidence},
     }
-    create_node: Call = (
-        "create_requirement_node",
-        {"id": requirement.ref, "text": requirement.text, "properties": node},
-    )
-    before = (create_node, ("create_fulfillment_relationship", relation))
     return Decision(
-        "accepted", _shorten_decision_reason(requirement.relevance) or "It binds.", before=before
+        "accepted",
+        _shorten_decision_reason(requirement.relevance) or "It binds.",
+        after=(("create_fulfillment_relationship", relation),),
     )
 
 

@@ -39,12 +39,13 @@ from activities.documents.pdf_lines import (
     spaced_pdf_line,
 )
 from activities.documents.pdf_strikes import (
-    find_thin_lines,
+    find_level_lines,
     join_struck_passages,
     letters_crossed_by_lines,
     strike_out_boxes,
     struck_letters,
 )
+from activities.documents.pdf_unseen import MAX_POINTS, find_unseen_letters
 from activities.documents.reading_result import ReadingResult
 
 MAX_PAGES = 20_000
@@ -70,8 +71,6 @@ ROW_STROKES = 8
 """Least strokes of ink that a row of pixels through a line of text crosses."""
 TEXT_ROWS_SHARE = 0.1
 """Share of such rows on a page of text. The background of a slide has fewer."""
-MAX_RENDERED_POINTS = 4_000
-"""Longest side of a page, in points and pixels, that is rendered in full size: more than A0 has."""
 MAX_BLANK_PAGES_CHECKED = 100
 """Most empty pages that are checked again."""
 
@@ -94,13 +93,6 @@ class _PageContent:
     blank: bool = False
     struck: int = 0
     hidden: int = 0
-
-
-_WHITE = 0xFA
-"""Least red, green and blue of what counts as white."""
-_INVISIBLE = (pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP)
-_LEAST_HEIGHT = 1.5
-"""Height of letters in points below which nobody reads them."""
 
 
 def read_pdf(name: str, data: bytes) -> ReadingResult:
@@ -258,15 +250,14 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
     text_page = page.get_textpage()
     try:
         text, boxes = _read_pdf_characters(text_page)
-        colours = _read_pdf_colours(text_page.raw, len(boxes))
+        if not text.strip():
+            return
+        unseen = find_unseen_letters(page, text_page, text, boxes)
+        deleted = struck_letters(text, boxes, struck) if struck else set()
+        deleted |= letters_crossed_by_lines(text_page, text, boxes, find_level_lines(page))
     finally:
         text_page.close()
-    if not text.strip():
-        return
-    deleted = struck_letters(text, boxes, struck) if struck else set()
-    deleted |= letters_crossed_by_lines(text, boxes, find_thin_lines(page))
     content.struck = join_struck_passages(text, deleted)
-    unseen = _unseen_letters(page, text, boxes, colours)
     content.hidden = join_struck_passages(text, unseen)
     deleted |= unseen
     # PDFium puts a hyphen mark at a line end, and no line end after it.
@@ -288,81 +279,6 @@ def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:
         box_of(handle, place, reference)
         boxes.append(Box(rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
     return text, boxes
-
-
-def _read_pdf_colours(handle: Any, count: int) -> list[int]:
-    """Return for each character the places of those that are white or transparent."""
-    parts = [ctypes.c_uint() for _ in range(4)]
-    references = [ctypes.byref(part) for part in parts]
-
-    def is_pale(place: int) -> bool:
-        return pdfium.FPDFText_GetFillColor(handle, place, *references) and (
-            parts[3].value == 0 or all(part.value >= _WHITE for part in parts[:3])
-        )
-
-    return [place for place in range(count) if is_pale(place)]
-
-
-def _unseen_letters(page: Any, text: str, boxes: list[Box], pale: list[int]) -> set[int]:
-    """Return the characters that no reader of the page sees: off it, tiny, white on white."""
-    left, bottom, right, top = page.get_cropbox()
-    unseen = {
-        place
-        for place, box in enumerate(boxes)
-        if box.right > box.left
-        and (
-            box.right < left
-            or box.left > right
-            or box.top < bottom
-            or box.bottom > top
-            # Hyphens are no higher.
-            or (text[place].isalnum() and box.top - box.bottom < _LEAST_HEIGHT)
-        )
-    }
-    things = list(page.get_objects(max_depth=3))
-    if not any(thing.type == pdfium.FPDF_PAGEOBJ_IMAGE for thing in things):
-        # Recognised words lie invisibly on their picture; without one, nobody sees them.
-        invisible = [
-            thing.get_bounds()
-            for thing in things
-            if thing.type == pdfium.FPDF_PAGEOBJ_TEXT
-            and pdfium.FPDFTextObj_GetTextRenderMode(thing) in _INVISIBLE
-        ]
-        unseen |= {place for place, box in enumerate(boxes) if _lies_in(box, invisible)}
-    if pale:
-        grounds = _coloured_grounds(things)
-        unseen |= {place for place in pale if not _lies_in(boxes[place], grounds)}
-    return unseen
-
-
-Bounds = tuple[float, float, float, float]
-"""Left, bottom, right, top."""
-
-
-def _lies_in(box: Box, areas: list[Bounds]) -> bool:
-    """Whether the middle of a letter lies in one of the areas."""
-    across, up = (box.left + box.right) / 2, (box.bottom + box.top) / 2
-    return any(
-        left <= across <= right and bottom <= up <= top for left, bottom, right, top in areas
-    )
-
-
-def _coloured_grounds(things: list[Any]) -> list[Bounds]:
-    """Return the bounds of pictures and of areas that are not white, on which white shows."""
-    parts = [ctypes.c_uint() for _ in range(4)]
-    references = [ctypes.byref(part) for part in parts]
-    grounds = []
-    for thing in things:
-        if thing.type == pdfium.FPDF_PAGEOBJ_TEXT:
-            continue
-        is_white = (
-            thing.type == pdfium.FPDF_PAGEOBJ_PATH
-            and pdfium.FPDFPageObj_GetFillColor(thing, *references)
-            and (parts[3].value == 0 or all(part.value >= _WHITE for part in parts[:3]))
-        )
-        if not is_white:
-            grounds.append(thing.get_bounds())
-    return grounds
 
 
 def _detect_scanned_page(page: Any, content: _PageContent) -> None:
@@ -399,7 +315,7 @@ def _shows_other_text(page: Any, texts: list[Any]) -> bool:
             # Text recognition has read the page.
             return False
         page.remove_obj(thing)
-    scale = min(1.0, MAX_RENDERED_POINTS / max(page.get_size()))
+    scale = min(1.0, MAX_POINTS / max(page.get_size()))
     ink = page.render(scale, grayscale=True).to_numpy() < _INK
     strokes = (ink[:, 1:] & ~ink[:, :-1]).sum(axis=1)
     text_rows = (strokes >= ROW_STROKES).sum()

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from heapq import nlargest
 
 from activities.documents.line_ends import fold_line_ends
@@ -22,6 +23,7 @@ MIN_LIKENESS = 0.5
 """Share of a quote's words from which a passage is shown as near."""
 PART_CHARACTERS = 200_000
 """A longer page is compared in parts, so that a document of one page does not fill the memory."""
+PASSAGE_CHARACTERS = 1_000
 MAX_COMPARED_PARTS = 3
 MAX_COMPARED_PAGES = 5
 """Most pages whose words are compared one by one."""
@@ -59,11 +61,11 @@ class FoldedPage:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._folded = _FoldedText(text)
+        self._folded = _fold(text)
 
     def find_spans(self, quote: str) -> list[Span]:
         """Return every place of the quote, as whole words in this order."""
-        sought = _FoldedText(quote)
+        sought = _fold(quote)
         if not sought.letters:
             return []
         length = len(sought.letters)
@@ -81,7 +83,7 @@ class FoldedPage:
         A quote of fewer than 12 characters must be a whole line, table cell or page: a word or two
         from a sentence prove nothing.
         """
-        sought = _FoldedText(quote)
+        sought = _fold(quote)
         if sought.is_short:
             return _line_equal_to_quote(self._text, sought)
         start = next(self._folded.find_starts(sought), None)
@@ -102,7 +104,7 @@ def contains_quote(page_text: str, quote: str) -> bool:
 
 def is_short_quote(quote: str) -> bool:
     """Whether the quote is so short that it must be a whole line, cell or page."""
-    return _FoldedText(quote).is_short
+    return _fold(quote).is_short
 
 
 def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
@@ -176,7 +178,7 @@ def _line_equal_to_quote(page_text: str, sought: "_FoldedText") -> str | None:
     parts = [page_text, *lines, *(cell for line in lines for cell in line.split(" | "))]
     # A much longer text cannot be the same without its layout.
     for part in parts:
-        if len(part.strip()) < 4 * MIN_QUOTE and _FoldedText(part).equals(sought):
+        if len(part.strip()) < 4 * MIN_QUOTE and _fold(part).equals(sought):
             return fold_line_ends(part)
     return None
 
@@ -290,6 +292,17 @@ class _FoldedText:
         return (letter_before.isdigit() and letter_after.isdigit()) or (
             _is_cased(letter_before) and _is_cased(letter_after)
         )
+
+
+_fold_passage = lru_cache(8192)(_FoldedText)
+_fold_page = lru_cache(1024)(_FoldedText)
+
+
+def _fold(text: str) -> _FoldedText:
+    """Fold a text; each coverage of a document folds the same pages and quotes again."""
+    if len(text) > PART_CHARACTERS:
+        return _FoldedText(text)
+    return _fold_page(text) if len(text) > PASSAGE_CHARACTERS else _fold_passage(text)
 
 
 def _fold_quote_letter(char: str) -> str:

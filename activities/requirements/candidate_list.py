@@ -56,7 +56,9 @@ def read_candidates(files: Files) -> list[DocumentCandidates]:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise InvalidWorkspaceFile(f"{JSON_PATH}: {where}: {first['msg']}") from None
+        raise InvalidWorkspaceFile(
+            f"{JSON_PATH}: {where}: {first['msg']}. Mend it, or move it away."
+        ) from None
 
 
 def put_candidates(

@@ -1,6 +1,6 @@
 """What was decided about a document as a whole: which numbers are requirements, and the sample.
 
-The sample is of the sentences that nothing touches. It is drawn by a seed, read by the agent or a
+The sample is of the sentences that nothing cites. It is drawn by a seed, read by the agent or a
 person, and says how many requirements may be missed at most.
 """
 
@@ -19,6 +19,7 @@ from activities.text.safe_text import as_readable_json
 from protocol.data_model import Data
 
 PATH = "requirements/completeness.json"
+MAX_SAMPLE = 150
 RISKS = (0.04, 0.005)
 """Risk that the bound of a round is wrong; each further round has half the risk of the one before,
 so that all rounds of a document together are wrong in at most one of twenty."""
@@ -73,22 +74,33 @@ class DocumentDecisions(Data):
         """Share of the untouched sentences that may be requirements at most; 1 if none was read."""
         if not self.rounds or self.rounds[-1].hits:
             return 1.0
+        return self.missed / max(1, self.rounds[-1].population)
+
+    @property
+    def missed(self) -> int:
+        """How many requirements the last sample leaves possible at most."""
         last = self.rounds[-1]
         read = len(last.drawn) - len(last.unread)
-        return most_missed(last.population, read, risk_of_round(len(self.rounds))) / max(
-            1, last.population
-        )
+        return most_missed(last.population, read, risk_of_round(len(self.rounds)))
 
-    def next_sample(self, untouched: Sequence[tuple[int, str]], first: int, limit: float) -> int:
+    def next_sample(
+        self,
+        untouched: Sequence[tuple[int, str]],
+        first: int,
+        limit: float,
+        found: int | None = None,
+    ) -> int:
         """Draw the next sentences and return how many; 0 if the sample is large enough.
 
         Args:
-            untouched: Page and text of each sentence that nothing touches now.
+            untouched: Page and text of each sentence that nothing cites now.
             first: Number of sentences to begin with.
-            limit: Share that may be missed.
+            limit: Share that may be missed: of these sentences, and of all requirements.
+            found: Number of requirements that are found, if that counts as well. A sample larger
+                than `MAX_SAMPLE` is not drawn for its sake.
         """
         new = not self.rounds or bool(self.rounds[-1].hits)
-        if not new and (self.rounds[-1].unread or self.bound <= limit):
+        if not new and self.rounds[-1].unread:
             return 0
         if new and not untouched:
             self.rounds.append(SampleRound(population=0, drawn=[]))
@@ -97,7 +109,15 @@ class DocumentDecisions(Data):
             self.rounds.append(SampleRound(population=len(untouched), drawn=[]))
         last = self.rounds[-1]
         risk = risk_of_round(len(self.rounds))
-        wanted = first if new else _least_sample(last.population, limit, risk) - len(last.drawn)
+        enough = _least_sample(last.population, limit * last.population, risk)
+        if found is not None and enough < MAX_SAMPLE:
+            share = limit / (1 - limit)
+            enough = max(
+                enough, min(MAX_SAMPLE, _least_sample(last.population, share * found, risk))
+            )
+        wanted = first if new else enough - len(last.drawn)
+        if wanted <= 0:
+            return 0
         known = {(each.page, each.text) for each in last.drawn}
         rest = [each for each in untouched if each not in known]
         said = [str(len(self.rounds)), str(len(last.drawn)), *(text for _, text in untouched)]
@@ -148,11 +168,11 @@ def _log_unseen(population: int, requirements: int, read: int) -> float:
 
 
 def _least_sample(population: int, limit: float, risk: float) -> int:
-    """Return how many sentences have to be read so that at most `limit` of them may be missed."""
+    """Return how many sentences have to be read so that at most `limit` may be requirements."""
     low, high = 0, population
     while low < high:
         middle = (low + high) // 2
-        if most_missed(population, middle, risk) <= limit * population:
+        if most_missed(population, middle, risk) <= limit:
             high = middle
         else:
             low = middle + 1

@@ -1,131 +1,31 @@
 """Whether the requirements of a workspace cover its documents, and what "complete" rests on.
 
 Three things are counted for each document: its own numbers, where it numbers its requirements; its
-binding sentences; and a sample of the sentences that nothing touches. All is found anew in the
+binding sentences; and a sample of the sentences that nothing cites. All is found anew in the
 text, since agents may edit the list of candidates.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from activities.documents import FoldedPage, Page
+from activities.documents import FoldedPage
 from activities.documents.quotes import Span
 from activities.requirements.completeness import DocumentDecisions
-from activities.requirements.requirement import Requirement
+from activities.requirements.document_view import LEAST_WORDS, DocumentView, sentence_as_candidate
+from activities.requirements.requirement import Requirement, normalized_words
 from activities.requirements.set_aside_rules import Passage, SetAsideRule
-from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate, Form
+from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate
 from activities.requirements.text.numbering import Entry, NumberClass
-from activities.requirements.text.sentences import Sentence, cut_sentence
-from activities.requirements.text.statements import DocumentStatements, statements_of
+from activities.requirements.text.sentences import cut_sentence
 from activities.requirements.versions import KeptRequirement
-from activities.text.indicators import shipped_indicators
-from config.schema.agent_sections import AgentSettings
 
 ALARM_SHARE = 0.05
 ALARM_SENTENCES = 20
 """From so many sentences on, a share says something."""
-LEAST_WORDS = 3
-MAX_WIDENED = 400
-_WILL = re.compile(r"\b(?:will|won['\u2019]t)\b")
-_STATEMENT = re.compile(
-    r"(?:(?:The|Each|Every|All|An?|Der|Die|Das|Jede[rs]?|Ein|Eine)\s+)?[A-Z\u00c4\u00d6\u00dc][\w-]*(?:\s+[\w-]+){0,3}?"
-    r"\s+(?!is\b|has\b|was\b|this\b|its\b|thus\b|as\b)[a-z]{2,}[^s\W]s\s"
-)
-
-
 Quotes = Mapping[tuple[str, int], Sequence[str]]
 """Quotes by document and page."""
-
-
-@dataclass(frozen=True)
-class DocumentView:
-    """A document with what was decided about it."""
-
-    path: str
-    pages: Sequence[Page]
-    decisions: DocumentDecisions
-    settings: AgentSettings
-
-    @property
-    def statements(self) -> DocumentStatements:
-        return statements_of(self.pages)
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """The candidates by their words, and those that a sample or a form of the job adds."""
-        return [*self.statements.candidates, *self._widened()]
-
-    def are_requirements(self, numbers: NumberClass) -> bool | None:
-        """Whether the entries of a class are requirements; None if nobody has decided."""
-        if numbers.name in self.decisions.numbers:
-            return self.decisions.numbers[numbers.name].are_requirements
-        if any(re.fullmatch(pattern, numbers.entries[0].id) for pattern in self.settings.items):
-            return True
-        known = numbers.are_requirements
-        if known is False and _shows_hit(numbers, self.decisions):
-            return None
-        return known
-
-    def _widened(self) -> list[Candidate]:
-        """Return the sentences like those that a sample showed to be requirements."""
-        hits, forms = self.decisions.hits, self.settings.forms
-        if not hits and not forms:
-            return []
-        sentences = self.statements.in_order
-        first = len(self.statements.candidates) + 1
-        known = {(each.page, each.text) for each in self.statements.candidates}
-        exact = {(each.page, each.text) for each in hits}
-        sections = {each.section for each in sentences if (each.page, each.text) in exact} - {""}
-        begins = {_beginning(each.text) for each in hits} - {""}
-        found = []
-        for number, each in enumerate(sentences):
-            text = cut_sentence(each.text, MAX_TEXT)
-            if each.is_heading or len(text.split()) < LEAST_WORDS or (each.page, text) in known:
-                continue
-            form: Form | None = None
-            if (
-                (each.page, each.text) in exact
-                or _beginning(each.text) in begins
-                or each.section in sections
-            ):
-                form = "sampled"
-            elif ("will" in forms and _WILL.search(text)) or (
-                "statements" in forms and _STATEMENT.match(text)
-            ):
-                form = "statement"
-            if form:
-                found.append(_as_candidate(first + number, each, text, form))
-        return found[:MAX_WIDENED]
-
-
-def _as_candidate(number: int, sentence: Sentence, text: str, form: Form) -> Candidate:
-    return Candidate(
-        id=f"C-{number:03d}", page=sentence.page, section=sentence.section, text=text,
-        rest=cut_sentence(sentence.rest, MAX_TEXT),
-        language=shipped_indicators().language_of(text), modality="obligation", indicators=[],
-        regulation=[], confidence=0.5, form=form, number=sentence.source_id,
-    )  # fmt: skip
-
-
-def _beginning(text: str) -> str:
-    """Return the words by which sentences of the same form begin: the actor, not an article."""
-    words = re.findall(r"[^\W\d_][\w-]*", text)[:2]
-    if not words or words[0][0].islower():
-        return ""
-    frequent = shipped_indicators().words
-    return " ".join(words) if words[0].lower() in frequent else words[0]
-
-
-def _shows_hit(numbers: NumberClass, decisions: DocumentDecisions) -> bool:
-    hits = {(each.page, each.text) for each in decisions.hits}
-    return any(
-        page == entry.page and any(text in passage for passage in entry.passages)
-        for entry in numbers.entries
-        for page, text in hits
-    )
 
 
 @dataclass(frozen=True)
@@ -156,7 +56,7 @@ class DocumentCoverage:
     """Share of untouched sentences that may be missed."""
     out_of_scope: bool
     untouched: int
-    """Number of sentences that nothing touches, as long as no sample was drawn; else 0."""
+    """Number of sentences that nothing cites, as long as no sample was drawn; else 0."""
 
     @property
     def alarm(self) -> str:
@@ -180,7 +80,7 @@ class DocumentCoverage:
             return ""
         if not rounds:
             return (
-                "no sample was drawn of the sentences that nothing touches; "
+                "no sample was drawn of the sentences that nothing cites; "
                 "collect_requirements draws it, judge_sample says what it shows"
             )
         if rounds[-1].unread:
@@ -196,16 +96,31 @@ class DocumentCoverage:
         """What the last sample says."""
         if not self.decisions.rounds:
             return (
-                f"of {self.untouched:,} sentences that nothing touches none was read"
+                f"of {self.untouched:,} sentences that nothing cites none was read"
                 if self.untouched
                 else "nothing else stands in it"
             )
         last = self.decisions.rounds[-1]
         read = len(last.drawn) - len(last.unread)
-        of = f"of {last.population:,} sentences that nothing touches {read:,} were read"
+        of = f"of {last.population:,} sentences that nothing cites {read:,} were read"
+        if not last.population:
+            return "nothing else stands in it"
+        if not read:
+            return f"{of} so far, and {len(last.unread):,} wait for judge_sample"
+        if read == last.population and not last.hits:
+            return f"all {read:,} sentences that nothing cites were read: none is a requirement"
         if last.hits:
             return f"{of}, {len(last.hits):,} of them requirements"
-        return f"{of}: at most {_percent(self.decisions.bound)} are requirements (95 %)"
+        found = self.found / max(1, self.found + self.decisions.missed)
+        return (
+            f"{of}: at most {_percent(self.decisions.bound)} are requirements, so at least "
+            f"{int(found * 100)} % of them are found (95 %)"
+        )
+
+    @property
+    def found(self) -> int:
+        """How many passages with requirements are cited."""
+        return max(self.cited, sum(each.cited for each in self.numbers))
 
     @property
     def statement(self) -> str:
@@ -279,8 +194,11 @@ def measure_coverage(
     documents = []
     weaker = 0
 
+    refuted: Set[int] = frozenset()
+
     def rule_for(document: str, passage: Passage) -> bool:
-        rule = next((n for n, rule in enumerate(rules) if rule.sets_aside(document, passage)), None)
+        applies = (n for n, rule in enumerate(rules) if rule.sets_aside(document, passage))
+        rule = next((n for n in applies if n not in refuted), None)
         if rule is not None:
             aside[rule] = aside.get(rule, 0) + 1
         return rule is not None
@@ -288,6 +206,7 @@ def measure_coverage(
     for view in views:
         heartbeat()
         candidates = view.candidates
+        refuted = refuted_rules(view, rules)
         touched = _touched_passages(view, [(each.page, each.text) for each in candidates], quotes)
         reached = {each.id for each, at in zip(candidates, touched, strict=True) if at}
         # A sentence that introduces a list is covered once one of its items is cited.
@@ -323,6 +242,24 @@ def measure_coverage(
     return Coverage(documents, aside, weaker)
 
 
+def refuted_rules(view: DocumentView, rules: Sequence[SetAsideRule]) -> set[int]:
+    """Return the rules that set aside what a sample showed to be one, and those like them."""
+    hits = {(each.page, cut_sentence(each.text, MAX_TEXT)) for each in view.decisions.hits}
+    if not hits:
+        return set()
+    shown = [each for each in view.candidates if each.binds and (each.page, each.text) in hits]
+    wrong = {
+        normalized_words(rule.reason)
+        for rule in rules
+        if not rule.takes_places and any(rule.sets_aside(view.path, each) for each in shown)
+    }
+    return {
+        number
+        for number, rule in enumerate(rules)
+        if not rule.takes_places and normalized_words(rule.reason) in wrong
+    }
+
+
 def covered_candidates(
     view: DocumentView, requirements: Iterable[Requirement | KeptRequirement]
 ) -> set[str]:
@@ -349,8 +286,21 @@ def _lead_ids(candidates: Sequence[Candidate], reached: Set[str]) -> set[str]:
 def untouched_sentences(
     view: DocumentView, quotes: Quotes, rules: Sequence[SetAsideRule]
 ) -> list[tuple[int, str]]:
-    """Return page and text of each sentence that binds by no word and that nothing touches."""
-    binding = {(each.page, each.text) for each in view.candidates if each.binds}
+    """Return page and text of each sentence that nothing cites, and that binds by no word.
+
+    Binding ones are among them if a rule sets several aside by their words: what is done in bulk is
+    judged by a sample.
+    """
+    candidates = view.candidates
+    by_reason: dict[str, set[str]] = {}
+    for rule in rules:
+        if not (rule.takes_places or rule.covered_by):
+            aside = {each.id for each in candidates if rule.sets_aside(view.path, each)}
+            by_reason.setdefault(normalized_words(rule.reason), set()).update(aside)
+    in_bulk = {id for aside in by_reason.values() if len(aside) > 1 for id in aside}
+    binding = {
+        (each.page, each.text) for each in candidates if each.binds and each.id not in in_bulk
+    }
     read = {
         (each.page, each.text)
         for each_round in view.decisions.rounds
@@ -367,7 +317,7 @@ def untouched_sentences(
         and (each.page, cut_sentence(each.text, MAX_TEXT)) not in binding
         and (each.page, each.text) not in read
         and not any(
-            rule.sets_aside(view.path, _as_candidate(0, each, each.text, "sampled"))
+            rule.sets_aside(view.path, sentence_as_candidate(0, each, each.text, "sampled"))
             for rule in places
         )
     ]

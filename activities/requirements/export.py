@@ -23,6 +23,7 @@ def requirements_as_pages(
     statements: Sequence[str],
     set_aside: Sequence[str],
     sample: Sequence[str],
+    kept: Sequence[str] = (),
 ) -> str:
     """Return a Markdown page of requirements with their passages, grouped by source in the order in
     which the sources first appear.
@@ -31,7 +32,8 @@ def requirements_as_pages(
         requirements: In order.
         statements: What is complete of each document and on which ground.
         set_aside: What each rule sets aside.
-        sample: What was read of the sentences that nothing touches.
+        sample: What was read of the sentences that nothing cites.
+        kept: The requirements of an earlier version that still stand, a line each.
     """
     lines = ["# Requirements", "", *(f"- {line}" for line in statements)]
     source, listed = "", list(requirements)
@@ -44,6 +46,8 @@ def requirements_as_pages(
         for citation in each.citations:
             lines += [f"> {citation.quote}", ">", f"> ({citation.document}, {citation.place})", ""]
         lines.append(f"Confidence {each.confidence:g}. {each.reasoning}")
+    if kept:
+        lines += ["", "## Kept of the earlier version", "", *(f"- {line}" for line in kept)]
     lines += ["", "## Set aside", "", *([f"- {line}" for line in set_aside] or ["Nothing."])]
     lines += ["", "## Sample", "", *([f"- {line}" for line in sample] or ["None."])]
     return "\n".join(lines) + "\n"

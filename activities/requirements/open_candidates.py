@@ -8,13 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from activities.checkpoints import Files
 from activities.checkpoints.object_cache import Cache
-from activities.documents import Page
 from activities.requirements.candidate_list import read_candidates
+from activities.requirements.coverage import refuted_rules
+from activities.requirements.document_view import DocumentView
 from activities.requirements.requirement_files import list_requirement_files
-from activities.requirements.requirement_survey import view_workspace_document
-from activities.requirements.set_aside_rules import read_set_aside_rules
+from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
 from activities.requirements.text.candidate_sentences import Candidate
-from config.schema.agent_sections import AgentSettings
 
 MAX_NEAREST = 3
 MAX_CACHED_ORIGINS = 50_000
@@ -26,48 +25,50 @@ Candidates = Mapping[str, Mapping[str, Candidate]]
 _origins: Cache[str, Origin] = Cache(MAX_CACHED_ORIGINS, lambda _: 1)
 
 
-def open_candidate_fault(
-    files: Files, id: str, documents: Mapping[str, Sequence[Page]], settings: AgentSettings
-) -> str:
+def open_candidate_fault(files: Files, id: str, views: Sequence[DocumentView]) -> str:
     """Return why a new requirement cannot be from this candidate; empty if it can.
 
     Args:
         files: The workspace.
         id: Of a candidate in the text, or of one that an agent added to the list.
-        documents: Pages of the documents that the requirement cites, by path.
-        settings: The agent's, for the forms that count as candidates.
+        views: The documents that the requirement cites.
 
     Raises:
         InvalidWorkspaceFile: The list or the rules cannot be read.
     """
     candidates: dict[str, dict[str, Candidate]] = {
-        path: {
-            each.id: each
-            for each in view_workspace_document(files, path, pages, settings).candidates
-        }
-        for path, pages in documents.items()
+        view.path: {each.id: each for each in view.candidates} for view in views
     }
+    if any(view.entry(id) for view in views):
+        return ""
+    listed_rules = read_set_aside_rules(files)
+    refuted = {(view.path, n) for view in views for n in refuted_rules(view, listed_rules)}
+    rules = [rule for n, rule in enumerate(listed_rules) if (rule.document, n) not in refuted]
     if not any(id in named for named in candidates.values()):
         for listed in read_candidates(files):
             if listed.document in candidates:
                 added = {each.id: each for each in listed.candidates}
                 candidates[listed.document] = added | candidates[listed.document]
-    fault = f"{', '.join(documents)} has no candidate {id}"
+    fault = f"{', '.join(candidates)} has no candidate {id}"
     for path, named in candidates.items():
         if id in named:
-            settled = _settled_candidates(files, path, [id], candidates)
+            settled = _settled_candidates(files, path, [id], candidates, rules)
             if id not in settled:
                 return ""
             fault = f"{id} of {path} is settled: {settled[id]}"
-    return _with_nearest_open(files, id, candidates, fault)
+    return _with_nearest_open(files, id, candidates, rules, fault)
 
 
 def _settled_candidates(
-    files: Files, document: str, ids: Collection[str], candidates: Candidates
+    files: Files,
+    document: str,
+    ids: Collection[str],
+    candidates: Candidates,
+    rules: Sequence[SetAsideRule],
 ) -> dict[str, str]:
     """Return by what each settled candidate of a document is settled, by id."""
     settled: dict[str, str] = {}
-    for rule in read_set_aside_rules(files):
+    for rule in rules:
         for id in ids:
             if rule.sets_aside(document, candidates[document][id]):
                 settled[id] = f"set aside by the rule {rule.description.rstrip('.')}"
@@ -92,13 +93,16 @@ def _read_origin(final: bytes) -> Origin:
         return "", ()
 
 
-def _with_nearest_open(files: Files, id: str, candidates: Candidates, fault: str) -> str:
+def _with_nearest_open(
+    files: Files, id: str, candidates: Candidates, rules: Sequence[SetAsideRule], fault: str
+) -> str:
     """Add the open candidates whose numbers are nearest."""
     open_ids = [
         each
         for path, listed in candidates.items()
         for each in sorted(
-            listed.keys() - _settled_candidates(files, path, listed.keys(), candidates).keys()
+            listed.keys()
+            - _settled_candidates(files, path, listed.keys(), candidates, rules).keys()
         )
     ]
     nearest = sorted(open_ids, key=lambda each: abs(_id_number(each) - _id_number(id)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from uuid import NAMESPACE_URL, uuid5
 
@@ -27,6 +27,7 @@ from reqif.reqif_bundle import ReqIFBundle
 from reqif.unparser import ReqIFUnparser
 
 from activities.requirements.export import COLUMNS, group_duplicates, requirement_rows
+from activities.requirements.requirement import Requirement
 from activities.requirements.requirement_store import StoredRequirement
 
 NAMESPACE = "http://www.omg.org/spec/ReqIF/20110401/reqif.xsd"
@@ -93,12 +94,22 @@ def requirements_as_reqif(
                 children=children,
             )
         )
+    relations = _reqif_relations(entries, duplicates, contradictions, time)
+    return _unparse_reqif_bundle(objects, relations, specifications, time)
+
+
+def _reqif_relations(
+    entries: Sequence[StoredRequirement],
+    duplicates: Mapping[str, Sequence[Requirement]],
+    contradictions: Iterable[tuple[str, str]],
+    time: str,
+) -> list[ReqIFSpecRelation]:
     known = {entry.requirement.ref for entry in entries}
     pairs = [
         *((DUPLICATES, other.ref, name) for name in duplicates for other in duplicates[name]),
         *((CONTRADICTS, *pair) for pair in contradictions),
     ]
-    relations = [
+    return [
         ReqIFSpecRelation(
             _stable_reqif_id("relation", f"{kind} {one} {other}"),
             _reqif_relation_type(kind),
@@ -109,7 +120,6 @@ def requirements_as_reqif(
         for kind, one, other in pairs
         if {one, other} <= known
     ]
-    return _unparse_reqif_bundle(objects, relations, specifications, time)
 
 
 def _reqif_object(rows: list[dict[str, str]], time: str) -> ReqIFSpecObject:

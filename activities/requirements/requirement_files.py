@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from activities.checkpoints import Files
 from activities.checkpoints.object_cache import Cache
 from activities.requirements.requirement import Requirement, normalized_words
-from protocol.errors import Invalid
+from activities.toolkit.tool_errors import ToolError
 from protocol.job_state import JobState
 
 FOLDER = "requirements"
@@ -31,8 +31,8 @@ Statement = tuple[str, frozenset[str]]
 _statements: Cache[str, Statement] = Cache(50_000, lambda _: 1)
 
 
-class InvalidWorkspaceFile(Invalid):
-    """An unusable file; the message says which and why."""
+class InvalidWorkspaceFile(ToolError):
+    """A file that an agent can edit is unusable; the message says which and why."""
 
 
 def list_requirement_files(files: Files) -> dict[str, tuple[str, str]]:

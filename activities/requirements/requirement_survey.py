@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from activities.checkpoints import Files
-from activities.documents import Page, name_unread_pages
+from activities.documents import name_unread_pages
 from activities.job.snapshot import Snapshot
 from activities.requirements import requirement_files
 from activities.requirements.completeness import DocumentDecisions, read_decisions
-from activities.requirements.coverage import Coverage, DocumentView, measure_coverage
+from activities.requirements.coverage import Coverage, measure_coverage
+from activities.requirements.document_view import DocumentView
 from activities.requirements.requirement import Requirement
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.requirements.versions import KeptRequirement, read_new_version
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.tool_context import no_tool_heartbeat
+from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.workspace_documents import input_document_paths, read_workspace_document
+from activities.tools.workspace_documents import (
+    canonical_document_path,
+    input_document_paths,
+    read_workspace_document,
+    read_workspace_pages,
+)
 from config.schema.agent_sections import AgentSettings
 from protocol.short_text import as_sentence, one_line
 
@@ -112,12 +118,12 @@ def survey_requirements(
     )
 
 
-def view_workspace_document(
-    files: Files, path: str, pages: Sequence[Page], settings: AgentSettings
-) -> DocumentView:
-    """Return a document with what was decided about it. Raises InvalidWorkspaceFile."""
-    decided = read_decisions(files).get(path, DocumentDecisions(document=path))
-    return DocumentView(path, pages, decided, settings)
+def view_document(context: ToolContext, path: str) -> DocumentView:
+    """Return a document with what was decided about it. Raises ToolError if it cannot be read."""
+    path = canonical_document_path(context.files, path)
+    decided = read_decisions(context.files).get(path, DocumentDecisions(document=path))
+    pages = read_workspace_pages(context, path)
+    return DocumentView(path, pages, decided, context.config.settings)
 
 
 def open_coverage_lines(now: RequirementSurvey) -> list[str]:

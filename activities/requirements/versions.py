@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import ColumnElement, Connection, or_, select
 
 from activities.checkpoints import Files, Root
-from activities.documents import Page, find_quoted_passage, nearest_quoted_passage
+from activities.documents import Page, find_quoted_passage
 from activities.job.snapshot import Snapshot
 from activities.requirements.citations import citation_fields
 from activities.requirements.graph.graph_writes import REQUIREMENT
@@ -28,8 +28,9 @@ from activities.requirements.graph.neighbours import requirement_neighbours
 from activities.requirements.graph.selection import open_graph
 from activities.requirements.requirement import Citation, Requirement
 from activities.requirements.requirement_files import InvalidWorkspaceFile
-from activities.requirements.requirement_rows import R, update_requirement_row
+from activities.requirements.requirement_rows import R, find_requirement_row, update_requirement_row
 from activities.requirements.requirement_store import StoredRequirement, search_requirement_store
+from activities.requirements.text.statements import statements_of
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS, storable_column_value
 from activities.stores.store_errors import StoreUnavailableError
@@ -49,6 +50,14 @@ CHANGES = "requirements/changes.md"
 SAME_SENTENCE = 0.6
 """Share of a passage's words from which one that is like it is its changed form."""
 SHOWN = 300
+TASK = """
+## A new version
+
+These documents are a new version of what the job {replaces} worked on. {kept} of it stand there
+unchanged: they are kept, and cover their sentences. Work only on what is left: the candidates are
+what changed or is new. {changes} names the requirements that changed, with both wordings, and those
+that are gone. A changed one is added anew, as the document says it now.
+"""
 
 
 class KeptRequirement(Data):
@@ -114,14 +123,13 @@ def compare_versions(
             if moved := _find_passage(path, pages, citation):
                 found.append(moved)
                 continue
-            near = nearest_quoted_passage(pages, citation.quote) if pages else None
-            like = near is not None and _likeness(citation.quote, near[1]) >= SAME_SENTENCE
+            now = _most_like(citation.quote, pages)
             lost = ChangedRequirement(
                 ref=requirement.ref,
                 text=requirement.text,
-                change="changed" if like else "gone",
+                change="changed" if now else "gone",
                 was=citation.quote[:SHOWN],
-                now=near[1] if near and like else "",
+                now=now,
             )
         if lost:
             result.changed.append(lost)
@@ -155,9 +163,17 @@ def _find_passage(path: str, pages: Sequence[Page], citation: Citation) -> Citat
     return None
 
 
-def _likeness(one: str, other: str) -> float:
-    mine, theirs = set(one.lower().split()), set(other.lower().split())
-    return len(mine & theirs) / max(1, len(mine))
+def _most_like(quote: str, pages: Sequence[Page]) -> str:
+    """Return the sentence that has most words of the quote; empty if it has too few of them."""
+    words = set(quote.lower().split())
+
+    def shared(text: str) -> float:
+        others = set(text.lower().split())
+        return len(words & others) / max(1, len(words | others))
+
+    texts = [each.full_text for each in statements_of(pages).in_order] if pages else []
+    best = max(texts, key=shared, default="")
+    return best if len(words & set(best.lower().split())) >= SAME_SENTENCE * len(words) else ""
 
 
 def begin_new_version(root: Root, snapshot: Snapshot, job: str) -> list[str]:
@@ -187,6 +203,13 @@ def begin_new_version(root: Root, snapshot: Snapshot, job: str) -> list[str]:
     files = snapshot.files.write(
         PATH, as_readable_json(version.model_dump(exclude_none=True)).encode()
     )
+    files = files.write(
+        "instructions.md",
+        files.read("instructions.md")
+        + TASK.format(
+            replaces=replaces, kept=count_noun(len(version.kept), "requirement"), changes=CHANGES
+        ).encode(),
+    )
     snapshot.files = files.write(CHANGES, version_page(version).encode())
     RelationalStore(root).run(lambda c: _mark_rows(c, job, version, digests))
     kept, changed = len(version.kept), len(version.changed)
@@ -201,12 +224,15 @@ def _requirements_of(connection: Connection, job: str) -> list[StoredRequirement
     """Return the requirements that a job made and those that it kept of earlier ones."""
     kept = [
         f"{row.job}/{row.id}"
-        for row in connection.execute(select(R.job, R.id).where(R.kept_by == job))
+        for row in connection.execute(select(R.job, R.id).where(_is_kept_by(job)))
     ]
     found = search_requirement_store(connection, job=job)
-    if kept:
-        found += search_requirement_store(connection, refs=kept)
-    return [each for each in found if not each.suspect]
+    # A suspect one is compared again: another job may have begun with this version and ended.
+    return found + (search_requirement_store(connection, refs=kept) if kept else [])
+
+
+def _is_kept_by(job: str) -> ColumnElement[bool]:
+    return R.kept_by.contains(f" {job} ", autoescape=True)
 
 
 def _mark_rows(
@@ -216,9 +242,10 @@ def _mark_rows(
     for kept in version.kept:
         owner, _, id = kept.ref.rpartition("/")
         digest = digests.get(kept.citations[0].document) if kept.citations else None
-        update_requirement_row(
-            connection, owner, id, {"digest": digest, "kept_by": job, "suspect": None}
-        )
+        row = find_requirement_row(connection, kept.ref)
+        jobs = dict.fromkeys([*((row and row.kept_by) or "").split(), job])
+        values = {"digest": digest, "kept_by": f" {' '.join(jobs)} ", "suspect": None}
+        update_requirement_row(connection, owner, id, values)
     for changed in version.changed:
         owner, _, id = changed.ref.rpartition("/")
         why = storable_column_value(suspicion(changed, job))
@@ -300,11 +327,11 @@ class VersionDifference:
 def version_difference(connection: Connection, earlier: str, later: str) -> VersionDifference:
     """Return how a later job's requirements differ from those of the one that it replaced."""
     of_both = select(REQUIREMENTS).where(
-        R.withdrawn.is_(False), or_(R.job == earlier, R.kept_by.in_((earlier, later)))
+        R.withdrawn.is_(False), or_(R.job == earlier, _is_kept_by(earlier), _is_kept_by(later))
     )
     rows = connection.execute(of_both.order_by(R.job, R.id)).all()
     return VersionDifference(
-        unchanged=[f"{row.job}/{row.id}" for row in rows if row.kept_by == later],
+        unchanged=[f"{row.job}/{row.id}" for row in rows if later in (row.kept_by or "").split()],
         suspect=[(f"{row.job}/{row.id}", row.suspect) for row in rows if row.suspect],
         new=[each.requirement for each in search_requirement_store(connection, job=later)],
     )

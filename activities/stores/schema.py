@@ -60,7 +60,7 @@ REQUIREMENTS = Table(
     Column("restored_by", Text),  # the person who undid the withdrawal
     Column("restored_why", Text),
     Column("digest", Text),  # SHA-256 of its source as it was read
-    Column("kept_by", Text),  # the last job that found it unchanged in a new version
+    Column("kept_by", Text),  # jobs that found it unchanged in a new version, between spaces
     Column("suspect", Text),  # why it may no longer hold: its passage changed or is gone
     Column("rationale", Text),
     Column("verification", Text),

@@ -20,7 +20,11 @@ from cli.requirements.requirement_rendering import (
     requirement_line,
     requirement_page,
 )
-from cli.requirements.requirement_review import review_requirements, show_version_difference
+from cli.requirements.requirement_review import (
+    follow_in_graph,
+    review_requirements,
+    show_version_difference,
+)
 from cli.requirements.requirement_search import rank_requirements, read_stored_requirements
 from cli.root_access import run_with_root
 from cli.signals.signal_sending import signal_sender_name
@@ -89,8 +93,8 @@ def requirements(
         chosen = _require_requirement_names(action, names)
         return review_requirements(action, chosen, reason.strip(), by or signal_sender_name(), json)
     if action in ("withdraw", "restore"):
-        change = _withdraw_requirements if action == "withdraw" else _restore_requirements
-        return change(_require_requirement_names(action, names), reason.strip(), json=json)
+        chosen = _require_requirement_names(action, names)
+        return _change_requirements(action, chosen, reason.strip(), json=json)
     if action == "search" and not names:
         raise UserError('requirements search: give the words to look for, such as "kept for years"')
     if action != "search" and names:
@@ -131,81 +135,41 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
     return OK
 
 
-def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
+def _change_requirements(action: str, names: list[str], reason: str, *, json: bool) -> int:
+    """Withdraw or restore requirements."""
     from activities.requirements import requirement_withdrawal as withdrawal  # noqa: PLC0415 - loads the activities
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
 
+    done = "withdrawn" if action == "withdraw" else "restored"
     if not reason:
-        raise UserError("requirements withdraw: give --reason, which stays in the store")
+        raise UserError(f"requirements {action}: give --reason, which stays in the store")
+    change = (
+        withdrawal.withdraw_requirement if action == "withdraw" else withdrawal.restore_requirement
+    )
 
-    def withdraw_all(root: Root) -> list[str]:
-        store = RelationalStore(root)
+    def change_all(root: Root) -> tuple[list[str], list[str]]:
         try:
-            was = store.run(
-                lambda c: [
-                    withdrawal.withdraw_requirement(c, name, signal_sender_name(), reason)
-                    for name in names
-                ]
+            statuses = RelationalStore(root).run(
+                lambda c: [change(c, name, signal_sender_name(), reason) for name in names]
             )
         except StoreRefusedError as refusal:
-            raise UserError(f"nothing is withdrawn: {refusal}") from None
-        accepted = [name for name, status in zip(names, was, strict=True) if status == "accepted"]
-        return _drop_withdrawn_from_graph(root, accepted) if accepted else []
+            raise UserError(f"nothing is {done}: {refusal}") from None
+        each = zip(names, statuses, strict=True)
+        accepted = [name for name, was in each if was == "accepted" and action == "withdraw"]
+        return statuses, follow_in_graph(root, [], accepted)
 
-    remarks = run_with_root(withdraw_all)
-    if json:
+    statuses, remarks = run_with_root(change_all)
+    if json and action == "withdraw":
         print_json({"withdrawn": names, "remarks": remarks})
-        return OK
-    for name in names:
-        print_result(f"{name} is withdrawn")
-    for remark in remarks:
-        print_note(remark)
+    elif json:
+        print_json({"restored": dict(zip(names, statuses, strict=True))})
+    else:
+        for name, status in zip(names, statuses, strict=True):
+            print_result(f"{name} is {done}" + (f": {status}" if action == "restore" else ""))
+        for remark in remarks:
+            print_note(remark)
     return OK
-
-
-def _restore_requirements(names: list[str], reason: str, *, json: bool) -> int:
-    from activities.requirements import requirement_withdrawal as withdrawal  # noqa: PLC0415 - loads the activities
-    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
-    from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
-
-    if not reason:
-        raise UserError("requirements restore: give --reason, which stays in the store")
-
-    def restore_all(root: Root) -> list[str]:
-        try:
-            return RelationalStore(root).run(
-                lambda c: [
-                    withdrawal.restore_requirement(c, name, signal_sender_name(), reason)
-                    for name in names
-                ]
-            )
-        except StoreRefusedError as refusal:
-            raise UserError(f"nothing is restored: {refusal}") from None
-
-    statuses = dict(zip(names, run_with_root(restore_all), strict=True))
-    if json:
-        print_json({"restored": statuses})
-        return OK
-    for name, status in statuses.items():
-        print_result(f"{name} is restored: {status}")
-    return OK
-
-
-def _drop_withdrawn_from_graph(root: Root, names: list[str]) -> list[str]:
-    """Remove accepted requirements from the graph; return remarks if that fails."""
-    from activities.requirements.graph.cypher import drop_node_cypher  # noqa: PLC0415
-    from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError  # noqa: PLC0415
-    from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
-    from config.agent_files import load_agent  # noqa: PLC0415
-
-    schema = load_agent("validator").graph_schema
-    try:
-        with open_graph(root, schema) as graph:
-            graph.write(*(drop_node_cypher(schema, "Requirement", name) for name in names))
-    except (GraphUnavailableError, GraphQueryError) as error:
-        return [f"{', '.join(names)} may still be in the graph: {error}"]
-    return []
 
 
 def _export_requirements(

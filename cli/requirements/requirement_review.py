@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from cli.output import OK, UserError, print_json, print_result
+from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.root_access import run_with_root
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ def review_requirements(action: Review, names: list[str], reason: str, by: str, 
     if action == "reject" and not reason:
         raise UserError("requirements reject: give --reason, which stays in the store")
 
-    def review(root: Root) -> list[str]:
+    def review(root: Root) -> tuple[list[str], list[str]]:
         try:
-            return RelationalStore(root).run(
+            outcomes = RelationalStore(root).run(
                 lambda c: [
                     requirement_review.review_requirement(c, name, action, by, reason)
                     for name in names
@@ -32,14 +32,46 @@ def review_requirements(action: Review, names: list[str], reason: str, by: str, 
             )
         except StoreRefusedError as refusal:
             raise UserError(f"nothing is changed: {refusal}") from None
+        accepted, rejected = (names if action == each else [] for each in ("accept", "reject"))
+        return outcomes, follow_in_graph(root, accepted, rejected)
 
-    outcomes = dict(zip(names, run_with_root(review), strict=True))
+    outcomes, remarks = run_with_root(review)
     if json:
-        print_json(outcomes)
+        print_json(dict(zip(names, outcomes, strict=True)))
         return OK
-    for name, outcome in outcomes.items():
+    for name, outcome in zip(names, outcomes, strict=True):
         print_result(f"{name} is {outcome}")
+    for remark in remarks:
+        print_note(remark)
     return OK
+
+
+def follow_in_graph(root: Root, accepted: list[str], gone: list[str]) -> list[str]:
+    """Put accepted requirements into the graph and remove others; return remarks if that fails."""
+    from activities.requirements.graph import graph_writes  # noqa: PLC0415 - loads the activities
+    from activities.requirements.graph.cypher import drop_node_cypher, put_node_cypher  # noqa: PLC0415
+    from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError  # noqa: PLC0415
+    from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
+    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+    from config.agent_files import load_agent  # noqa: PLC0415
+
+    if not accepted and not gone:
+        return []
+    schema = load_agent("validator").graph_schema
+    kind = graph_writes.REQUIREMENT
+    own = {"status": "accepted", "suspect": ""}
+    known = {name: value for name, value in own.items() if name in schema.nodes[kind].properties}
+    queries = [drop_node_cypher(schema, kind, name) for name in gone]
+    for name in accepted:
+        stored = graph_writes.stored_properties(RelationalStore(root), name)
+        values = stored | known | {"id": name}
+        queries.append(put_node_cypher(schema, kind, values, name.rpartition("/")[0]))
+    try:
+        with open_graph(root, schema) as graph:
+            graph.write(*queries)
+    except (GraphUnavailableError, GraphQueryError) as error:
+        return [f"The graph does not show it of {', '.join([*accepted, *gone])}: {error}"]
+    return []
 
 
 def show_version_difference(names: list[str], *, json: bool) -> int:

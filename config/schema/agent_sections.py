@@ -312,7 +312,7 @@ class AgentSettings(Data):
         "system logs …), and sentences with will.",
     )
     sample_size: int = Field(
-        20, ge=1, le=500, description="Sentences that nothing touches which are read to begin with."
+        20, ge=1, le=500, description="Sentences that nothing cites which are read to begin with."
     )
     may_be_missed: float = Field(
         0.05,

@@ -59,9 +59,7 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     assert steps is not None
     batch = until(job, steps, "add_requirement")
     assert [name for name, _ in batch] == ["add_requirement"] * cited
-    assert batch[-1][1]["quotes"] == [
-        {"path": "documents/tea.md", "page": 2, "quote": "Milk must be fresh."}
-    ]
+    assert batch[-1][1]["candidate"] == "C-003"
 
 
 def test_the_list_is_divided_by_its_headings(tmp_path: Path) -> None:

@@ -322,8 +322,12 @@ def _split_block_into_sentences(
 
 
 def _continues_sentence(last: Sentence, first: Sentence, words: frozenset[str]) -> bool:
-    if last.is_heading or last.text[-1] in ".!?:;" or first.is_heading or first.is_item:
+    is_open = last.text.count("[") > last.text.count("]")
+    ends = last.text[-1] in ".!?:;" and not is_open
+    if last.is_heading or ends or first.is_heading or first.is_item:
         return False
+    if is_open:
+        return True
     starter = STARTER.match(first.text)
     if starter is not None and starter[1].islower():
         return True

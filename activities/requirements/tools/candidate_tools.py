@@ -7,9 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.documents import name_unread_pages
-from activities.requirements import candidate_list, requirement_files
-from activities.requirements.coverage import ALARM_SENTENCES, ALARM_SHARE, covered_candidates
-from activities.requirements.requirement_survey import view_workspace_document
+from activities.requirements import candidate_list
+from activities.requirements.coverage import (
+    ALARM_SENTENCES,
+    ALARM_SHARE,
+    covered_candidates,
+)
+from activities.requirements.document_view import DocumentView
+from activities.requirements.requirement_survey import view_document
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.requirements.text.mentions import find_mentions
 from activities.requirements.text.numbering import NumberClass
@@ -17,32 +22,30 @@ from activities.requirements.text.relevance import judge_relevance
 from activities.requirements.versions import read_new_version
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
-from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath
 from activities.tools.workspace_documents import canonical_document_path, read_workspace_pages
+from protocol.short_text import count_noun
 
 MAX_LISTED = 120
 LISTED_TEXT = 110
+WHOLE_LIST = 18_000
+"""Characters up to which the candidates are shown in full; a tool result is cut at more."""
 MAX_TERMS = 60
 
 
-@tool("requirements", effect="writes", phases=("tactical",), local=False, seconds=180)
+@tool("requirements", effect="writes", local=False, seconds=180)
 def identify_requirement_candidates(context: ToolContext, path: DocumentPath) -> str:
     """Find what may be requirements: numbered entries, and sentences that bind by words or form.
 
-    Answers with the list, and keeps those of all documents identified so far in
-    candidates/candidates.json and, to be read, in candidates/candidates.md; asked about a document
-    again, it replaces what it had there. Indicators of GoBD and GDPR are named. Recall comes before
-    precision: decide on each, and read the document for what no wording shows, such as tables.
-    Those below the agent's threshold stand at the end of their document.
+    Answers with the list, in full where it is short, and keeps those of all documents identified
+    so far in candidates/candidates.json and, to be read, in candidates/candidates.md; asked about a
+    document again, it replaces what it had there. Indicators of GoBD and GDPR are named. Recall
+    comes before precision: decide on each, and read the document for what no wording shows, such
+    as tables. Those below the agent's threshold stand at the end of their document.
     """
     path = canonical_document_path(context.files, path)
     threshold = context.config.settings.confidence_threshold
-    pages = read_workspace_pages(context, path)
-    try:
-        view = view_workspace_document(context.files, path, pages, context.config.settings)
-    except requirement_files.InvalidWorkspaceFile as problem:
-        raise ToolError(f"{problem}.") from None
+    view = view_document(context, path)
     every = view.candidates
     kept = 0
     if version := read_new_version(context.files):
@@ -52,40 +55,45 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     classes = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
     entries = [entry for each, yes in classes if yes for entry in each.entries]
     likely = [c for c in every if c.confidence >= threshold]
-    try:
-        context.files = candidate_list.put_candidates(
-            context.files, path, every, entries, threshold
-        )
-    except requirement_files.InvalidWorkspaceFile as problem:
-        raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
-    weak = len(every) - len(likely)
-    further = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
-    further += name_unread_pages(pages)
-    if not is_language_known(pages):
-        further += f" {UNKNOWN_LANGUAGE}: read all of it."
-    if kept:
-        further += f" {kept} are left out, since requirements that are kept cite them."
+    context.files = candidate_list.put_candidates(context.files, path, every, entries, threshold)
+    further = _remarks(view, len(every) - len(likely), kept, threshold)
     further += "".join(f"\n{line}" for line in _number_lines(classes))
-    binding = sum(each.binds for each in every)
+    shown = sorted(
+        (each for each in every if each in likely or each.binds),
+        key=lambda each: each.confidence < threshold,
+    )
+    if not shown:
+        return f"No candidates in {path}.{further}"
+    lines = [candidate_list.describe_candidate(each) for each in shown[:MAX_LISTED]]
+    if sum(map(len, lines)) > WHOLE_LIST:
+        lines = [
+            candidate_list.describe_candidate(each, LISTED_TEXT) for each in shown[:MAX_LISTED]
+        ]
+    if len(shown) > MAX_LISTED:
+        lines.append(
+            f"[TRUNCATED {len(shown) - MAX_LISTED} more in {candidate_list.MARKDOWN_PATH}]"
+        )
+    head = f"{count_noun(len(likely), 'candidate')} in {path}, all in "
+    return "\n".join([f"{head}{candidate_list.MARKDOWN_PATH}.{further}", *lines])
+
+
+def _remarks(view: DocumentView, weak: int, kept: int, threshold: float) -> str:
+    """Say what is not in the list, and what it may lack."""
+    text = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
+    text += name_unread_pages(view.pages)
+    if not is_language_known(view.pages):
+        text += f" {UNKNOWN_LANGUAGE}: read all of it."
+    if kept:
+        text += f" {kept} are left out, since requirements that are kept cite them."
+    binding = sum(each.binds for each in view.candidates)
     count = sum(not each.is_heading for each in view.statements.in_order)
-    if count >= ALARM_SENTENCES and binding < ALARM_SHARE * count and not entries:
-        further += (
+    numbered = any(view.are_requirements(each) for each in view.statements.number_classes)
+    if count >= ALARM_SENTENCES and binding < ALARM_SHARE * count and not numbered:
+        text += (
             f"\nOnly {binding:,} of its {count:,} sentences bind by their words: its requirements "
             "may be told in another form. Read a page, and see settings.forms and decide_numbers."
         )
-    if not likely:
-        return f"No candidates in {path}.{further}"
-    lines = [
-        candidate_list.describe_candidate(candidate, LISTED_TEXT)
-        for candidate in likely[:MAX_LISTED]
-    ]
-    if len(likely) > MAX_LISTED:
-        lines.append(
-            f"[TRUNCATED {len(likely) - MAX_LISTED} more in {candidate_list.MARKDOWN_PATH}]"
-        )
-    noun = "candidate" if len(likely) == 1 else "candidates"
-    head = f"{len(likely)} {noun} in {path}, all in {candidate_list.MARKDOWN_PATH}.{further}"
-    return "\n".join([head, *lines])
+    return text
 
 
 def _number_lines(classes: list[tuple[NumberClass, bool | None]]) -> list[str]:

@@ -15,16 +15,13 @@ from activities.requirements.completeness import PATH as DECISIONS
 from activities.requirements.completeness import NumberDecision, put_decisions, read_decisions
 from activities.requirements.coverage import (
     Coverage,
-    DocumentView,
-    quotes_by_page,
-    untouched_sentences,
 )
+from activities.requirements.document_view import DocumentView
 from activities.requirements.export import requirements_as_pages
 from activities.requirements.requirement import Requirement
 from activities.requirements.requirement_survey import (
     RequirementSurvey,
-    survey_requirements,
-    view_workspace_document,
+    view_document,
 )
 from activities.requirements.set_aside_rules import (
     PATH,
@@ -36,15 +33,21 @@ from activities.requirements.set_aside_rules import (
 from activities.requirements.text.candidate_sentences import Candidate
 from activities.requirements.text.numbering import Entry
 from activities.requirements.tools.result_lists import shorten_list, tally_words
+from activities.requirements.tools.sample_tools import (
+    draw_samples,
+    sample_lines,
+    sample_state,
+    survey,
+    uncovered_candidate_line,
+)
 from activities.requirements.versions import kept_as_data
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath
-from activities.tools.workspace_documents import canonical_document_path, read_workspace_pages
-from protocol.data_model import Data
-from protocol.short_text import count_noun, one_line
+from activities.tools.workspace_documents import canonical_document_path
+from protocol.short_text import count_noun
 
 REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
@@ -53,14 +56,6 @@ MAX_DOCUMENTS = 30
 MAX_PAGES = 60
 LISTED_TEXT = 110
 SAMPLE_TEXT = 400
-
-
-class SampleMark(Data):
-    """Whether a sampled sentence is a requirement."""
-
-    id: str = Field(max_length=20, description="Such as S-001.")
-    is_requirement: bool
-    reason: str = Field(min_length=3, max_length=300)
 
 
 @tool("requirements", effect="writes", local=False, seconds=180, owns=(PATH,))
@@ -112,21 +107,7 @@ def set_sentences_aside(
     except ValueError as problem:
         raise ToolError(str(problem)) from None
     _check_confidence_threshold(context, below)
-    view = _view_document(context, path)
-    entries = [
-        entry
-        for numbers in view.statements.number_classes
-        if view.are_requirements(numbers)
-        for entry in numbers.entries
-    ]
-    every: list[Candidate | Entry] = [each for each in view.candidates if each.binds]
-    every += entries
-    known = {each.id for each in view.candidates} | {each.id for each in entries}
-    if unknown := set(rule.ids) - known:
-        raise ToolError(f"{path} has no candidate or number {', '.join(sorted(unknown)[:5])}.")
-    matching = [each for each in every if rule.sets_aside(path, each)]
-    if not matching and not rule.takes_places:
-        raise ToolError(f"No binding sentence and no number of {path} fits that.")
+    matching = _passages_to_set_aside(view_document(context, path), rule)
     if rule in rules:
         raise ToolError("That rule is there already.")
     context.files = put_rules(context.files, [*rules, rule])
@@ -136,6 +117,25 @@ def set_sentences_aside(
     return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
 
 
+def _passages_to_set_aside(view: DocumentView, rule: SetAsideRule) -> list[Candidate | Entry]:
+    """Return what a new rule takes. Raises ToolError if that is nothing."""
+    entries = [
+        entry
+        for numbers in view.statements.number_classes
+        if view.are_requirements(numbers)
+        for entry in numbers.entries
+    ]
+    known = {each.id for each in view.candidates} | {each.id for each in entries}
+    if unknown := set(rule.ids) - known:
+        named = ", ".join(sorted(unknown)[:5])
+        raise ToolError(f"{view.path} has no candidate or number {named}.")
+    every: list[Candidate | Entry] = [*(c for c in view.candidates if c.binds), *entries]
+    matching = [each for each in every if rule.sets_aside(view.path, each)]
+    if not matching and not rule.takes_places:
+        raise ToolError(f"No binding sentence and no number of {view.path} fits that.")
+    return matching
+
+
 @tool("requirements", effect="writes", local=False, seconds=180)
 def collect_requirements(context: ToolContext) -> str:
     """Write output/requirements.json from every requirements/req_NNN/final.json.
@@ -143,19 +143,23 @@ def collect_requirements(context: ToolContext) -> str:
     output/requirements.md has the same to be read. The documents' own numbers and the sentences
     that bind by words or form are counted: those that no citation touches and no rule sets aside
     are in candidates/uncovered.md, and the job cannot complete while there are any. When none is
-    left, a sample is drawn of the sentences that nothing touches, for judge_sample. Answers with
+    left, a sample is drawn of the sentences that nothing cites, for judge_sample. Answers with
     all that, with how many requirements there are of each force and type, the pages cited, and
     what is wrong with a `final.json` that was left out. Call it again when something has changed.
     """
-    now = _survey(context)
+    now = survey(context)
     if not now.coverage.uncovered and not now.coverage.open_entries:
-        _draw_samples(context, now)
+        draw_samples(context, now)
     for path, text in {
         REQUIREMENTS: as_readable_json(
             [*(each.content for each in now.requirements), *kept_as_data(context.files)]
         ),
         PAGES: requirements_as_pages(
-            now.requirements, now.statements, _set_aside_rule_lines(now), _sample_lines(now)
+            now.requirements,
+            now.statements,
+            _set_aside_rule_lines(now),
+            sample_lines(now),
+            [f"{each.ref} · {each.force} · {each.status} · {each.text}" for each in now.kept],
         ),
         UNCOVERED: _uncovered_sentence_page(now.coverage),
     }.items():
@@ -177,38 +181,6 @@ def collect_requirements(context: ToolContext) -> str:
     return "\n".join([*lines, *_coverage_lines(now)])
 
 
-@tool("requirements", effect="writes", local=False, seconds=180, owns=(DECISIONS,))
-def judge_sample(
-    context: ToolContext,
-    path: DocumentPath,
-    marks: Annotated[list[SampleMark], Field(min_length=1, max_length=500)],
-) -> str:
-    """Say of each sampled sentence of a document whether it is a requirement, with the reason.
-
-    A requirement has then to be cited, and so have the sentences like it, or they are set aside; a
-    new sample follows. What the sample does not show bounds what may have been missed.
-    """
-    path = canonical_document_path(context.files, path)
-    now = _survey(context)
-    if path not in now.views:
-        raise ToolError(f"{path}: {now.badly_read.get(path, 'is no input document')}")
-    view = now.views[path]
-    unread = {each.id: each for r in view.decisions.rounds for each in r.unread}
-    if unknown := {mark.id for mark in marks} - unread.keys():
-        raise ToolError(
-            f"{path} has no unread sentence {', '.join(sorted(unknown)[:5])}; those are: "
-            f"{', '.join(shorten_list(list(unread))) or 'none'}."
-        )
-    for mark in marks:
-        unread[mark.id].is_requirement = mark.is_requirement
-        unread[mark.id].reason = mark.reason
-    if all(mark.is_requirement is False for mark in marks):
-        _draw_sample(context, now, path)
-    else:
-        _put_decisions(context, now)
-    return "\n".join(_sample_state(_survey(context), path))
-
-
 @tool("requirements", effect="writes", local=False, seconds=60, owns=(DECISIONS,))
 def decide_numbers(
     context: ToolContext,
@@ -224,7 +196,7 @@ def decide_numbers(
     If they are, each number is to be cited or set aside.
     """
     path = canonical_document_path(context.files, path)
-    view = _view_document(context, path)
+    view = view_document(context, path)
     classes = {each.name: each for each in view.statements.number_classes}
     if numbers not in classes:
         raise ToolError(f"{path} has no such numbers; its forms: {'; '.join(classes) or 'none'}.")
@@ -236,83 +208,6 @@ def decide_numbers(
     )
     word = "are" if are_requirements else "are not"
     return f"{classes[numbers].description}: they {word} requirements."
-
-
-def _view_document(context: ToolContext, path: str) -> DocumentView:
-    try:
-        return view_workspace_document(
-            context.files, path, read_workspace_pages(context, path), context.config.settings
-        )
-    except requirement_files.InvalidWorkspaceFile as problem:
-        raise ToolError(f"{problem}.") from None
-
-
-def _survey(context: ToolContext) -> RequirementSurvey:
-    try:
-        return survey_requirements(
-            context.files, context.job, context.config.settings, context.heartbeat
-        )
-    except requirement_files.InvalidWorkspaceFile as problem:
-        raise ToolError(f"{problem}.") from None
-
-
-def _draw_samples(context: ToolContext, now: RequirementSurvey) -> None:
-    for each in now.coverage.documents:
-        if not each.out_of_scope:
-            context.heartbeat()
-            _draw_sample(context, now, each.path)
-
-
-def _draw_sample(context: ToolContext, now: RequirementSurvey, path: str) -> None:
-    """Draw what the sample of a document lacks, and keep the decisions."""
-    view = now.views[path]
-    settings = context.config.settings
-    untouched = untouched_sentences(view, quotes_by_page([*now.requirements, *now.kept]), now.rules)
-    view.decisions.next_sample(untouched, settings.sample_size, settings.may_be_missed)
-    _put_decisions(context, now)
-
-
-def _put_decisions(context: ToolContext, now: RequirementSurvey) -> None:
-    decided = {path: view.decisions for path, view in now.views.items()}
-    context.files = put_decisions(context.files, read_decisions(context.files) | decided)
-
-
-def _sample_state(now: RequirementSurvey, path: str) -> list[str]:
-    """Describe what the sample of a document says and which of its sentences are to be read."""
-    coverage = next(each for each in now.coverage.documents if each.path == path)
-    rounds = now.views[path].decisions.rounds
-    lines = [now.statements[[each.path for each in now.coverage.documents].index(path)]]
-    if rounds and rounds[-1].hits:
-        lines.append(
-            "Cite the requirements found, and what is like them, or set it aside; then "
-            "collect_requirements draws anew:"
-        )
-        lines += shorten_list(
-            [_uncovered_candidate_line(path, each) for each in coverage.uncovered]
-        )
-    lines += [f"Undecided numbers: {each.description}." for each in coverage.undecided]
-    if rounds and rounds[-1].unread:
-        lines += [f"To be read, for judge_sample(path={path!r}, marks):"]
-        lines += [
-            f"- {each.id} · p.{each.page} · {one_line(each.text, SAMPLE_TEXT)}"
-            for each in rounds[-1].unread
-        ]
-    return lines
-
-
-def _sample_lines(now: RequirementSurvey) -> list[str]:
-    """Describe every sentence of the samples, for a person to judge."""
-    return [
-        f"{path}, page {each.page}: {one_line(each.text, SAMPLE_TEXT)} - "
-        + (
-            "not read"
-            if each.is_requirement is None
-            else f"{'a' if each.is_requirement else 'no'} requirement: {each.reason}"
-        )
-        for path, view in now.views.items()
-        for each_round in view.decisions.rounds
-        for each in each_round.drawn
-    ]
 
 
 def _check_confidence_threshold(context: ToolContext, below: float | None) -> None:
@@ -349,7 +244,7 @@ def _coverage_lines(now: RequirementSurvey) -> list[str]:
         lines += [
             f"Not covered: {len(coverage.uncovered):,} of {coverage.total:,} binding sentences are "
             f"neither cited nor set aside. All of them, in {UNCOVERED}:",
-            *shorten_list([_uncovered_candidate_line(*each) for each in coverage.uncovered]),
+            *shorten_list([uncovered_candidate_line(*each) for each in coverage.uncovered]),
         ]
     elif not coverage.open_entries:
         aside = sum(each.set_aside for each in coverage.documents)
@@ -360,7 +255,7 @@ def _coverage_lines(now: RequirementSurvey) -> list[str]:
     for document in coverage.documents:
         if document.alarm:
             lines.append(f"Beware, {document.path}: {document.alarm}.")
-        lines += _sample_state(now, document.path)[1:]
+        lines += sample_state(now, document.path)[1:]
     lines += _set_aside_rule_lines(now)
     if coverage.weaker_uncovered:
         lines.append(f"No citation touches {count_noun(coverage.weaker_uncovered, 'permission')}.")
@@ -380,13 +275,9 @@ def _uncovered_sentence_page(coverage: Coverage) -> str:
     lines = ["# Numbers and sentences that nothing covers", ""]
     lines += [
         *(_open_entry_line(*each, None) for each in coverage.open_entries),
-        *(_uncovered_candidate_line(document, each, None) for document, each in coverage.uncovered),
+        *(uncovered_candidate_line(document, each, None) for document, each in coverage.uncovered),
     ] or ["None."]
     return "\n".join(lines) + "\n"
-
-
-def _uncovered_candidate_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
-    return f"- {document}: {candidate_list.describe_candidate(candidate, most)}"
 
 
 def _open_entry_line(document: str, entry: Entry, most: int | None = 60) -> str:

@@ -45,7 +45,10 @@ RequirementId = Annotated[
 def create_requirement_node(
     context: ToolContext,
     id: RequirementId,
-    text: Annotated[str, Field(min_length=1, max_length=4000)],
+    text: Annotated[
+        str | None,
+        Field(min_length=1, max_length=4000, description="Only if the store does not have it."),
+    ] = None,
     properties: Annotated[
         Properties | None,
         Field(
@@ -56,10 +59,23 @@ def create_requirement_node(
 ) -> str:
     """Put a requirement into the graph, or change it there.
 
-    Calling it again with the same id changes the node and makes no second one.
+    Calling it again with the same id changes the node and makes no second one. decide_requirement
+    does it by itself for what it accepts.
+    """
+    values = _graph_property_values(properties)
+    if text is not None:
+        values["text"] = text
+    return put_requirement_node(context, id, values)
+
+
+def put_requirement_node(context: ToolContext, id: str, given: dict[str, Any]) -> str:
+    """Write the node of a requirement, with the store's data before what is given.
+
+    Raises:
+        ToolError: The schema or the graph refuses it.
     """
     named = graph_requirement_id(context.job, id)
-    values = _graph_property_values(properties) | {"id": named, "text": text}
+    values = given | {"id": named}
     unread = False
     store = RelationalStore(context.root)
     try:
@@ -68,14 +84,15 @@ def create_requirement_node(
             _refuse_short_claimed_id(store, context.job, id)
         values |= stored
     except StoreUnavailableError:
-        unread = True
-    _refuse_invalid_properties(
-        REQUIREMENT, graph_tool_node_kind(context, REQUIREMENT).find_problems(values)
-    )
+        unread = True  # the write checks it, once it has the store's data
+    kind = graph_tool_node_kind(context, REQUIREMENT)
+    if not unread or "text" in given:
+        _refuse_invalid_properties(REQUIREMENT, kind.find_problems(values))
     written = _integrate_or_defer(
         context, NODE, named, f"Requirement {named}", values=values, unread=unread
     )
-    if values["text"].split() == text.split():
+    said = given.get("text", values.get("text", ""))
+    if said.split() == values.get("text", said).split():
         return written
     return f"{written}\nIts text is that of the store: {values['text']}"
 

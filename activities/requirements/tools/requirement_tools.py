@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field
@@ -24,6 +25,7 @@ from activities.requirements.requirement import (
     normalized_words,
 )
 from activities.requirements.requirement_files import stated_requirements
+from activities.requirements.requirement_survey import view_document
 from activities.requirements.store_sync import sync_store_or_defer
 from activities.requirements.text.candidate_sentences import Force, candidate_binding_force
 from activities.requirements.text.meaning import statement_faults
@@ -32,7 +34,11 @@ from activities.stores.outbox import OutboxWriter
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.workspace_documents import document_digest, read_workspace_pages
+from activities.tools.workspace_documents import (
+    document_digest,
+    input_document_paths,
+    read_workspace_pages,
+)
 
 FEW_WORDS = 3
 """Words of a quote that has to be rare in its document."""
@@ -50,14 +56,7 @@ Citations = Annotated[
 ]
 
 
-@tool(
-    "requirements",
-    effect="outside",
-    phases=("tactical",),
-    local=False,
-    seconds=120,
-    owns=("citations/",),
-)
+@tool("requirements", effect="outside", local=False, seconds=120, owns=("citations/",))
 def add_requirement(
     context: ToolContext,
     text: Annotated[str, Field(min_length=10, max_length=4000, description="One statement.")],
@@ -73,8 +72,12 @@ def add_requirement(
         str | None,
         Field(
             max_length=1000,
-            description="Id of the open candidate it is from, of a document that it cites.",
+            description="Id of the open candidate it is from, such as C-012. Without quotes its "
+            "words are cited, with those before its list; so are those of a number as V6.2.1.",
         ),
+    ] = None,
+    document: Annotated[
+        str | None, Field(description="Path of the candidate's document, if there are several.")
     ] = None,
     rationale: Annotated[
         str | None, Field(max_length=4000, description="Why it is demanded, if the source says so.")
@@ -90,16 +93,17 @@ def add_requirement(
     content from `final.json`: what is edited or deleted there follows with the next call, or when
     the job completes.
     """
+    if candidate and not (quotes or citations):
+        quotes = _passages_of_candidate(context, candidate, document)
     cited = record_all_citations(context, quotes, citations)
     if candidate:
         _check_open_candidate(context, candidate, [each.document for each in cited])
     _check_statement(context, text, force, cited)
     requirement_files.note_requirement_numbers(context.state, context.files)
-    quote_force = candidate_binding_force(cited[0].quote)
     requirement = Requirement(
         id=f"REQ-{context.state.last_requirement + 1:03d}",
         text=text,
-        force=force or quote_force or "must",
+        force=force or candidate_binding_force(cited[0].quote) or "must",
         type=type,
         source=cited[0].document,
         citations=cited,
@@ -112,20 +116,11 @@ def add_requirement(
         priority=priority,
     )
     path = requirement_files.final_requirement_path(requirement.id)
-    context.files = context.files.write(path, requirement.final_json.encode())
-    remarks = sync_store_or_defer(OutboxWriter.for_call(context))
-    written = f"{requirement.id} ({requirement.force}) written to {path}"
-    return "\n".join([f"{written}; {'; '.join(map(render_citation, cited))}", *remarks])
+    written = f"{requirement.id} ({requirement.force}) written to {path};"
+    return _write_requirement(context, requirement, path, written, cited)
 
 
-@tool(
-    "requirements",
-    effect="outside",
-    phases=("tactical",),
-    local=False,
-    seconds=120,
-    owns=("citations/",),
-)
+@tool("requirements", effect="outside", local=False, seconds=120, owns=("citations/",))
 def add_citation(
     context: ToolContext,
     requirement: Annotated[str, Field(pattern=r"^REQ-\d{3,9}$", description="Such as REQ-001.")],
@@ -140,12 +135,7 @@ def add_citation(
     if requirement not in known:
         raise ToolError(f"There is no requirement {requirement} in this workspace.")
     path, _ = known[requirement]
-    try:
-        record = requirement_files.read_requirement_file(
-            context.files, path, requirement, context.job
-        )
-    except requirement_files.InvalidWorkspaceFile as problem:
-        raise ToolError(f"{problem}. Mend it first.") from None
+    record = requirement_files.read_requirement_file(context.files, path, requirement, context.job)
     cited = record_all_citations(context, quotes, citations)
     have = {(each.document, each.page, each.quote) for each in record.citations}
     if double := [each for each in cited if (each.document, each.page, each.quote) in have]:
@@ -153,11 +143,34 @@ def add_citation(
     if len(record.citations) + len(cited) > MAX_CITATIONS:
         raise ToolError(f"{requirement} would have more than {MAX_CITATIONS} citations.")
     record.citations = [*record.citations, *cited]
+    return _write_requirement(context, record, path, f"{requirement} cites also", cited)
+
+
+def _write_requirement(
+    context: ToolContext, record: Requirement, path: str, done: str, cited: list[Citation]
+) -> str:
     context.files = context.files.write(path, record.final_json.encode())
     remarks = sync_store_or_defer(OutboxWriter.for_call(context))
-    return "\n".join(
-        [f"{requirement} cites also {'; '.join(map(render_citation, cited))}", *remarks]
-    )
+    return "\n".join([f"{done} {'; '.join(map(render_citation, cited))}", *remarks])
+
+
+def _passages_of_candidate(
+    context: ToolContext, id: str, document: str | None
+) -> list[QuotedPassage]:
+    """Return the words of a candidate or a number, with those before its list."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for path in [document] if document else input_document_paths(context.files):
+        with suppress(*(() if document else (ToolError,))):
+            if passages := view_document(context, path).passages_of(id):
+                found[path] = passages
+    if len(found) != 1:
+        raise ToolError(
+            f"candidate: {' and '.join(found)} have {id}. Say of which document."
+            if found
+            else f"candidate: {document or 'the job'} has no {id}. Give its words in quotes."
+        )
+    [(path, passages)] = found.items()
+    return [QuotedPassage(path=path, page=page, quote=quote) for page, quote in passages]
 
 
 def _check_statement(
@@ -194,12 +207,8 @@ def _check_quote_says_enough(pages: list[Page], quote: str) -> None:
 
 
 def _check_open_candidate(context: ToolContext, candidate: str, documents: list[str]) -> None:
-    pages = {path: read_workspace_pages(context, path) for path in dict.fromkeys(documents)}
-    try:
-        fault = open_candidate_fault(context.files, candidate, pages, context.config.settings)
-    except requirement_files.InvalidWorkspaceFile as problem:
-        raise ToolError(f"{problem}.") from None
-    if fault:
+    views = [view_document(context, path) for path in dict.fromkeys(documents)]
+    if fault := open_candidate_fault(context.files, candidate, views):
         raise ToolError(
             f"candidate: {fault}. Nothing was written. Leave `candidate` out for what no candidate "
             "says, or for another statement of a settled one."

@@ -13,15 +13,22 @@ from activities.documents import DocumentError, contains_quote, find_page
 from activities.documents.input_documents import original_document_paths
 from activities.job.activity_context import attempt_started_ms
 from activities.requirements import validation_claims
-from activities.requirements.graph.graph_writes import REMOVAL, is_written_to_graph
+from activities.requirements.graph.graph_writes import REMOVAL, REQUIREMENT, is_written_to_graph
 from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
 from activities.requirements.graph.neighbours import Relations, requirement_neighbours
-from activities.requirements.requirement import Citation, Requirement, RequirementVerdict
+from activities.requirements.requirement import (
+    Citation,
+    Requirement,
+    RequirementVerdict,
+    normalized_words,
+)
 from activities.requirements.requirement_store import find_requirement
 from activities.requirements.store_sync import DECIDED
 from activities.requirements.text.meaning import compare_statements
 from activities.requirements.text.relevance import judge_relevance
 from activities.requirements.text.statements import lead_ins_of_passage
+from activities.requirements.tools.graph_tools import graph_tool_node_kind
+from activities.requirements.tools.graph_writing_tools import put_requirement_node
 from activities.requirements.tools.result_lists import shorten_list, tally_words
 from activities.requirements.tools.similarity_tool import (
     Comparable,
@@ -107,7 +114,7 @@ def decide_requirement(
         str | None, Field(max_length=2000, description="Name of the other, if a duplicate.")
     ] = None,
 ) -> str:
-    """Record the verdict on the requirement that this job has taken.
+    """Record the verdict on a requirement that this job has taken; an accepted one is in the graph.
 
     `duplicate_of` belongs to the status duplicate, and names another requirement as
     find_similar_requirements does: job/REQ-001.
@@ -123,27 +130,28 @@ def decide_requirement(
     data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
     entry = DeferredWrite(kind=DECIDED, key=context.key, at=context.time_ms, about=id, data=data)
     writer = OutboxWriter.for_call(context)
+    # The store itself refuses ids without a job.
+    concerns = "/" in id and validator_integrates_graph(context)
+    placed: list[str] = []
     try:
-        # Check before the decision: an accepted requirement is no longer a draft, and nobody would
-        # notice that its node is missing. The store itself refuses ids without a job.
-        concerns = "/" in id and validator_integrates_graph(context)
-        if status == "accepted" and concerns and not is_written_to_graph(writer, id):
-            # Do not demand a node for a requirement on which this job may not decide.
+        if status == "accepted" and concerns:
+            # Put it there before the decision: an accepted requirement is no longer a draft, and
+            # nobody would notice that its node is missing. None for one that is another job's.
             with suppress(StoreUnavailableError):
                 writer.store.read(
                     lambda connection: validation_claims.check_claim_undecided(
                         connection, writer.call, id
                     )
                 )
-            raise ToolError(
-                f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
-            )
+            kind = graph_tool_node_kind(context, REQUIREMENT)
+            known = not kind.find_problems({"status": status}, partial=True)
+            placed = [put_requirement_node(context, id, {"status": status} if known else {})]
         remarks = write_or_defer(writer, entry)
     except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
     if status != "accepted" and concerns:
         remarks += _remove_unaccepted_from_graph(writer, entry)
-    return "\n".join([f"{id} is {status}.", *remarks])
+    return "\n".join([f"{id} is {status}.", *placed, *remarks])
 
 
 @tool("validation", effect="outside", local=False, seconds=180)
@@ -262,15 +270,14 @@ def _requirement_text_to_validate(
             f"Text: {requirement.text}",
             f"Reasoning: {requirement.reasoning}",
             "Citations:",
-            *(_citation_line(context, citation) for citation in requirement.citations),
+            *(_citation_line(context, requirement.text, each) for each in requirement.citations),
             _relevance_line(context, requirement),
             *_like_lines(context, requirement, comparable),
-            f'Decide on it with decide_requirement(id="{requirement.ref}", status, reasons).',
         ]
     )
 
 
-def _citation_line(context: ToolContext, citation: Citation) -> str:
+def _citation_line(context: ToolContext, text: str, citation: Citation) -> str:
     web = f" ({citation.url}, read {citation.accessed})" if citation.url else ""
     try:
         page = find_page(read_workspace_pages(context, citation.document), citation.page)
@@ -278,9 +285,9 @@ def _citation_line(context: ToolContext, citation: Citation) -> str:
     except (ToolError, DocumentError):
         stands = False
     shown = "" if stands else " [NOT FOUND there]"
-    return (
-        f"- {citation.id}: {citation.document}, page {citation.page}{web}{shown}: {citation.quote}"
-    )
+    same = normalized_words(citation.quote) == normalized_words(text)
+    words = "(the words of the text)" if same and stands else citation.quote
+    return f"- {citation.id}: {citation.document}, page {citation.page}{web}{shown}: {words}"
 
 
 def _relevance_line(context: ToolContext, requirement: Requirement) -> str:

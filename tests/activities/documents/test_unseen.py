@@ -45,6 +45,54 @@ def test_html_that_is_seen(styled: str) -> None:
     assert RULE in read_document("a.html", text.encode()).pages[0].text
 
 
+SHOW = "BT /F1 12 Tf 50 {y} Td ({text}) Tj ET\n"
+LAYER = "/OC /Hidden BDC {rule}EMC"
+
+
+def pdf_of(content: str) -> bytes:
+    """Make a PDF of one page with a layer that is off."""
+    objects = [
+        "<</Type/Catalog/Pages 2 0 R/OCProperties<</OCGs[5 0 R]/D<</OFF[5 0 R]>>>>>>",
+        "<</Type/Pages/Count 1/Kids[3 0 R]>>",
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Contents 6 0 R/Resources"
+        "<</Font<</F1 4 0 R>>/Properties<</Hidden 5 0 R>>>>>>",
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        "<</Type/OCG/Name(Old)>>",
+        f"<</Length {len(content)}>>\nstream\n{content}\nendstream",
+    ]
+    text, offsets = "%PDF-1.7\n", []
+    for number, body in enumerate(objects, 1):
+        offsets.append(f"{len(text):010} 00000 n \n")
+        text += f"{number} 0 obj\n{body}\nendobj\n"
+    table = f"xref\n0 7\n0000000000 65535 f \n{''.join(offsets)}"
+    return f"{text}{table}trailer<</Root 1 0 R/Size 7>>\nstartxref\n{len(text)}\n%%EOF".encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "omitted"),
+    [
+        ("{rule}1 1 1 rg 40 90 300 30 re f", "hidden"),
+        ("{rule}0 0 0 rg 40 90 300 30 re f", "hidden"),
+        ("q 0 0 10 10 re W n {rule}Q", "hidden"),
+        (LAYER, "hidden"),
+        ("1 1 1 rg {rule}", "hidden"),
+        ("3 Tr {rule}", "hidden"),
+        ("{rule}1 w 50 104 m 330 104 l S", "struck"),
+        ("{rule}4 w 50 104 m 330 104 l S", "struck"),
+        ("{rule}1 w 50 104 m 100 104 l S 100 104 m 330 104 l S", "struck"),
+        # What is seen: white on a dark ground, a rule below, a ground below the text.
+        ("0 0 0.5 rg 40 90 300 30 re f 1 1 1 rg {rule}", ""),
+        ("{rule}1 w 50 97 m 330 97 l S", ""),
+        ("0.9 0.9 1 rg 40 90 300 30 re f 0 0 0 rg {rule}", ""),
+    ],
+)
+def test_pdf_text_is_what_a_reader_of_the_page_sees(content: str, omitted: str) -> None:
+    drawn = content.format(rule=SHOW.format(y=100, text=RULE))
+    reading = read_document("a.pdf", pdf_of(SHOW.format(y=150, text=SEEN) + drawn))
+    assert reading.pages[0].text.split() == [*SEEN.split(), *([] if omitted else RULE.split())]
+    assert reading.omitted_passages == ({omitted: 1} if omitted else {})
+
+
 def test_markdown_without_comments_and_strikes() -> None:
     text = f"{SEEN}\n\n<!-- {RULE} -->\n\n~~{RULE}~~\n\n<del>{RULE}</del>\n\n`<!-- code -->`\n"
     reading = read_document("a.md", text.encode())

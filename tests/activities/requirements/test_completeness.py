@@ -37,6 +37,20 @@ def test_the_bound_is_exact_for_small_documents() -> None:
     assert sum(risk_of_round(number) for number in range(1, 50)) <= LIMIT
 
 
+def test_a_sample_is_as_large_as_the_share_of_found_requirements_needs() -> None:
+    sentences = [(1, f"Sentence {n}.") for n in range(142)]
+    read = {}
+    for found in (0, 70, 4000):
+        decisions = DocumentDecisions(document="a")
+        while decisions.next_sample(sentences, 20, LIMIT, found):
+            for sentence in decisions.rounds[-1].unread:
+                sentence.is_requirement = False
+        read[found] = len(decisions.rounds[-1].drawn)
+        if found:
+            assert found / (found + decisions.missed) >= 1 - LIMIT
+    assert read == {0: 137, 70: 78, 4000: 46}
+
+
 def test_the_same_text_gives_the_same_sample() -> None:
     sentences = [(1, f"Sentence {n}.") for n in range(200)]
     drawn = []

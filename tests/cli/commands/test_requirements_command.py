@@ -67,6 +67,26 @@ def test_they_are_listed_searched_and_shown(root: Root, offline: Starter) -> Non
     )  # fmt: skip
 
 
+def test_a_persons_word_is_in_store_and_graph(root: Root, offline: Starter) -> None:
+    def graph() -> str:
+        return offline("graph", "MATCH (r:Requirement) RETURN r.id, r.status").out
+
+    names = ["policy/REQ-002", "zoo/REQ-001"]
+    assert offline("requirements", "accept", *names, "--by", "ann").out.splitlines() == [
+        "policy/REQ-002 is accepted",
+        "zoo/REQ-001 is accepted",
+    ]
+    assert '["zoo/REQ-001", "accepted"]' in graph()
+    why = ("--by", "ann", "--reason", "It is a formula.")
+    offline("requirements", "reject", "zoo/REQ-001", *why)
+    assert "zoo/REQ-001" not in graph()
+    assert "policy/REQ-002" in graph()
+    shown = offline("requirements", "show", "zoo/REQ-001").out
+    assert "Rejected by ann: It is a formula." in shown
+    offline("requirements", "assign", "policy/REQ-002", "--by", "bob")
+    assert "Owner: bob" in offline("requirements", "show", "policy/REQ-002").out
+
+
 def test_they_are_exported(root: Root, offline: Starter, tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     assert "3 requirements in" in offline("requirements", "export", "--to", str(path)).err

@@ -14,6 +14,7 @@ RUSSIAN = """Каждый работник обязан пройти инстр�
 день. Курить в помещениях запрещается, кроме мест, которые указаны начальником здания.
 Employees must report any fire by phone.
 """
+EVENING = "All staff must do this each evening:\n\n- lock all doors;\n- close all windows;"
 
 
 def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -> None:
@@ -38,7 +39,7 @@ def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -
         "documents/a.md is not complete: binding sentences 1 of 2 (1 cited, 0 set aside); nothing "
         "else stands in it.",
         "documents/b.md is not complete: binding sentences 1 of 1 (1 cited, 0 set aside); of 1 "
-        "sentences that nothing touches none was read.",
+        "sentences that nothing cites none was read.",
         "Not covered: 1 of 3 binding sentences are neither cited nor set aside. All of them, in "
         "candidates/uncovered.md:",
         f"- documents/a.md: C-002 · p.1 · must · 0.90 · {OTHER}",
@@ -111,6 +112,53 @@ def test_rules_set_sentences_aside_in_bulk(job: Standing) -> None:
     assert left(pages="2-3") == ["dark."]
     assert left(ids=["C-004"]) == []
     assert job.completion().uncovered == []
+
+
+def test_what_is_set_aside_in_bulk_is_judged_by_the_sample(job: Standing) -> None:
+    job.write("documents/a.md.txt", f"[page 1]\n{EVENING}\n\nThe house is old and grey.\n")
+    path = {"path": "documents/a.md"}
+    # One rule for all, and one for each with the same reason, are the same.
+    for id in ("C-001", "C-002", "C-003"):
+        job.call("set_sentences_aside", **path, ids=[id], reason="They ask for nothing.")
+    collected = job.call("collect_requirements")
+    assert "S-003 · p.1 · close all windows; [binds, and was set aside" in collected
+    assert "S-004 · p.1 · The house is old and grey.\n" in collected
+
+    def judge(**reasons: str) -> str:
+        marks = [
+            {"id": f"S-00{id[1]}", "is_requirement": not why, "reason": why or "It binds staff."}
+            for id, why in reasons.items()
+        ]
+        return job.call("judge_sample", **path, marks=marks)
+
+    careless = judge(**{f"s{n}": "No word of duty." for n in range(1, 5)})
+    assert careless.startswith("Not recorded: S-001, S-002, S-003. They bind by their words or")
+    assert job.completion().uncovered == []
+    assert "3 sampled sentences wait for judge_sample" in job.completion().badly_read[0]
+    refuted = judge(s1="The list says it.", s2="Doors lock by themselves.", s3="")
+    assert "Cite the requirements found" in refuted
+    assert job.completion().uncovered[0].startswith("3 of 3 ")
+    requirement: dict[str, Any] = {
+        "text": "All staff close the windows.",
+        "type": "process",
+        "confidence": 1,
+    }
+    added = job.call("add_requirement", **requirement, reasoning="It binds.", candidate="C-003")
+    assert added.startswith("REQ-001")
+
+
+def test_a_reason_of_its_own_counts_for_what_was_set_aside_in_bulk(job: Standing) -> None:
+    job.write("documents/a.md.txt", f"[page 1]\n{EVENING}\n\nIt is a sample text.\n")
+    path = {"path": "documents/a.md"}
+    job.call("set_sentences_aside", **path, ids=["C-001", "C-002", "C-003"], reason="An example.")
+    job.call("collect_requirements")
+    marks = [
+        {"id": f"S-00{n}", "is_requirement": False, "reason": f"Part {n} of the example."}
+        for n in range(1, 5)
+    ]
+    told = job.call("judge_sample", **path, marks=marks)
+    assert told.startswith("documents/a.md is complete: binding sentences 3 of 3")
+    assert job.completion().badly_read == []
 
 
 def test_what_was_read_badly_is_never_called_complete(job: Standing) -> None:

@@ -53,6 +53,29 @@ def test_a_requirement_is_from_an_open_candidate(job: Standing) -> None:
     assert add("C-001").startswith("REQ-002")
 
 
+def test_a_candidate_is_cited_by_its_id_with_the_words_before_its_list(job: Standing) -> None:
+    text = "Staff must, each evening:\n\n- lock all doors;\n- close all windows;\n"
+    job.write("documents/a.md.txt", f"[page 1]\n{text}")
+    job.write("documents/b.md", OTHER)
+    job.write("documents/b.md.txt", f"[page 1]\n{OTHER}\n")
+    words: dict[str, Any] = {"type": "process", "reasoning": "It binds.", "confidence": 0.9}
+    said = {**words, "text": "Staff must close all windows each evening."}
+    assert job.call("add_requirement", **said, candidate="C-003").startswith("REQ-001 (must)")
+    final = json.loads(job.text("requirements/req_001/final.json"))
+    assert [each["quote"] for each in final["citations"]] == [
+        "Staff must, each evening:",
+        "close all windows;",
+    ]
+    other = {**words, "text": OTHER}
+    assert "C-001. Say of which document." in job.call(
+        "add_requirement", **other, candidate="C-001"
+    )
+    told = job.call("add_requirement", **other, candidate="C-001", document="documents/b.md")
+    assert told.startswith("REQ-002")
+    missing = job.call("add_requirement", **other, candidate="C-077")
+    assert missing == "Error: candidate: the job has no C-077. Give its words in quotes."
+
+
 def test_a_candidate_is_open_where_a_requirement_is_from_another_documents(job: Standing) -> None:
     job.write("documents/b.md", OTHER)
     job.write("documents/b.md.txt", f"[page 1]\n{OTHER}\n")
