@@ -88,6 +88,7 @@ async def run_benchmark_job(
                 # Its model judges nothing.
                 "review": None,
                 "limits.phase.model_calls": count + 50,
+                "limits.job.model_calls": count + 100,
                 # The benchmark needs todos of any length.
                 "stuck.no_todo.then": count + 100,
             },
@@ -184,6 +185,7 @@ def benchmark_job_start() -> dict[str, Any]:
         "set": {
             "review": None,
             "limits.phase.model_calls": 1050,
+            "limits.job.model_calls": 1100,
             "stuck.no_todo.then": 1100,
         },
     }

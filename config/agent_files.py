@@ -44,6 +44,8 @@ from protocol.validation_errors import short_error_value, validation_error_key
 ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
     "LONGHAUL_MAX_MODEL_CALLS": "limits.phase.model_calls",
+    "LONGHAUL_MAX_JOB_MODEL_CALLS": "limits.job.model_calls",
+    "LONGHAUL_MAX_SECONDS": "limits.job.seconds",
 }
 """Keys that the worker's environment variables override."""
 

@@ -10,6 +10,8 @@ from pydantic import Field
 
 from protocol.data_model import Data
 
+MAX_EARLIER_RESULTS = 400
+
 
 class CallRecord(Data):
     """One tool call that was carried out or refused."""
@@ -24,7 +26,7 @@ class CallRecord(Data):
 
 
 class Course(Data):
-    """The window of stuck detection. A new phase keeps only the refusals of `job_complete`.
+    """The window of stuck detection. A new phase keeps only what is counted over phases.
 
     Values are replaced, never changed in place.
     """
@@ -33,6 +35,8 @@ class Course(Data):
     """The newest calls since the last completed todo, oldest first."""
     seen_results: list[str] = Field(default_factory=list)
     """Fingerprints of the phase's results, the most recent last."""
+    earlier_results: list[str] = Field(default_factory=list)
+    """Those of earlier phases."""
     polled_results: dict[str, str] = Field(default_factory=dict)
     """Last result of each call of a polling tool."""
     after_wait: bool = False
@@ -48,6 +52,10 @@ class Course(Data):
     """Fingerprint of the deliverables at the last such refusal."""
     open_items: int = 0
     """Items and steps that were open then."""
+    phase_marks: list[str] = Field(default_factory=list)
+    """Fingerprints of list, scope and plan at the ends of phases of work, the most recent last."""
+    idle_phases: int = 0
+    """Phases of work in a row of which nothing came, or that left the mark of an earlier one."""
     calls_without_news: int = 0
     """Calls without a new result, a changed file or a completed todo."""
     replies_since_todo: int = 0
@@ -55,7 +63,9 @@ class Course(Data):
     unread_nudges: list[str] = Field(default_factory=list)
     """Patterns advised on since the last reply; the model has not read the advice yet."""
     narrowed_issue: str = ""
-    """The pattern that narrowed the phase to `todo_rewind` and `todo_complete`."""
+    """The pattern that narrowed the phase to a few tools."""
+    narrowed_to: list[str] = Field(default_factory=lambda: ["todo_rewind", "todo_complete"])
+    """These tools, once it is narrowed."""
     narrowed_step: int = 0
     """The step that narrowed the phase; the narrowing applies to the next step."""
 
@@ -66,4 +76,9 @@ class Course(Data):
             completion_refusals=self.completion_refusals,
             deliverables=self.deliverables,
             open_items=self.open_items,
+            earlier_results=list(dict.fromkeys([*self.earlier_results, *self.seen_results]))[
+                -MAX_EARLIER_RESULTS:
+            ],
+            phase_marks=self.phase_marks,
+            idle_phases=self.idle_phases,
         )

@@ -166,6 +166,10 @@ class TransitionReply(CheckpointReply):
     usage: Usage = Field(default_factory=Usage)
     context: int = 0
     """Tokens of the next request."""
+    mark: str = ""
+    """Fingerprint of the list that ended, and of scope and plan then; empty for no list of work."""
+    idle: bool = False
+    """Whether the list changed nothing: no file, no note and no item."""
     moved_aside: list[str] = Field(default_factory=list)
     """Files of a person that were in the projection's way, now in lost+found."""
     remarks: list[str] = Field(default_factory=list)

@@ -214,6 +214,13 @@ class JobState(Data):
             if item.evidence and (item.id in named or item.is_step):
                 self._complete_items([item.id], item.evidence, holds)
 
+    @property
+    def is_list_idle(self) -> bool:
+        """Whether the phase of work changed nothing: no work, no note and no item."""
+        completed = (i.evidence for i in self.scope if i.status == "completed" and not i.is_step)
+        has_item = any(each and each.phase == self.phase.number for each in completed)
+        return not (self.phase_seen.calls or self.phase_seen.kept or has_item)
+
     def note_given_up_list(self, commit: str = "") -> None:
         """Note the work of a list that was given up with the items that it stood for.
 

@@ -94,6 +94,8 @@ class ModelRequest(JobPosition):
     """What was wrong with the last reply; shown to the model once, never stored."""
     must_call: bool = False
     """Whether the request requires the reply to call a tool."""
+    only: list[str] = Field(default_factory=list)
+    """The tools that are offered; empty for those of the phase."""
     compaction_exhausted: bool = False
     """Whether the endpoint's rejections have used up the allowed compactions."""
 

@@ -19,17 +19,25 @@ class PatternThresholds(Data):
         ge=3,
         description="Only a rewind is accepted from this count on, or the job waits for a person.",
     )
+    wait: int | None = Field(
+        None, ge=4, description="The job waits for a person from this count on; null for never."
+    )
 
     @model_validator(mode="after")
     def _check_stuck_threshold_order(self) -> Self:
         if self.nudge >= self.then:
             raise ValueError(f"nudge {self.nudge} is not under then {self.then}")
+        if self.wait is not None and self.then >= self.wait:
+            raise ValueError(f"then {self.then} is not under wait {self.wait}")
         return self
 
 
-def _default_thresholds(nudge: int, then: int, words: str) -> PatternThresholds:
+def _default_thresholds(
+    nudge: int, then: int, words: str, wait: int | None = None
+) -> PatternThresholds:
     default: PatternThresholds = Field(
-        default_factory=lambda: PatternThresholds(nudge=nudge, then=then), description=words
+        default_factory=lambda: PatternThresholds(nudge=nudge, then=then, wait=wait),
+        description=words,
     )
     return default
 
@@ -68,4 +76,11 @@ class StuckThresholds(Data):
     )
     no_todo: PatternThresholds = _default_thresholds(
         60, 150, "Model calls without a completed todo; then the job waits."
+    )
+    idle_phases: PatternThresholds = _default_thresholds(
+        2,
+        3,
+        "Phases of work in a row of which nothing came, or whose list, scope and plan equal those "
+        "of an earlier one; then a rewind, and at `wait` the job waits.",
+        5,
     )

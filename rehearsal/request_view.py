@@ -10,7 +10,7 @@ from typing import Any
 from protocol.short_text import one_line
 from rehearsal.wire import Request
 
-_HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")?(?: · | ═|$)')
+_HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")?(?: · |$)', re.M)
 _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
 _SCOPE = re.compile(r"^- ([SBPA]\d+) \(open\): (.*)$", re.MULTILINE)

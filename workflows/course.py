@@ -16,6 +16,7 @@ READERS = ("read_file", "extract_document_text")
 LONGEST_CYCLE = 5
 MAX_SEEN = 200
 MAX_POLLED = 20
+MAX_PHASE_MARKS = 50
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,8 @@ def course_after_call(course: Course, outcome: CallOutcome, figures: StuckThresh
         # Calls before a completed todo no longer count as a loop; seen results are still not new.
         return course.in_new_phase.model_copy(
             update={
-                "seen_results": _add_to_result_window(
-                    course.seen_results, _course_novelty_key(call, reply)
-                )
+                "seen_results": course.seen_results,
+                "earlier_results": course.earlier_results,
             }
         )
     if call.tool == WAIT and reply.ok:
@@ -108,6 +108,20 @@ def course_after_completion_attempt(course: Course, deliverables: str, open_item
         return course
     changes = {"completion_refusals": 0, "deliverables": deliverables, "open_items": open_items}
     return course.model_copy(update=changes)
+
+
+def course_after_phase(course: Course, mark: str, *, idle: bool) -> Course:
+    """Return the course of a phase of work at its end.
+
+    Args:
+        mark: Fingerprint of its list, and of scope and plan at its end.
+        idle: Whether it changed nothing. What no earlier phase has read is something, too.
+    """
+    has_read = not set(course.seen_results) <= set(course.earlier_results)
+    again = (idle and not has_read) or mark in course.phase_marks
+    marks = [*(other for other in course.phase_marks if other != mark), mark][-MAX_PHASE_MARKS:]
+    idle_phases = course.idle_phases + 1 if again else 0
+    return course.model_copy(update={"phase_marks": marks, "idle_phases": idle_phases})
 
 
 def course_without_completion_refusals(course: Course) -> Course:

@@ -81,6 +81,8 @@ class JobSteps(ActivityCalls):
         parts = (job.person_edits, job.next_correction, budget.limits_running_low(job))
         if text := "\n".join(filter(None, parts)):
             request.correction = text
+        if job.course.narrowed_issue:
+            request.only = job.course.narrowed_to
         if text_replies.must_reply_with_call(job):
             request.must_call = True
         if compaction.is_compaction_exhausted(job):

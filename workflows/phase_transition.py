@@ -12,6 +12,7 @@ from workflows import acts, budget, questions, reservations, skipped_calls, trac
 from workflows.activity_calls import position_request_fields
 from workflows.inbox import Inbox
 from workflows.job_steps import JobSteps
+from workflows.stuck_watch import StuckWatch
 
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
 
@@ -66,8 +67,14 @@ class PhaseTransition:
         job.context = reply.context
         job.add_usage(reply.usage)
         not_run = skipped_calls.skipped_calls_note(job, request.call)
+        course = job.course
         job.begin_phase()
         job.correction = not_run
+        if request.by:
+            # A person chose the way, on which the same phases come again.
+            job.course = job.course.model_copy(update={"phase_marks": [], "idle_phases": 0})
+        elif reply.mark:
+            StuckWatch(job, self._inbox).record_phase(course, reply.mark, idle=reply.idle)
         self._inbox.notice_moved_aside(reply.moved_aside)
         for remark in reply.remarks:
             self._inbox.notice(remark)

@@ -20,6 +20,11 @@ def failed_call_in_reply(call: Call, why: str) -> str:
     return f"{named} before it failed ({one_line(why.rstrip('.'), MAX_WHY)})"
 
 
+def is_list_ended_later(job: JobRecord) -> bool:
+    """Whether a later call of the reply hands over the next list or ends the job."""
+    return any(call.tool in ("job_complete", "todo_write") for call in job.calls[job.next_call :])
+
+
 def skipped_calls_note(job: JobRecord, ended_by: int | None) -> str | None:
     """Return the note on calls that were skipped because the phase ended, or None.
 

@@ -1,4 +1,4 @@
-"""Stuck detection: is the phase going in circles? A pure function of its course.
+"""Stuck detection: is the job going in circles? A pure function of its course.
 
 Each row of `ROWS` counts one pattern. When an event raises a row's count to the row's `nudge`, or
 to a multiple of it, the model gets advice. At its `then` the phase accepts only a rewind or a
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from protocol.course_window import CallRecord, Course
+from protocol.phase import Phase
 from protocol.stuck_thresholds import PatternThresholds, StuckThresholds
 from protocol.waiting import WaitState
 from workflows.course import LONGEST_CYCLE
@@ -20,8 +21,6 @@ from workflows.course import LONGEST_CYCLE
 NOTHING_NEW = "nothing_new"
 FAILURES = ("same_call_error", "same_error")
 """Patterns of calls that fail."""
-ACCEPTED = ("todo_rewind", "todo_complete")
-"""The tools of the one turn before a forced rewind."""
 Then = Literal["rewind", "stuck", "review"]
 
 
@@ -37,13 +36,14 @@ class Nudge:
 
 @dataclass(frozen=True)
 class Narrow:
-    """In the next turn only `todo_rewind` and `todo_complete` are accepted."""
+    """In the next turn only `todo_rewind` and what may end the todo are accepted."""
 
-    word: ClassVar = "only todo_rewind and todo_complete are accepted next"
+    word: ClassVar = "only calls that end the todo are accepted next"
     pattern: str
     issue: str
     advice: str
     text: str
+    accepted: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class PatternRow:
 
 
 def judge_stuckness(
-    before: Course, after: Course, figures: StuckThresholds, todo: int
+    before: Course, after: Course, figures: StuckThresholds, phase: Phase
 ) -> Sequence[Verdict]:
     """Return the verdicts on the newest event: the most serious one alone, or all advice for the
     model.
@@ -81,14 +81,14 @@ def judge_stuckness(
         before: The course before the event.
         after: The course after the event.
         figures: The agent's thresholds.
-        todo: Number of the current todo, for the advice to the model.
+        phase: The running phase, for the advice to the model.
     """
     if after.narrowed_issue:
         return []
     verdicts = [
         verdict
         for row in ROWS
-        if (verdict := _judge_stuck_pattern(row, before, after, figures, todo))
+        if (verdict := _judge_stuck_pattern(row, before, after, figures, phase))
     ]
     grave = [verdict for verdict in verdicts if not isinstance(verdict, Nudge)]
     waits = [verdict for verdict in grave if isinstance(verdict, Wait)]
@@ -116,14 +116,35 @@ def is_stuck_advice_outdated(course: Course) -> bool:
 
 def narrow_stuck_course(course: Course, verdict: Narrow, step: int) -> Course:
     """Return the course in which the next turn is the last before a rewind."""
-    return course.model_copy(update={"narrowed_issue": verdict.issue, "narrowed_step": step})
+    return course.model_copy(
+        update={
+            "narrowed_issue": verdict.issue,
+            "narrowed_step": step,
+            "narrowed_to": list(verdict.accepted),
+        }
+    )
 
 
 def stuck_phase_refusal(course: Course, tool: str, todo: int) -> str | None:
     """Return why a narrowed phase does not accept the call, or None."""
-    if not course.narrowed_issue or tool in ACCEPTED:
+    if not course.narrowed_issue or tool in course.narrowed_to:
         return None
-    return f"{tool[:60]} is not accepted now. {_last_turn_advice(course.narrowed_issue, todo)}"
+    advice = _last_turn_advice(course.narrowed_issue, todo, course.narrowed_to)
+    return f"{tool[:60]} is not accepted now. {advice}"
+
+
+def accepted_before_rewind(phase: Phase, pattern: str) -> tuple[str, ...]:
+    """Return the tools of the one turn before a forced rewind, what ends the todo first."""
+    if phase.kind == "tactical":
+        return ("todo_complete", "todo_rewind")
+    if phase.purpose == "final" and phase.open_count == 1:
+        return ("job_complete", "todo_write", "todo_rewind")
+    if pattern == "idle_phases":
+        # A list handed over now would be one more of these.
+        return ("todo_complete", "job_complete", "todo_rewind")
+    if phase.open_count == 1:
+        return ("todo_write", "job_complete", "todo_complete", "todo_rewind")
+    return ("todo_complete", "todo_write", "job_complete", "todo_rewind")
 
 
 def overdue_stuck_rewind(course: Course, step: int) -> str | None:
@@ -132,8 +153,9 @@ def overdue_stuck_rewind(course: Course, step: int) -> str | None:
 
 
 def _judge_stuck_pattern(
-    row: PatternRow, before: Course, after: Course, figures: StuckThresholds, todo: int
+    row: PatternRow, before: Course, after: Course, figures: StuckThresholds, phase: Phase
 ) -> Verdict | None:
+    todo = phase.current.id if phase.current else 0
     allowed: PatternThresholds = getattr(figures, row.name)
     count = row.count(after)
     if count < allowed.nudge or count <= row.count(before) or row.name in after.unread_nudges:
@@ -141,21 +163,24 @@ def _judge_stuck_pattern(
     issue, advice = row.words(after, count), row.advice.format(todo=todo)
     if count < allowed.then:
         return Nudge(row.name, issue, advice) if count % allowed.nudge == 0 else None
-    if row.then == "rewind":
-        return Narrow(row.name, issue, advice, _last_turn_advice(issue, todo))
-    waiting = WaitState(reason=row.then, message=issue, remedy=_REMEDIES[row.then])
+    if row.then == "rewind" and (allowed.wait is None or count < allowed.wait):
+        accepted = accepted_before_rewind(phase, row.name)
+        text = _last_turn_advice(issue, todo, accepted)
+        return Narrow(row.name, issue, advice, text, accepted)
+    reason: Literal["stuck", "review"] = "review" if row.then == "review" else "stuck"
+    waiting = WaitState(reason=reason, message=issue, remedy=_REMEDIES[reason])
     return Wait(row.name, issue, advice, waiting)
 
 
-def _last_turn_advice(issue: str, todo: int) -> str:
+def _last_turn_advice(issue: str, todo: int, accepted: Sequence[str]) -> str:
     return (
-        f"{issue} In this reply only todo_rewind and todo_complete are accepted: call "
-        f"todo_complete if todo {todo} is done, else todo_rewind with what stands in the way. "
+        f"{issue} In this reply only {', '.join(accepted[:-1])} and {accepted[-1]} are accepted: "
+        f"call {accepted[0]} if todo {todo} is done, else todo_rewind with what stands in the way. "
         "Otherwise the system goes back by itself."
     )
 
 
-_REMEDIES: dict[Then, str] = {
+_REMEDIES: dict[Literal["stuck", "review"], str] = {
     "stuck": "Resume lets it go on and counts afresh; rewind with an issue that says what to do "
     "otherwise; or cancel.",
     "review": "Look at the deliverables and at why completion was refused. Resume lets it try "
@@ -311,5 +336,14 @@ ROWS: tuple[PatternRow, ...] = (
         "Bring todo {todo} to an end and call todo_complete, or call todo_rewind with what stands "
         "in the way.",
         "stuck",
+    ),
+    PatternRow(
+        "idle_phases",
+        lambda course: course.idle_phases,
+        lambda _, n: (
+            f"{n} phases of work in a row changed no file and completed no item, or repeated an "
+            "earlier phase."
+        ),
+        "Plan the rest otherwise: hand over todos that each make or change a file, or end the job.",
     ),
 )

@@ -40,6 +40,10 @@ class StuckWatch:
         """Follow the course of the job over one reply."""
         self._record_course(course.course_after_reply(self._job.course, calls))
 
+    def record_phase(self, ended: Course, mark: str, *, idle: bool) -> None:
+        """Follow the course of the job over a phase of work, once the next phase has begun."""
+        self._record_course(course.course_after_phase(ended, mark, idle=idle).in_new_phase)
+
     def _record_course(self, now: Course, error: str = "") -> None:
         """Take over this course, and act on the verdicts of stuck detection.
 
@@ -51,7 +55,7 @@ class StuckWatch:
         if stuck.is_stuck_advice_outdated(now):
             now = self._withdraw_stuck_advice(now)
         job.course = now
-        verdicts = stuck.judge_stuckness(before, now, job.limits.stuck, self._todo_number)
+        verdicts = stuck.judge_stuckness(before, now, job.limits.stuck, job.state.phase)
         if not verdicts:
             return
         self._report_verdicts(verdicts, error)

@@ -67,4 +67,5 @@ def _open_work_after_text_reply(state: JobState) -> str:
 
 def must_reply_with_call(job: JobRecord) -> bool:
     """Whether the next request requires a tool call."""
-    return job.can_require_call and job.text_only_replies >= DEMAND_AFTER
+    talks = job.text_only_replies >= DEMAND_AFTER
+    return job.can_require_call and (talks or bool(job.course.narrowed_issue))

@@ -208,8 +208,10 @@ class ToolCalls:
 
     def _note_failure(self, call: Call, why: str) -> None:
         """Remember the reply's first failure, which the model must read before its next completion
-        counts.
+        counts. A refused `todo_complete` before a call that completes the list was needless.
         """
+        if call.tool == "todo_complete" and skipped_calls.is_list_ended_later(self.job):
+            return
         self.job.failed_call = self.job.failed_call or skipped_calls.failed_call_in_reply(call, why)
 
     async def hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:

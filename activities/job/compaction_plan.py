@@ -1,7 +1,8 @@
 """Decide what to clear and what to summarise; pure functions of message sizes.
 
 The steps go from safe to lossy, and each is taken only if the one before is not enough: results
-older than the last few are cleared, then older exchanges are folded into a summary. Results of the
+older than the last few are cleared, and texts written into files before them; then all texts
+written before the newest reply; then older exchanges are folded into a summary. Results of the
 newest reply, which the model has not seen, are cleared only if they do not fit all together. A call
 and its result are never separated.
 """
@@ -36,8 +37,8 @@ class MessageSize(NamedTuple):
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """Message numbers: results below `cleared` become placeholders, all below `folded` are
-    summarised.
+    """Message numbers: results and written texts below `cleared` become placeholders, all below
+    `folded` are summarised.
     """
 
     cleared: int
@@ -71,7 +72,7 @@ def plan_compaction(
     planner = _CompactionPlanner(pieces, opening, present, fixed, limit, hard)
     newest = planner.newest
     few = _oldest_uncompacted_result(pieces)
-    planned = planner.fold(planner.clear(min(few, newest)))
+    planned = planner.fold(planner.clear_written_texts(planner.clear(min(few, newest))))
     # Of the newest reply's results, keep at most the last few and at least the last.
     for clear in range(max(few, newest + 2), len(pieces)):
         if planner.fits(planned):
@@ -119,15 +120,27 @@ class _CompactionPlanner:
         if self.hard:
             return replace(plan, cleared=max(until, cleared), spared=())
         pieces, enough = self.pieces, ENOUGH * self.limit
-        ahead = [n for n in range(cleared, until) if pieces[n].cleared < pieces[n].tokens]
+        ahead = [n for n in range(cleared, until) if self._is_long(n)]
         for number in [n for n in ahead if not pieces[n].needed]:
             if self.size(plan, self.start) <= enough:
                 return plan
             passed = (n for n in ahead if n < number and pieces[n].needed)
             plan = replace(plan, cleared=number + 1, spared=tuple({*spared, *passed}))
         if self.size(plan, self.start) > enough:
-            plan = replace(plan, cleared=max(until, cleared), spared=())
+            recent = tuple(n for n in spared if n >= until)
+            plan = replace(plan, cleared=max(until, cleared), spared=recent)
         return replace(plan, spared=tuple(sorted(plan.spared)))
+
+    def clear_written_texts(self, plan: CompactionPlan) -> CompactionPlan:
+        """Return the plan that also clears the newer texts that stand in files, if necessary."""
+        if self.newest <= plan.cleared or self.size(plan, self.start) <= ENOUGH * self.limit:
+            return plan
+        results = (n for n in range(plan.cleared, self.newest) if self.pieces[n].role == "tool")
+        spared = (*plan.spared, *(n for n in results if self._is_long(n)))
+        return replace(plan, cleared=self.newest, spared=spared)
+
+    def _is_long(self, number: int) -> bool:
+        return self.pieces[number].cleared < self.pieces[number].tokens
 
     def fold(self, plan: CompactionPlan) -> CompactionPlan:
         """Return the plan that folds just enough, if clearing is not enough."""
@@ -149,5 +162,7 @@ class _CompactionPlanner:
 
 def _oldest_uncompacted_result(pieces: Sequence[MessageSize]) -> int:
     """Return the number of the oldest result that stays."""
-    results = [n for n, piece in enumerate(pieces) if piece.cleared < piece.tokens]
+    results = [
+        n for n, piece in enumerate(pieces) if piece.role == "tool" and piece.cleared < piece.tokens
+    ]
     return results[-KEPT_RESULTS] if len(results) > KEPT_RESULTS else 0

@@ -7,14 +7,14 @@ between two compactions share their prefix byte for byte.
     opening         system prompt and first message, always complete
     skills          bodies of skills that an open todo needs, if cleared or folded below
     summary         of folded messages, if any
-    cleared         old exchanges, with long results as one-line placeholders
+    cleared         old exchanges, with long results and written texts as one-line placeholders
     recent          the rest, unchanged
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +23,7 @@ from pydantic import Field
 from activities.job.compaction_plan import MessageSize
 from activities.job.conversation import Conversation, Part, token_cache, wire_cache
 from activities.job.message_encoding import MessageEncoding, MessageWeights
+from activities.job.tool_messages import ERROR_PREFIX, WRITTEN
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
 from protocol.data_model import Data
@@ -30,6 +31,8 @@ from protocol.data_model import Data
 OPENING = 2
 SHORT_RESULT = 200
 """Results up to this many characters are never cleared: a placeholder would be no shorter."""
+WRITERS = frozenset({"write_file", "append_file", "edit_file"})
+"""Tools whose texts stand in a file once they have succeeded."""
 SAME_AGAIN = frozenset({"list_files", "search_files", "extract_document_text", "use_skill"})
 """Tools that return the same when called again, unlike read_file after a change of its path."""
 FOLDED_PIECE = MessageSize("folded", 0, 0)
@@ -118,16 +121,25 @@ class ContextView:
             self._conversation.count_tokens(encoding, n, n + 1, weights) for n in range(start, stop)
         ]
         paths = _paths_read_in_context(messages)
+
+        def cleared(message: dict[str, Any], brief: dict[str, Any], size: int) -> int:
+            if brief is message and message["role"] != "user":
+                return size
+            shown = message_tokens(encode_without_credentials(brief), encoding)
+            if brief is message:
+                return shown  # its images are cleared
+            return size - message_tokens(encode_without_credentials(message), encoding) + shown
+
         return [
             MessageSize(
                 message["role"],
                 size,
-                message_tokens(encode_without_credentials(brief), encoding)
-                if brief is not message or message["role"] == "user"
-                else size,
+                cleared(message, brief, size),
                 bool(path := paths.get(message.get("tool_call_id", ""), "")) and path in todos,
             )
-            for message, brief, size in zip(messages, shorten_results(messages), sizes, strict=True)
+            for message, brief, size in zip(
+                messages, shorten_exchanges(messages), sizes, strict=True
+            )
         ]
 
     @property
@@ -194,25 +206,29 @@ class ContextView:
     def _shortened_messages(self) -> list[dict[str, Any]]:
         messages = self._conversation.messages(self._start, self._recent)
         spared = [number - self._start for number in self._compaction.spared]
-        return shorten_results(messages, self._compaction.unseen - self._start, spared)
+        return shorten_exchanges(messages, self._compaction.unseen - self._start, spared)
 
 
 def _paths_read_in_context(messages: list[dict[str, Any]]) -> dict[str, str]:
     """Return the path of each read_file call, by call id."""
-    paths = {}
-    for call in (call for message in messages for call in message.get("tool_calls", [])):
-        if call["function"]["name"] == "read_file":
-            with suppress(ValueError, LookupError, TypeError, RecursionError):
-                path = json.loads(call["function"]["arguments"])["path"]
-                if isinstance(path, str) and path:
-                    paths[call["id"]] = path
-    return paths
+    calls = [call for message in messages for call in message.get("tool_calls", [])]
+    return {call["id"]: _read_path(call["function"]) for call in calls}
 
 
-def shorten_results(
+def _read_path(call: dict[str, Any]) -> str:
+    """Return the path that a call of read_file names; empty for another call."""
+    if call.get("name") == "read_file":
+        with suppress(ValueError, LookupError, TypeError, RecursionError):
+            path = json.loads(call["arguments"])["path"]
+            return path if isinstance(path, str) else ""
+    return ""
+
+
+def shorten_exchanges(
     messages: list[dict[str, Any]], unseen: int = -1, spared: Sequence[int] = ()
 ) -> list[dict[str, Any]]:
-    """Return the messages with long results replaced by a line on where to see them.
+    """Return the messages with long results, and texts written into files, replaced by a line on
+    where to see them.
 
     Args:
         messages: Whole replies with their results.
@@ -226,23 +242,49 @@ def shorten_results(
     }
     reply = messages[unseen] if 0 <= unseen < len(messages) else {}
     new = {call["id"] for call in reply.get("tool_calls", [])}
+    done = {
+        message["tool_call_id"]
+        for message in messages
+        if message.get("tool_call_id") and not message["content"].startswith(ERROR_PREFIX)
+    }
     return [
         {**message, "content": _result_placeholder(calls.get(id_, {}), was_shown=id_ not in new)}
         if place not in spared
         and (id_ := message.get("tool_call_id"))
         and len(message["content"]) > SHORT_RESULT
-        else message
+        else _without_written_texts(message, done)
         for place, message in enumerate(messages)
     ]
+
+
+def _without_written_texts(message: dict[str, Any], done: Collection[str]) -> dict[str, Any]:
+    """Return a reply whose successful calls name files without their texts."""
+    calls = message.get("tool_calls", [])
+    shown = [_without_written_text(call) if call["id"] in done else call for call in calls]
+    return message if shown == calls else {**message, "tool_calls": shown}
+
+
+def _without_written_text(call: dict[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    if function["name"] not in WRITERS or len(function["arguments"]) <= SHORT_RESULT:
+        return call
+    with suppress(ValueError, AttributeError, RecursionError):
+        arguments = {
+            name: WRITTEN
+            if name != "path" and isinstance(value, str) and len(value) > SHORT_RESULT
+            else value
+            for name, value in json.loads(function["arguments"]).items()
+        }
+        written = json.dumps(arguments, ensure_ascii=False)
+        return {**call, "function": {**function, "arguments": written}}
+    return call
 
 
 def _result_placeholder(call: dict[str, Any], *, was_shown: bool) -> str:
     name, arguments = call.get("name", ""), call.get("arguments", "")
     again = "search_history"
-    if name == "read_file":
-        with suppress(ValueError, LookupError, TypeError, RecursionError):
-            if path := json.loads(arguments)["path"]:
-                again = f"read_file({json.dumps(path, ensure_ascii=False)})"
+    if path := _read_path(call):
+        again = f"read_file({json.dumps(path, ensure_ascii=False)})"
     elif name in SAME_AGAIN and len(arguments) <= SHORT_RESULT:
         again = f"{name}({arguments})"
     if was_shown:

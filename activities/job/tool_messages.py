@@ -10,6 +10,8 @@ CUT = "arguments_cut_short"
 """Key for arguments that the output limit cut."""
 MIXED_UP = "arguments_mixed_up"
 """Key for arguments of several calls that an endpoint sent indistinguishably."""
+WRITTEN = "[written; read_file shows it]"
+"""What stands for a text in old calls that wrote it into a file."""
 ERROR_PREFIX = "Error: "
 """Prefix of results of failed calls."""
 

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from activities.job.message_encoding import MessageEncoding, Read
+from activities.job.tool_messages import WRITTEN
 from activities.model.providers import provider_name
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import count_tokens
@@ -97,9 +98,14 @@ class ResponsesMessageForm:
             shown = [_responses_image(*each, read) for each in images]
             return _add_images_to_message(message, "input_text", shown, type="message")
         data = self._own_data(beside)
+        stored: dict[str, Any] = json.loads(message) if WRITTEN.encode() in message else {}
         if items := data.get("items"):
+            shortened = iter(stored.get("tool_calls", []))
+            for item in items if stored else []:
+                if item.get("type") == "function_call":
+                    item["arguments"] = next(shortened)["function"]["arguments"]
             return b",".join(map(encode_without_credentials, items))
-        stored: dict[str, Any] = json.loads(message)
+        stored = stored or json.loads(message)
         return b",".join(
             map(encode_without_credentials, _message_items(stored, data.get("call_id")))
         )

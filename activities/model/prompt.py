@@ -7,14 +7,16 @@ changes, is the last message and is not stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from activities.job.conversation import Conversation, token_cache
+from activities.job.deliverables import list_deliverable_choices
 from activities.job.snapshot import Snapshot
 from activities.job.todo_file_changes import changed_todo_files
+from activities.job.tool_messages import ERROR_PREFIX
 from activities.model import responses
 from activities.model.message_forms import message_form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
@@ -22,15 +24,14 @@ from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
-from activities.toolkit.tool_schemas import allows_strict
+from activities.toolkit.tool_schemas import allows_strict, with_choices, without_keywords
 from config.schema.agent_sections import ModelConfig
 from protocol import scope_ledger
 from protocol.job_state import JobState
-from protocol.phase import Phase, PhaseKind
+from protocol.phase import Phase
 from protocol.short_text import first_few, one_line, shorten_to_start
 from protocol.todo_list import Todo
 
-RULE = "═" * 8
 MAX_REMARKS = 5
 """Most remarks of people shown on every turn, the newest; instructions.md has all."""
 MAX_REMARK = 1000
@@ -46,6 +47,7 @@ def job_prompt_body(
     correction: str | None,
     *,
     must_call: bool = False,
+    only: Sequence[str] = (),
     cache_key: str = "",
 ) -> bytes:
     """Return the body of the model call, assembled from stored message bytes.
@@ -58,6 +60,7 @@ def job_prompt_body(
         model: Its settings, as the endpoint accepts them.
         correction: What was wrong with the previous reply.
         must_call: Whether the reply has to call a tool.
+        only: The tools that are offered; empty for those of the phase.
         cache_key: Key of the job and phase.
     """
     form = message_form_of(model)
@@ -70,7 +73,7 @@ def job_prompt_body(
     pieces = [*snapshot.view.wire_bytes(form), end]
     # Join once: a second copy of a long conversation takes as long as the rest of the request.
     name = _prompt_messages_key(model)
-    pieces[0] = b'%b,"%b":[%b' % (_fixed_prompt_part(snapshot, model).text, name, pieces[0])
+    pieces[0] = b'%b,"%b":[%b' % (_fixed_prompt_part(snapshot, model, only).text, name, pieces[0])
     return b",".join(pieces)
 
 
@@ -150,7 +153,7 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
     phase = snapshot.state.phase
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
     lines = [
-        f'{RULE} Todo list · {phase.kind} phase {phase.number} "{phase.name}"{place} {RULE}',
+        f'# Todo list · {phase.kind} phase {phase.number} "{phase.name}"{place}',
         *prompt_todo_lines(phase),
         f"Progress: {len(phase.todos) - phase.open_count}/{len(phase.todos)}",
     ]
@@ -168,9 +171,8 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
     if remarks := snapshot.state.remarks[-MAX_REMARKS:]:
         lines += ["In force beside the instructions:"]
         lines += [f"- {one_line(remark.line, MAX_REMARK)}" for remark in remarks]
-    lines.append(RULE)
     if correction:
-        lines.append(correction)
+        lines += ["", correction]
     return "\n".join(lines)
 
 
@@ -186,7 +188,9 @@ def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
     updated = changed_todo_files(snapshot)
     finished = list(takewhile(lambda each: each.updates in updated, phase.open_todos))
     if not finished:
-        return f"Do todo {todo.id}, then call `todo_complete`."
+        # Small models call at once whatever is named, done or refused.
+        is_open = snapshot.state.seen.is_idle or _is_last_call_refused(snapshot)
+        return f"Do todo {todo.id}" + ("." if is_open else ", then call `todo_complete`.")
     ids = ", ".join(str(each.id) for each in finished)
     files = ", ".join(dict.fromkeys(each.updates for each in finished))
     if len(finished) == 1:
@@ -194,6 +198,12 @@ def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
     else:
         claim, each, them = f"Todos {ids} are seen to be done", " for each", "them"
     return f"{claim}, by a change of {files}: call `todo_complete`{each}, or go on with {them}."
+
+
+def _is_last_call_refused(snapshot: Snapshot) -> bool:
+    """Whether the newest message says why a call failed."""
+    last = snapshot.conversation.message(len(snapshot.conversation) - 1)
+    return bool(last["role"] == "tool" and last["content"].startswith(ERROR_PREFIX))
 
 
 def _open_prompt_items(state: JobState) -> str:
@@ -218,25 +228,39 @@ class _FixedPart(NamedTuple):
     tokens: int
 
 
-_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], tuple[str, ...], str], _FixedPart] = {}
+_fixed_parts: dict[tuple[Hashable, ...], _FixedPart] = {}
 
 
-def _fixed_prompt_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
+def _fixed_prompt_part(
+    snapshot: Snapshot, model: ModelConfig, only: Sequence[str] = ()
+) -> _FixedPart:
     """Return settings and tools up to the messages: the same bytes for every call of a phase.
 
-    Tools that were found are appended to the list.
+    Tools that were found are appended to the list. In the one turn before a rewind the list has
+    only the tools that are accepted. A phase whose only todo is to end the job has no
+    `todo_complete`, and its deliverables are chosen among the files that the job made.
     """
     config, state = snapshot.config, snapshot.state
-    kind, found_tools, unused = (
-        state.phase.kind,
-        tuple(state.found_tools),
-        tuple(state.unused_tools),
+    kind, found_tools, unused = state.phase.kind, tuple(state.found_tools), [*state.unused_tools]
+    choices: list[str] = []
+    if state.phase.purpose == "final" and len(state.phase.todos) == 1:
+        unused.append("todo_complete")
+        choices = list_deliverable_choices(snapshot)
+    key = (
+        snapshot.config_id,
+        *(kind, found_tools, tuple(unused), tuple(only), tuple(choices), model.model_dump_json()),
     )
-    key = (snapshot.config_id, kind, found_tools, unused, model.model_dump_json())
     if key not in _fixed_parts:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
-        tools = [entry.schema for entry in offer_tools(config, kind, found_tools, unused).offered]
+        offered = offer_tools(config, kind, found_tools, unused).offered
+        tools = [
+            with_choices(entry.schema, "deliverables", choices)
+            if choices and entry.name == "job_complete"
+            else entry.schema
+            for entry in offered
+            if not only or entry.name in only
+        ]
         text = encode_without_credentials(
             {**_prompt_settings(model), **_tool_settings(tools, model)}
         )[:-1]
@@ -260,7 +284,11 @@ def _declare_prompt_tools(
     """Return tools as the model's API wants them declared."""
     if model.api != "responses":
         return list(schemas)
-    functions = [schema["function"] for schema in schemas]
+    functions = [
+        # Strict schemas may not have it.
+        {**function, "parameters": without_keywords(function["parameters"], {"maxLength"})}
+        for function in (schema["function"] for schema in schemas)
+    ]
     return [
         {"type": "function", **function, "strict": allows_strict(function["parameters"])}
         for function in functions

@@ -40,7 +40,7 @@ MAX_LATER = 30
 MAX_DOCUMENTS = 30
 """Number of input documents that the first phase lists by name."""
 ITEM_CHARACTERS = 90
-TOOL_LINE = 120
+TOOL_LINE = 80
 """Maximum length of a deferred tool's description in the system prompt."""
 
 
@@ -64,7 +64,7 @@ def orientation_messages(
     """
     config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
     limits, kind = config.limits, phase.kind
-    offered = offer_tools(config, kind, unused=state.unused_tools)
+    offered = offer_tools(config, kind, state.found_tools, state.unused_tools)
     workspace = snapshot.read_text("workspace.md") or "(workspace.md is not written yet)"
     plan = parse_plan(snapshot.read_text("plan.md"))
     open_phases = sum(phase.is_open for phase in plan) if plan else 2
@@ -122,7 +122,9 @@ def _orientation(
         traces="\n".join(f"- {line}" for line in traces),
         can_look=any(entry.name == "get_trace" for entry in offered.offered + offered.deferred),
         section=_orientation_plan_part(plan, phase) if kind == "tactical" else "",
-        scope=_orientation_scope_part(state, plan) if kind == "strategic" else "",
+        scope=_orientation_scope_part(state, plan)
+        if kind == "strategic" or phase.number == 1
+        else "",
         instructions=_orientation_instructions(snapshot),
         summary=_orientation_file_part(snapshot, SUMMARY, condense_file_list),
         plan=_orientation_file_part(snapshot, "plan.md"),
@@ -187,12 +189,16 @@ def _orientation_scope_part(state: JobState, plan: str) -> str:
 
 
 def orientation_experience_part(snapshot: Snapshot) -> str:
-    """Return the newest entry of `experiences.md`; empty if no attempt has failed."""
-    entries = snapshot.read_text("experiences.md").split("\n## ")
-    if len(entries) < 2:
+    """Return the entries of `experiences.md`, bounded; empty if no attempt has failed."""
+    entries = snapshot.read_text("experiences.md").split("\n## ")[:0:-1]
+    if not entries:
         return ""
-    text = clip_to_tokens(entries[-1].strip(), PART_TOKENS, 'read_file("experiences.md") shows all')
-    return f"The last attempt that failed, and what was learned of it (experiences.md):\n\n{text}"
+    shown = "\n\n## ".join(entry.strip() for entry in entries)
+    text = clip_to_tokens(shown, PART_TOKENS, 'read_file("experiences.md") shows all')
+    return (
+        "The attempts that failed, the last one first, what was learned of them, and what worked "
+        f"then (experiences.md):\n\n## {text}"
+    )
 
 
 def _orientation_later_tools(config: AgentConfig, state: JobState) -> str:

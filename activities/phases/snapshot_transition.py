@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -32,13 +33,14 @@ from activities.phases.predefined_todos import (
     predefined_todos,
 )
 from activities.runtime.failures import may_retry_activity, typed_failure
+from activities.text.fingerprints import text_fingerprint
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionRequest
 from protocol.evidence import Evidence, SeenWork
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.scope_ledger import STEP_CHARACTERS, fold_past_steps, sync_plan_steps
-from protocol.short_text import one_line
+from protocol.short_text import one_line, shorten_to_start
 from protocol.todo_list import Todo
 
 
@@ -113,6 +115,24 @@ def close_phase(
     )
     snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
     return page.text
+
+
+def phase_mark(snapshot: Snapshot) -> str:
+    """Return a fingerprint of the running list, and of scope and plan as they now are."""
+    state = snapshot.state
+    todos = [todo.content for todo in state.phase.todos]
+    scope = [[item.id, item.status] for item in state.scope]
+    return text_fingerprint(json.dumps([todos, scope, snapshot.read_text("plan.md")]))
+
+
+def note_what_worked(snapshot: Snapshot, phase: Phase) -> None:
+    """Add to `experiences.md` how a list was done after an attempt at it had failed."""
+    present = snapshot.read_text("experiences.md")
+    done = "; ".join(one_line(todo.notes or todo.content, 200) for todo in phase.todos if todo.done)
+    if present and done:
+        attempt = f"- Worked then, in phase {phase.number} ({phase.name})"
+        line = f"{attempt}: {shorten_to_start(done, 1000)}\n"
+        snapshot.write_system_file("experiences.md", f"{present.rstrip()}\n{line}".encode())
 
 
 def settle_worked_items(snapshot: Snapshot) -> None:

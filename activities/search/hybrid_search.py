@@ -20,6 +20,7 @@ from activities.search.embedding import (
     embed_texts,
 )
 from activities.search.search_index import PassageRef, SearchIndex, with_search_index
+from activities.search.stop_words import without_stop_words
 from config.schema.agent_sections import Embeddings
 
 DEPTH = 50
@@ -57,6 +58,8 @@ class _QueryVector:
 
     vector: Matrix
     model: str
+    floor: float
+    """Likeness under which a passage has nothing to do with the query."""
 
 
 def search_passages(
@@ -90,7 +93,7 @@ def search_passages(
         try:
             embedder = choose_embedder(embeddings)
             vector = embedder.embed([query])[0]
-            meaning = _QueryVector(vector, f"{embedder.name} {len(vector)}")
+            meaning = _QueryVector(vector, f"{embedder.name} {len(vector)}", embedder.floor)
             note = _embed_missing(index, files, embedder, meaning, under, heartbeat)
         except EmbeddingsFailed as error:
             note = (
@@ -149,16 +152,21 @@ def _searched_path_range(files: Files, path: str) -> tuple[bytes, bytes]:
     return name + b"/", name + b"0"
 
 
+def search_words(query: str) -> list[str]:
+    """Return the words of a query that say something, in lower case, each once."""
+    return without_stop_words(list(dict.fromkeys(_WORD.findall(query.lower()))))
+
+
 def fts_query(query: str) -> str:
     """Return an FTS5 query for any of the words, quoted so that none acts as an operator."""
-    words = list(dict.fromkeys(_WORD.findall(query.lower())))[:QUERY_WORDS]
+    words = search_words(query)[:QUERY_WORDS]
     return " OR ".join(f'"{word}"' for word in words)
 
 
 def _nearest_passages(
     meaning: _QueryVector, places: list[PassageRef], rows: Matrix
 ) -> list[PassageRef]:
-    """Return the passages nearest in meaning, nearest first."""
+    """Return the passages nearest in meaning, nearest first; none that is not near at all."""
     if not places:
         return []
     # Rounded, since the last bits depend on the machine's order of summation.
@@ -167,7 +175,7 @@ def _nearest_passages(
     near = [
         (-score, place.path, place.line, place.id, place)
         for score, place in zip(scores.tolist(), places, strict=True)
-        if score >= cut and score > 0
+        if score >= cut and score > meaning.floor
     ]
     return [item[-1] for item in sorted(near, key=lambda item: item[:4])][:DEPTH]
 

@@ -102,6 +102,7 @@ class ModelCallActivity:
                 model,
                 request.correction,
                 must_call=request.must_call,
+                only=request.only,
                 cache_key=provider_cache_key(activity_job_id(), snapshot.state.phase.number),
             ),
         )

@@ -39,6 +39,7 @@ from activities.requirements.versions import begin_new_version
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.tool_offer import unoffered_tools
+from activities.tools.tool_search import tools_for_list
 from activities.traces.recall import recall_traces
 from config.agent_overrides import overridden_agent_value
 from protocol.notices import as_notice
@@ -95,6 +96,7 @@ class PrepareActivity:
         state.unused_tools = unoffered_tools(
             snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
+        state.found_tools = tools_for_list(config, state)
         versions = [] if fork else begin_new_version(self._root, snapshot, activity_job_id())
         snapshot.begin_conversation(*orientation_messages(snapshot, prepared.last_page, traces))
         notices = [*prepared.notices, *versions]

@@ -33,7 +33,9 @@ from activities.phases.snapshot_transition import (
     close_phase,
     consume_todo_file,
     enter_phase,
+    note_what_worked,
     opening_phase_messages,
+    phase_mark,
     restore_phase_start,
     take_steps_from_plan,
 )
@@ -42,6 +44,7 @@ from activities.requirements.store_sync import update_store_after_rewind
 from activities.runtime.failures import ATTEMPTS, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.tool_offer import unoffered_tools
+from activities.tools.tool_search import tools_for_list
 from activities.traces.recall import recall_traces
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.short_text import one_line, shorten_to_start
@@ -90,6 +93,8 @@ class TransitionActivity:
             issue = snapshot.text_argument(request.call, "issue")
         story = f"phase {snapshot.state.phase.number} {request.outcome}"
         last_page = close_phase(snapshot, request, issue, summary.text if summary else "")
+        is_work, is_idle = snapshot.state.phase.purpose == "work", snapshot.state.is_list_idle
+        mark = phase_mark(snapshot) if is_work else ""
         remarks: list[str] = []
         if request.restore is not None:
             restore_phase_start(snapshot, request.restore, with_files=request.restore_files)
@@ -105,6 +110,8 @@ class TransitionActivity:
         if request.outcome == "rewound":
             snapshot.state.issue = issue
         elif finished.phase.kind == "tactical":
+            if snapshot.state.issue:
+                note_what_worked(snapshot, finished.phase)
             snapshot.state.issue = ""
         snapshot.files = consume_todo_file(snapshot.files, snapshot.state.phase)
         snapshot.record_changes(before)
@@ -117,6 +124,7 @@ class TransitionActivity:
         snapshot.state.unused_tools = unoffered_tools(
             snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
         )
+        snapshot.state.found_tools = tools_for_list(snapshot.config, snapshot.state)
         messages = opening_phase_messages(snapshot, request, last_page, traces)
         snapshot.begin_conversation(*messages)
         timestamp = activity_schedule_time()
@@ -135,6 +143,8 @@ class TransitionActivity:
             issue=one_line(redact(issue), ISSUE_CHARACTERS) if request.call is not None else "",
             usage=usage,
             context=count_prompt_tokens(snapshot),
+            mark=mark,
+            idle=is_work and is_idle,
             moved_aside=moved[:20],
             remarks=[shorten_to_start(redact(line), 500) for line in remarks[:5]],
         )

@@ -18,7 +18,14 @@ from config.schema.agent import AgentConfig
 from protocol.phase import PhaseKind
 
 CORE_GROUPS = ("files", "todos", "job", "discovery", "skills", "images")
-"""Groups that are never deferred."""
+"""Groups that are not deferred, except for `SELDOM`."""
+SELDOM = frozenset(
+    (
+        *("move_file", "delete_file", "generate_workspace_summary", "search_history"),
+        "request_clarification",
+    )
+)
+"""Tools of the core that few phases need: deferred too if the core alone has too many."""
 IMAGES = "images"
 """Group that is only offered to models with vision."""
 SEARCH_TOOL = "search_tools"
@@ -46,7 +53,7 @@ def offer_tools(
     Args:
         config: The agent's configuration.
         kind: Kind of the phase.
-        found_tools: Deferred tools that `search_tools` found.
+        found_tools: Deferred tools that the list needs or `search_tools` found.
         unused: Tools that the job cannot use at present.
     """
     tools = [entry for entry in agent_tools(config) if kind in entry.phases]
@@ -54,10 +61,13 @@ def offer_tools(
         tools = [entry for entry in tools if entry.group != IMAGES]
     # Do not count `search_tools`, which is only needed for the others.
     tools = [entry for entry in tools if entry.name not in (SEARCH_TOOL, *unused)]
-    deferred = {entry.name: entry for entry in tools if entry.group not in CORE_GROUPS}
-    if len(tools) <= config.limits.tools_offered or not deferred:
+    most = config.limits.tools_offered
+    if len(tools) <= most or all(entry.group in CORE_GROUPS for entry in tools):
         return ToolOffer(tools, [])
     core = {entry.name for entry in tools if entry.group in CORE_GROUPS} | {SEARCH_TOOL}
+    if len(core) > most:
+        core -= SELDOM
+    deferred = {entry.name: entry for entry in tools if entry.name not in core}
     at_hand = [entry for entry in REGISTRY.values() if entry.name in core]
     at_hand += [deferred.pop(name) for name in found_tools if name in deferred]
     return ToolOffer(at_hand, list(deferred.values()))

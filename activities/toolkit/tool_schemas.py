@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
+from copy import deepcopy
 from typing import Any
 
 from protocol.short_text import first_few
@@ -106,15 +107,18 @@ def _format_tool_schema_bound(value: Any) -> str:
 
 NO_GRAMMAR = frozenset({"pattern"})
 """Keywords that servers refuse which make a grammar of a schema, such as llama.cpp's."""
-CHECKED_ANYWAY = frozenset({"minLength", "maxLength", "minItems", "maxItems", *NO_GRAMMAR})
+CHECKED_ANYWAY = frozenset({"minLength", "minItems", *NO_GRAMMAR})
+MOST_LENGTH = 500
+"""Longest bound of a text that is offered: servers that make a grammar of it refuse larger ones."""
 
 
 def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a signature's schema without what costs tokens but hardly helps a model.
 
-    That is titles, the null variant of optional arguments, patterns, and lengths of texts and
-    lists: a call that does not keep to one gets an error. `additionalProperties: false` stays only
-    where it makes a schema strict.
+    That is titles, the null variant of optional arguments, patterns, and least lengths: a call
+    that does not keep to one gets an error. Bounds stay, without which a small model fills a list
+    or a short text up to its limit. `additionalProperties: false` stays only where it makes a
+    schema strict.
     """
     definitions = schema.get("$defs", {})
 
@@ -129,6 +133,8 @@ def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
         if part.get("default", ...) in (None, "", []):
             part = {key: value for key, value in part.items() if key != "default"}
         unchecked = {k: v for k, v in part.items() if k not in CHECKED_ANYWAY}
+        if unchecked.get("maxLength", 0) > MOST_LENGTH:
+            del unchecked["maxLength"]
         if set(unchecked.get("properties", {})) - set(unchecked.get("required", [])):
             unchecked.pop("additionalProperties", None)
         return (
@@ -168,6 +174,13 @@ def _is_strict(schema: dict[str, Any]) -> bool:
     return schema.get("additionalProperties") is False and set(schema.get("required", ())) == {
         *fields
     }
+
+
+def with_choices(tool: dict[str, Any], argument: str, choices: list[str]) -> dict[str, Any]:
+    """Return the declaration of a tool with the entries that its list `argument` may have."""
+    tool = deepcopy(tool)
+    tool["function"]["parameters"]["properties"][argument]["items"]["enum"] = choices
+    return tool
 
 
 def without_keywords(schema: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from activities.tools.workspace_documents import (
     read_workspace_pages,
 )
 
-DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
+DocumentPath = Annotated[str, Field(max_length=1000, description="Path of the document.")]
 
 
 @tool("documents", effect="reads", local=False, seconds=180)

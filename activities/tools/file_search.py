@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -12,6 +11,7 @@ from pydantic import Field
 from activities.checkpoints import FileEntry
 from activities.checkpoints.checkpoint_errors import FileMissing
 from activities.search import search_passages
+from activities.search.hybrid_search import search_words
 from activities.text.safe_text import split_lines
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
@@ -26,7 +26,6 @@ MAX_PASSAGES = 10
 PAGES = "tools"
 EXCERPT_BEFORE = 120
 HEARTBEAT_LINES = 20_000
-_WORD = re.compile(r"[^\W_]{3,}")
 
 
 @tool("files", effect="reads", local=False, seconds=600)
@@ -41,8 +40,8 @@ def search_files(
     `text` compares without regard to case; `regex` takes RE2 syntax. Both answer with path, line
     number and line, of a long line the part around its first match and its column. `semantic`
     takes a question or a description in other words than the file's, and answers with the 10
-    passages that fit best, the best first, each with path and first line; of tools/ only when
-    `path` leads there.
+    passages that fit best, the best first, each with path and first line, or says that nothing
+    fits; of tools/ only when `path` leads there.
     """
     if mode == "semantic":
         return _search_files_by_meaning(context, query, path)
@@ -121,7 +120,7 @@ def _file_passage_excerpt(text: str, query: str) -> str:
     """Return a passage on one line; if long, the part around the first word of the query."""
     line = " ".join(text.split())
     folded = line.lower()
-    places = [folded.find(word.lower()) for word in _WORD.findall(query)]
+    places = [folded.find(word) for word in search_words(query) if len(word) > 2]
     return _line_excerpt(line, min((place for place in places if place >= 0), default=0))
 
 

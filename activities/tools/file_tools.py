@@ -10,6 +10,7 @@ from pydantic import Field
 
 from activities.checkpoints import FileEntry, Files
 from activities.checkpoints.checkpoint_errors import quote_path_in_error
+from activities.job.tool_messages import WRITTEN
 from activities.job.workspace_summary import workspace_summary
 from activities.text.safe_text import split_lines
 from activities.toolkit.misplaced_paths import check_new_path
@@ -20,7 +21,9 @@ from activities.toolkit.tool_errors import ToolError
 from protocol.short_text import count_noun
 from protocol.tools import READ_LINES
 
-Path = Annotated[str, Field(description="Path in the workspace.")]
+Path = Annotated[str, Field(max_length=1000, description="Path in the workspace.")]
+Target = Annotated[str, Field(max_length=1000)]
+"""A path without that description, which every request pays for."""
 MAX_LISTED = 500
 MAX_LINE = 400
 LINES_AROUND = 40
@@ -32,9 +35,9 @@ def read_file(
     context: ToolContext,
     path: Path,
     offset: Annotated[int, Field(ge=1, description="First line to show, from 1.")] = 1,
-    limit: Annotated[int, Field(ge=1, le=5000, description="Most lines to show.")] = READ_LINES,
+    limit: Annotated[int, Field(ge=1, le=5000)] = READ_LINES,
     column: Annotated[
-        int, Field(ge=1, description="First character to show of each line, from 1.")
+        int, Field(ge=1, le=10**7, description="First character of each line, from 1.")
     ] = 1,
 ) -> str:
     """Read a text file, with line numbers.
@@ -59,7 +62,7 @@ def read_file(
 
 
 @tool("files", effect="writes")
-def write_file(context: ToolContext, path: Path, content: str) -> str:
+def write_file(context: ToolContext, path: Target, content: str) -> str:
     """Write a text file; an existing one is replaced.
 
     Folders on the way are made.
@@ -69,7 +72,7 @@ def write_file(context: ToolContext, path: Path, content: str) -> str:
 
 
 @tool("files", effect="writes")
-def append_file(context: ToolContext, path: Path, content: str) -> str:
+def append_file(context: ToolContext, path: Target, content: str) -> str:
     """Add text to the end of a file; a missing one is made.
 
     Nothing is put between what was there and the new text: begin with a line break if one is
@@ -84,7 +87,7 @@ def append_file(context: ToolContext, path: Path, content: str) -> str:
 @tool("files", effect="writes")
 def edit_file(
     context: ToolContext,
-    path: Path,
+    path: Target,
     old: Annotated[str, Field(min_length=1, description="Text to replace, exactly as it is.")],
     new: str,
     replace_all: bool = False,
@@ -137,8 +140,7 @@ def list_files(
         str | None,
         Field(
             max_length=1000,
-            description="Shell pattern, such as notes/*.md, on the whole path or on what of it "
-            "lies below `path`.",
+            description="Shell pattern on the whole path or on what of it lies below `path`.",
         ),
     ] = None,
 ) -> str:
@@ -173,7 +175,7 @@ def _matches_list_files_pattern(path: str, pattern: str, folder: str) -> bool:
 
 
 @tool("files", effect="writes")
-def move_file(context: ToolContext, old: Path, new: Path) -> str:
+def move_file(context: ToolContext, old: Target, new: Target) -> str:
     """Move or rename a file or folder; refused when the target exists."""
     moved = context.files.entry(old)
     if moved and moved.kind != "folder":
@@ -186,7 +188,7 @@ def move_file(context: ToolContext, old: Path, new: Path) -> str:
 
 
 @tool("files", effect="writes")
-def delete_file(context: ToolContext, path: Path) -> str:
+def delete_file(context: ToolContext, path: Target) -> str:
     """Delete a file, or a folder with all that is in it."""
     context.files = context.files.delete(path)
     return f"Deleted {path}."
@@ -209,6 +211,11 @@ def generate_workspace_summary(context: ToolContext) -> str:
 
 def _write_file_text(context: ToolContext, path: str, content: str) -> str:
     """Write the file; return what the result should say of its place."""
+    if content.strip() == WRITTEN:
+        raise ToolError(
+            f"{WRITTEN} stands for a text that is in its file. Write the text itself, or leave "
+            "the file as it is."
+        )
     _refuse_folder_path(path)
     beside = check_new_path(context, path)
     context.files = context.files.write(path, content.encode())

@@ -36,7 +36,8 @@ def add_item(
 def drop_item(
     context: ToolContext,
     ids: Annotated[
-        list[str], Field(min_length=1, description="Ids of open items or steps, as S2 or P3-P7.")
+        list[Annotated[str, Field(max_length=100)]],
+        Field(min_length=1, max_length=500, description="Ids of open items or steps, or ranges."),
     ],
     reason: Annotated[Line, Field(description="Why they need not be covered.")],
 ) -> str:

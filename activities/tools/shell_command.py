@@ -61,9 +61,7 @@ The kernel ends them when the sandbox ends. A model that is not told waits for t
 )
 def run_command(
     context: ToolContext,
-    command: Annotated[
-        str, Field(min_length=1, max_length=20_000, description="For /bin/sh, such as make test.")
-    ],
+    command: Annotated[str, Field(min_length=1, max_length=20_000, description="For /bin/sh.")],
     timeout: Annotated[
         int | None, Field(ge=1, description="Seconds after which it is ended.")
     ] = None,

@@ -41,10 +41,10 @@ DONE_WHEN = (
     '{"valid": {"path": "a.json", "schema": {}}}, {"command": "make test"}'
 )
 FORMS = (
-    '{"file_exists": "output/a*.md"}, {"matches": {path, pattern in RE2}}, '
-    '{"valid": {path, JSON schema}} or {"command": "make test"}'
+    "What the system checks before it counts, one of file_exists (path or pattern), matches "
+    "(path, pattern in RE2), valid (path, schema) or command."
 )
-"""`DONE_WHEN` in fewer tokens, for the model's tools."""
+"""`DONE_WHEN` for the model's tools, without examples: small models call tools with these."""
 
 
 def _check_todo_condition(condition: DoneWhen | None) -> DoneWhen | None:
@@ -72,6 +72,10 @@ def _check_unresolved_size(entries: list[str] | None) -> list[str] | None:
     return entries
 
 
+ItemId = Annotated[str, Field(max_length=100)]
+Deliverable = Annotated[str, Field(max_length=1000)]
+
+
 class NewTodo(BaseModel):
     """An entry of `todo_write`. Unknown fields, such as a status, are ignored."""
 
@@ -79,13 +83,15 @@ class NewTodo(BaseModel):
 
     content: str = Field(min_length=1, max_length=500, description="One concrete step.")
     id: int | None = Field(None, description="Its number; the place in the list if left out.")
-    items: list[str] = Field(default_factory=list, description="Ids of the scope items it covers.")
+    items: list[ItemId] = Field(
+        default_factory=list, max_length=500, description="Ids of the scope items it covers."
+    )
     done_when: Annotated[
         DoneWhen | None,
         AfterValidator(_check_todo_condition),
         BeforeValidator(_check_todo_condition_form),
         WithJsonSchema({"type": "object"}),
-    ] = Field(None, description=f"What the system checks before it counts: {FORMS}.")
+    ] = Field(None, description=FORMS)
 
 
 @tool("todos", effect="writes", owns=("plan.md",))
@@ -140,7 +146,7 @@ def todo_write(
     context: ToolContext,
     phase: Annotated[str, Field(min_length=1, max_length=200, description="Name of the phase.")],
     description: Annotated[str, Field(max_length=2000, description="Its objective.")],
-    todos: list[NewTodo],
+    todos: Annotated[list[NewTodo], Field(max_length=200)],
 ) -> str:
     """Hand over the todo list of the next phase, which ends this one with what else is done.
 
@@ -219,7 +225,9 @@ def request_clarification(
 def job_complete(
     context: ToolContext,
     summary: Annotated[str, Field(min_length=1, max_length=20_000)],
-    deliverables: Annotated[list[str], Field(max_length=200, description="Paths that exist.")],
+    deliverables: Annotated[
+        list[Deliverable], Field(max_length=200, description="Paths that exist.")
+    ],
     confidence: Annotated[float, Field(ge=0, le=1, description="From 0 to 1.")],
     notes: Annotated[str, Field(max_length=20_000)] = "",
     unresolved: Annotated[
@@ -227,7 +235,7 @@ def job_complete(
         Field(
             max_length=200,
             description="What is left open: an entry for each open scope item (by id) and each "
-            'open phase ("Phase 2"), with the reason.',
+            "open phase (by number), with the reason.",
         ),
         AfterValidator(_check_unresolved_size),
     ] = None,

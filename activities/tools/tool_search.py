@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated, Literal
 
@@ -15,6 +16,8 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.toolkit.tool_offer import MAX_OFFERED, offer_tools
 from config.regexes import compile_pattern, pattern_error
+from config.schema.agent import AgentConfig
+from protocol.job_state import JobState
 
 BEST = 5
 MORE = 20
@@ -81,6 +84,21 @@ def search_tools(
     return "\n\n".join([*parts, *map(_tool_search_page, best)])
 
 
+def tools_for_list(config: AgentConfig, state: JobState) -> list[str]:
+    """Return the deferred tools that a phase's list needs, so that nobody has to search for them.
+
+    That is those it names; for a list of work also the best few by its words.
+    """
+    phase = state.phase
+    pool = offer_tools(config, phase.kind, unused=state.unused_tools).deferred
+    text = " ".join([phase.description, *(todo.content for todo in phase.todos)])
+    named = [entry for entry in pool if re.search(rf"\b{re.escape(entry.name)}\b", text)]
+    if pool and phase.kind == "tactical":
+        found = _search_tools_by_words(pool, text, endings=("",))
+        named += [entry for entry in found if entry not in named][: max(0, BEST - len(named))]
+    return [entry.name for entry in named]
+
+
 def _tool_search_page(entry: Tool) -> str:
     page = entry.page.strip()
     if len(page) <= PAGE_CHARACTERS:
@@ -100,7 +118,9 @@ def _search_tools_by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
     return list(dict.fromkeys(ranked))
 
 
-def _search_tools_by_words(pool: list[Tool], query: str) -> list[Tool]:
+def _search_tools_by_words(
+    pool: list[Tool], query: str, endings: Sequence[str] = ("", "*")
+) -> list[Tool]:
     """Return matching tools, best first by BM25; if the query lists tool names, those tools."""
     by_name = {entry.name: entry for entry in pool}
     names = list(dict.fromkeys(query.replace(",", " ").split()))
@@ -115,7 +135,7 @@ def _search_tools_by_words(pool: list[Tool], query: str) -> list[Tool]:
         )
         base.executemany("INSERT INTO tools VALUES (?, ?, ?)", map(_tool_index_row, pool))
         # Whole words by their stems first, then prefixes, for abbreviations.
-        ranked = [*_matching_tool_rows(base, words, ""), *_matching_tool_rows(base, words, "*")]
+        ranked = [row for end in endings for row in _matching_tool_rows(base, words, end)]
     return [pool[row - 1] for row in dict.fromkeys(ranked)]
 
 

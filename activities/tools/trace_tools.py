@@ -1,4 +1,4 @@
-"""Tools for traces of what this and other jobs ran into, for strategic phases."""
+"""Tools for traces of what this and other jobs ran into."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _write_tool_trace(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     return []
 
 
-@tool("traces", effect="outside", phases=("strategic",), local=False, seconds=60)
+@tool("traces", effect="outside", local=False, seconds=60)
 def store_trace(
     context: ToolContext,
     decision: Annotated[RequiredText, Field(description="What was decided, in a sentence or two.")],
@@ -71,7 +71,7 @@ def store_trace(
     return "\n".join(["Recorded.", *remarks])
 
 
-@tool("traces", effect="outside", phases=("strategic",), local=False, seconds=120)
+@tool("traces", effect="outside", local=False, seconds=120)
 def query_traces(
     context: ToolContext,
     query: Annotated[str, Field(min_length=1, max_length=1000, description="The situation.")],
@@ -97,10 +97,10 @@ def query_traces(
     return ("\n\n" if level == "full" else "\n").join(render_trace(row, level) for row in matches)
 
 
-@tool("traces", effect="outside", phases=("strategic",), local=False, seconds=60)
+@tool("traces", effect="outside", local=False, seconds=60)
 def get_trace(
     context: ToolContext,
-    id: Annotated[str, Field(pattern=r"^T?[0-9]{1,9}$", description="Such as T12.")],
+    id: Annotated[str, Field(pattern=r"^T?[0-9]{1,9}$")],
     level: DetailLevel = "full",
 ) -> str:
     """Show one trace that query_traces named."""

@@ -37,7 +37,7 @@ class StatementVerdict(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    id: str = Field(max_length=20, description="Its id, such as B3 or B3.2.")
+    id: str = Field(max_length=20, description="Its id.")
     verdict: Literal["met", "unmet", "cannot tell"]
     quote: str = Field(
         "", max_length=MAX_TEXT, description="Words of the work that show it, to the letter."

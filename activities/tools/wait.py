@@ -20,8 +20,8 @@ def wait(
         str,
         Field(
             max_length=200,
-            description="A time at which it ends earlier, such as 2026-03-01T09:00:00Z (UTC when "
-            "no zone is given), or a few words on what is waited for.",
+            description="A time at which it ends earlier (ISO 8601; UTC when no zone is given), "
+            "or a few words on what is waited for.",
         ),
     ] = "",
 ) -> str:

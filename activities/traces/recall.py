@@ -17,6 +17,7 @@ from activities.search.hybrid_search import DEPTH
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
+from activities.toolkit.agent_tools import agent_has_tool
 from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import render_trace
 
@@ -29,13 +30,16 @@ STORE_SECONDS = 3.0
 
 
 def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
-    """Return the best traces of other jobs, one line each; none for phases that do not plan.
+    """Return the best traces of other jobs, one line each; none for phases of work, except that an
+    agent with the tools for traces gets them if its job begins with work.
 
     A job's own traces are in its archive already; leaving them out makes checkpoints depend only on
     what other jobs stored. An unavailable store delays no phase.
     """
     config, store = snapshot.config, RelationalStore(root)
-    if snapshot.state.phase.kind != "strategic" or not store.may_hold_data:
+    phase = snapshot.state.phase
+    begins_work = phase.number == 1 and agent_has_tool(config, "query_traces")
+    if not (phase.kind == "strategic" or begins_work) or not store.may_hold_data:
         return []
     reader = recall_search_scope(snapshot)
     try:

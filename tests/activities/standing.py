@@ -105,7 +105,7 @@ class Standing:
         data = content if isinstance(content, bytes) else content.encode()
         self.put(lambda files: files.write(path, data))
 
-    def reply(self, *calls: tuple[str, str]) -> None:
+    def reply(self, *calls: tuple[str, str], said: str | None = None) -> None:
         """Add a model's reply with these calls and raw arguments as the newest."""
         self.step += 1
         snapshot = self.open()
@@ -118,7 +118,7 @@ class Standing:
             }
             for place, (name, raw) in enumerate(calls)
         ]
-        message = {"role": "assistant", "content": None, "tool_calls": tool_calls}
+        message = {"role": "assistant", "content": said, "tool_calls": tool_calls}
         snapshot.conversation = snapshot.conversation.append(message)
         self.commit = snapshot.save("reply", AT)
 

@@ -220,10 +220,10 @@ def test_a_folder_whose_name_no_agent_may_have_is_told_so(folder: Path) -> None:
     assert "rename the folder" in message
 
 
-def test_only_the_calls_of_a_phase_are_limited_unless_something_is_said(folder: Path) -> None:
+def test_calls_and_working_time_are_limited_unless_something_is_said(folder: Path) -> None:
     limits = load_agent("generalist", folder=folder).limits
     assert limits.phase.model_dump(exclude_none=True) == {"model_calls": 500}
-    assert limits.job.model_dump(exclude_none=True) == {}
+    assert limits.job.model_dump(exclude_none=True) == {"model_calls": 1000, "seconds": 172800}
     settings: dict[str, object] = {"limits.job.cost": 2, "limits.phase.model_calls": None}
     limits = load_agent("generalist", settings, folder).limits
     assert limits.job.cost == 2
@@ -296,8 +296,11 @@ def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path)
 def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LONGHAUL_MODEL", "other")
     monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "7")
+    monkeypatch.setenv("LONGHAUL_MAX_JOB_MODEL_CALLS", "8")
+    monkeypatch.setenv("LONGHAUL_MAX_SECONDS", "9")
     config = load_agent("creator", folder=folder)
     assert (config.model.name, config.limits.phase.model_calls) == ("other", 7)
+    assert (config.limits.job.model_calls, config.limits.job.seconds) == (8, 9)
     monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "many")
     message = problem(folder, "creator")
     assert message.startswith("LONGHAUL_MAX_MODEL_CALLS: limits.phase.model_calls: ")

@@ -19,6 +19,7 @@ FIGURES = {
     "refused_completion": (2, 3),
     "nothing_new": (15, 40),
     "no_todo": (60, 150),
+    "idle_phases": (2, 3),
 }
 
 

@@ -6,13 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from protocol.course_window import Course
+from protocol.phase import Phase
 from protocol.requests import Call, ToolReply
 from protocol.stuck_thresholds import StuckThresholds
-from workflows.course import CallOutcome, course_after_call, course_after_reply
+from protocol.todo_list import Todo
+from workflows.course import (
+    CallOutcome,
+    course_after_call,
+    course_after_phase,
+    course_after_reply,
+)
 from workflows.stuck import Nudge, Verdict, judge_stuckness, mark_stuck_advice_sent
 
-Event = CallOutcome | None
-"""A tool call, or None for a reply without one."""
+Event = CallOutcome | str | None
+"""A tool call, the mark that a phase of work leaves (`idle…` if it changed nothing), or None for a
+reply without a call."""
 
 
 def did(
@@ -49,6 +57,11 @@ class Watch:
 
     figures: StuckThresholds = field(default_factory=StuckThresholds)
     course: Course = field(default_factory=Course)
+    phase: Phase = field(
+        default_factory=lambda: Phase(
+            number=2, kind="tactical", purpose="work", name="Look", todos=[Todo(id=3, content="x")]
+        )
+    )
 
     def play(self, events: Iterable[Event]) -> list[Verdict]:
         """Return the verdicts on these events, in order."""
@@ -62,13 +75,18 @@ class Watch:
         return advice
 
     def _one(self, event: Event) -> Iterator[Verdict]:
+        if isinstance(event, str):
+            ended = course_after_phase(self.course, event, idle=event.startswith("idle"))
+            self.course = self.course.in_new_phase
+            yield from self._move(ended.in_new_phase)
+            return
         yield from self._move(course_after_reply(self.course, [event.call] if event else []))
         if event:
             yield from self._move(course_after_call(self.course, event, self.figures))
 
     def _move(self, course: Course) -> Iterator[Verdict]:
         before, self.course = self.course, course
-        advice = judge_stuckness(before, course, self.figures, 3)
+        advice = judge_stuckness(before, course, self.figures, self.phase)
         if advice and isinstance(advice[0], Nudge):
             self.course = mark_stuck_advice_sent(course, advice)
         yield from advice

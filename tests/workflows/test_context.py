@@ -17,11 +17,13 @@ from activities.job.compaction_plan import ENOUGH
 from activities.text.tokens import count_tokens, message_tokens
 from benchmarks.zero_cost import ZeroCost
 from rehearsal import Reply, Script, call
+from rehearsal.request_view import RequestView
 from rehearsal.wire import Request
 from tests.brief import BRIEF
 from tests.soak import soak
 from tests.workflows.prefix import PrefixMeter
 from tests.workflows.serving import serving
+from tests.workflows.short import DONE, Short, close, hand_over, job
 
 CALLS = soak(70, 400)
 """Calls of a long phase, whose results together exceed the context several times."""
@@ -79,7 +81,7 @@ class Reader:
         messages = request["messages"]
         # Layers 1 to 3 are complete in every request.
         assert FACT in messages[0]["content"]
-        assert re.search(r"Progress: \d/5\n.*Do todo \d, then call", todos, re.DOTALL)
+        assert re.search(r"Progress: \d/5\n.*Do todo \d", todos, re.DOTALL)
         assert "read_file" in json.dumps(request["tools"])
         assert_whole(messages)
         self._weigh(request, todos)
@@ -173,3 +175,40 @@ async def test_a_job_of_many_phases_sends_no_larger_requests_than_in_the_first_3
     assert (result["status"], result["phases"]) == ("completed", phases)
     largest = {number: max(sizes) for number, sizes in reader.sizes.items()}
     assert max(largest.values()) <= max(largest[number] for number in (1, 2, 3)) * soak(1.04, 1.1)
+
+
+class Writer(Short):
+    """Writes forty files of a thousand tokens, twenty in each of two phases."""
+
+    def __init__(self) -> None:
+        twenty = hand_over(*[{}] * 20)
+        super().__init__(
+            {
+                "Work": lambda view: [self.write_leaves(view), DONE],
+                "Hand": lambda _: [twenty, DONE],
+                "Mark": lambda view: [twenty] if view.number == 3 else [close("output/2_1.md")],
+            }
+        )
+        self.summaries = 0
+        self.sizes: list[int] = []
+
+    def __call__(self, request: Request) -> Reply:
+        self.summaries += not request.get("tools")
+        self.sizes.append(tokens(request))
+        return super().__call__(request)
+
+    @staticmethod
+    def write_leaves(view: RequestView) -> tuple[str, Any]:
+        path = f"output/{view.number}_{view.current_todo.id if view.current_todo else 0}.md"
+        return ("write_file", {"path": path, "content": f"# {path}\n" + "leaf " * 1000})
+
+
+async def test_forty_written_files_need_no_summary(temporal: Client, root: Root) -> None:
+    model = Writer()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set={"context.tokens": 12_000, "limits.summary_calls": 30}))
+        result = await jobs.result(handle)
+        written = list((jobs.folder(handle) / "output").glob("*_*.md"))
+    assert (result["status"], len(written)) == ("completed", 40)
+    assert model.summaries == 0
+    assert 10_000 < max(model.sizes) <= 13_500

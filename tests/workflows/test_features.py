@@ -128,7 +128,7 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         snapshot = jobs.snapshot(second, status["checkpoint"])
         number = status["checkpoints"][0]["phase"]
         messages = Conversation(snapshot.history.subfolder(f"{number:04d}")).messages()
-        assert "The last attempt" in messages[2]["content"]
+        assert "The attempts that failed" in messages[2]["content"]
         assert "It is cold." in messages[2]["content"]
         assert messages[3]["role"] == "assistant"
 

@@ -11,10 +11,11 @@ from temporalio.client import Client, WorkflowHandle
 from activities.checkpoints import Root
 from activities.stores.stored_traces import read_job_traces
 from rehearsal import Reply, call
+from rehearsal.request_view import RequestView
 from rehearsal.wire import Request
 from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import TEA, Short, close, job
+from tests.workflows.short import DONE, MARKED, TEA, Call, Short, close, hand_over, job, plan
 from tests.workflows.tea import in_phase
 
 PAGES = ["list_files", "read_file", "write_file", "edit_file", "todo_write", "wait", "append_file"]
@@ -64,7 +65,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
     ]  # fmt: skip
     assert "3 times in a row" in model.shown[3]
     assert "2 calls brought no new result" in model.shown[3]
-    assert "only todo_rewind and todo_complete are accepted" in model.shown[5]
+    assert "only todo_complete and todo_rewind are accepted" in model.shown[5]
     assert "list_files is not accepted now" in message
     assert archived["outcome"] == "rewound"
     assert "list_files was called 5 times in a row" in archived["issue"]
@@ -122,7 +123,7 @@ async def test_others_learn_which_error_came_again(temporal: Client, root: Root)
         handle = await jobs.start(job())
         assert (await jobs.result(handle))["status"] == "completed"
         status = await query_status(handle)
-    [notice] = [line for line in status["notices"] if line.startswith("stuck")]
+    [notice] = [line for line in status["notices"] if "stuck, " in line]
     assert "failed each time. There is no file 'notes/missing.md'" in notice
 
 
@@ -131,7 +132,7 @@ class Relenting(Looping):
 
     def answer(self, number: int, request: Request) -> Reply:
         if number == 6:
-            assert "only todo_rewind and todo_complete" in self.shown[-1]
+            assert "only todo_complete and todo_rewind" in self.shown[-1]
             return call("todo_complete", notes="It was done all along.")
         return super().answer(number, request)
 
@@ -187,6 +188,42 @@ async def test_completion_refused_three_times_waits_for_review(
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
     assert ["does not exist" in refusal for refusal in model.refusals] == [True] * 3
+
+
+async def test_the_last_turn_takes_the_call_that_ends_the_job(temporal: Client, root: Root) -> None:
+    """A small model calls `todo_complete` where only `job_complete` can end the list."""
+    offered: list[set[str]] = []
+
+    def last(view: RequestView) -> list[Call]:
+        offered.append(set(view.tools))
+        return [close("output/tea.md") if "todo_write" in view.tools and len(offered) > 4 else DONE]
+
+    async with serving(temporal, root, Short({"Close": last})) as jobs:
+        handle = await jobs.start(job())
+        result = await jobs.result(handle)
+        status = await query_status(handle)
+    assert (result["status"], result["rewinds"]) == ("completed", 0)
+    assert offered[-1] == {"job_complete", "todo_write", "todo_rewind"}
+    assert all("todo_complete" not in tools for tools in offered)
+    assert any("calls that end the todo are accepted next" in line for line in status["notices"])
+
+
+async def test_a_needless_todo_complete_does_not_void_what_ends_the_list(
+    temporal: Client, root: Root
+) -> None:
+    steps: list[int] = []
+
+    def last(view: RequestView) -> list[Call]:
+        steps.append(view.number)
+        return [DONE, close("output/tea.md")]
+
+    plans = [plan("[ ] Boil", "[ ] Brew"), DONE, hand_over({})]
+    async with serving(temporal, root, Short({"Close": last, "Plan": lambda _: plans})) as jobs:
+        handle = await jobs.start(job())
+        result = await jobs.result(handle)
+        status = await query_status(handle)
+    assert status["step"] == 4
+    assert (result["status"], result["rewinds"], len(steps)) == ("completed", 0, 1)
 
 
 class Leafing(Otherwise):
@@ -286,3 +323,65 @@ async def test_a_wait_can_be_paused_and_rewound(temporal: Client, root: Root) ->
         status = await jobs.until(handle, phase=in_phase(3))
         assert status["waits_until"] is None
         assert (await jobs.result(handle))["status"] == "completed"
+
+
+AGAIN = plan("[ ] Boil", "[ ] Brew")
+
+
+class Planning(Short):
+    """Plans, looks into a folder, and plans the same again."""
+
+    def __init__(self, *worked: Call) -> None:
+        looks: list[Call] = [("list_files", {"path": "documents"}), DONE]
+        hand = [AGAIN, hand_over({})]
+        super().__init__(
+            {
+                "Work": lambda view: [*worked, *looks],
+                "Mark": lambda view: hand,
+                "Rethink": lambda view: [DONE],
+                "Hand": lambda view: [*hand, DONE],
+            }
+        )
+        self.shown: list[str] = []
+
+    def __call__(self, request: Request) -> Reply:
+        self.shown.append(str(request["messages"][-1]["content"]))
+        return super().__call__(request)
+
+
+async def test_a_job_that_only_plans_is_told_sent_back_and_then_a_person_is_asked(
+    temporal: Client, root: Root
+) -> None:
+    model = Planning()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job())
+        status = await jobs.until(handle, waiting_for="stuck")
+        assert "5 phases of work in a row" in status["waiting"]["message"]
+        calls = status["usage"]["model_calls"]
+        assert status["rewinds"] == 2
+        await handle.signal("resume", {})
+        status = await jobs.until(handle, waiting_for="stuck", step=lambda step: step > calls)
+        assert "5 phases" in status["waiting"]["message"]
+        await handle.signal("cancel", {})
+    assert calls <= 24
+    assert any("2 phases of work in a row changed no file" in text for text in model.shown)
+
+
+async def test_phases_that_work_are_not_counted(temporal: Client, root: Root) -> None:
+    class Working(Planning):
+        """Hands over the same words each time, and does something for them."""
+
+        def __call__(self, request: Request) -> Reply:
+            made = ("write_file", {"path": "output/tea.md", "content": f"{len(self.shown)} cups"})
+            self.verbs["Work"] = [made, DONE]
+            boxes = plan(*(f"[ ] Cup {n}" for n in range(len(self.shown) + 1)))
+            ends = [MARKED, close("output/tea.md")]
+            self.verbs["Mark"] = lambda view: ends if view.number > 8 else [boxes, hand_over({})]
+            return super().__call__(request)
+
+    async with serving(temporal, root, Working()) as jobs:
+        handle = await jobs.start(job())
+        result = await jobs.result(handle)
+        status = await query_status(handle)
+    assert result["phases"] == 9
+    assert (status["nudges"], status["rewinds"]) == (0, 0)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from protocol.course_window import Course
+from protocol.phase import Phase, PhaseKind, Purpose
 from protocol.stuck_thresholds import PatternThresholds, StuckThresholds
+from protocol.todo_list import Todo
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from tests.workflows.records import record
 from workflows.stuck import (
@@ -16,6 +18,7 @@ from workflows.stuck import (
     Nudge,
     Verdict,
     Wait,
+    accepted_before_rewind,
     narrow_stuck_course,
     overdue_stuck_rewind,
     stuck_advice_text,
@@ -83,6 +86,12 @@ PATTERNS: dict[str, tuple[str, Callable[[int], Sequence[Event]], type | str]] = 
         "nothing_new",
         lambda n: [did(f"tool{k}", k, error=f"e{k}", denied=True) for k in range(n)],
         "stuck",
+    ),
+    "idle phases": ("idle_phases", lambda n: [f"idle {k}" for k in range(n)], Narrow),
+    "phases that come again": (
+        "idle_phases",
+        lambda n: ["one", "two", *(("one", "two")[k % 2] for k in range(n))],
+        Narrow,
     ),
     "no todo completed": ("no_todo", lambda n: list(map(news, range(n))), "stuck"),
 }
@@ -181,7 +190,7 @@ def test_a_narrowed_phase_takes_only_the_two_ways_out() -> None:
     assert stuck_phase_refusal(course, "todo_rewind", 3) is None
     assert stuck_phase_refusal(course, "todo_complete", 3) is None
     refusal = str(stuck_phase_refusal(course, "list_files", 3))
-    assert "only todo_rewind and todo_complete are accepted" in refusal
+    assert "only todo_complete and todo_rewind are accepted" in refusal
     assert "todo 3" in refusal
     assert overdue_stuck_rewind(course, step=7) is None
     assert overdue_stuck_rewind(course, step=8) == verdict.issue
@@ -190,6 +199,32 @@ def test_a_narrowed_phase_takes_only_the_two_ways_out() -> None:
     assert watch.course.narrowed_issue
     watch.play([completed(1)])
     assert overdue_stuck_rewind(watch.course, step=9) is None
+
+
+def test_a_phase_with_work_ends_the_run_of_idle_ones_and_a_fifth_idle_one_asks_a_person() -> None:
+    assert Watch().play(["idle 1", "one", "idle 2", "two", "idle 3", "three"]) == []
+    phases = range(9)
+    assert Watch().play([e for k in phases for e in (news(k), completed(k), f"idle {k}")]) == []
+    verdicts = Watch().play([e for k in range(6) for e in (news(1), completed(1), f"idle {k}")])
+    assert [type(verdict) for verdict in verdicts] == [Nudge, Narrow, Narrow, Wait]
+    assert "5 phases of work in a row" in verdicts[-1].issue
+    assert isinstance(verdicts[-1], Wait)
+    assert verdicts[-1].waiting.reason == "stuck"
+
+
+def test_the_last_turn_accepts_what_would_be_right() -> None:
+    todos = [Todo(id=n, content="x") for n in (1, 2)]
+
+    def accepted(kind: PhaseKind, purpose: Purpose, count: int, pattern: str = "") -> list[str]:
+        phase = Phase(number=2, kind=kind, purpose=purpose, name="x", todos=todos[:count])
+        return sorted(accepted_before_rewind(phase, pattern))
+
+    assert accepted("tactical", "work", 1) == ["todo_complete", "todo_rewind"]
+    assert accepted("strategic", "final", 1) == ["job_complete", "todo_rewind", "todo_write"]
+    every = ["job_complete", "todo_complete", "todo_rewind", "todo_write"]
+    assert accepted("strategic", "transition", 2) == every
+    assert accepted("strategic", "transition", 1) == every
+    assert "todo_write" not in accepted("strategic", "transition", 1, "idle_phases")
 
 
 def test_a_completed_todo_ends_every_run() -> None:

@@ -60,9 +60,7 @@ def cite_web(
     context: ToolContext,
     url: Annotated[str, Field(max_length=2000, pattern=r"^https?://\S+$")],
     quote: Quote,
-    accessed: Annotated[
-        date, Field(description="The day that fetch_page told, such as 2026-03-01.")
-    ],
+    accessed: Annotated[date, Field(description="The day that fetch_page told (ISO 8601).")],
 ) -> str:
     """Record a citation of a web page; refused unless the quote stands in it as it was fetched.
 

@@ -67,9 +67,9 @@ def set_sentences_aside(
     ],
     ids: Annotated[
         list[str] | None,
-        Field(max_length=500, description="Of candidates, such as C-012, or numbers of the text."),
+        Field(max_length=500, description="Of candidates, or numbers of the text."),
     ] = None,
-    pages: Annotated[str | None, Field(description='"3" or "2-5".')] = None,
+    pages: Annotated[str | None, Field(description="A page or a range.")] = None,
     section: Annotated[
         str | None, Field(max_length=200, description="Its number or title; with those below it.")
     ] = None,

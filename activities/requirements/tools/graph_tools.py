@@ -44,7 +44,7 @@ CLOSEST = 5
 MIN_LIKENESS = 0.35
 _QUERY = GraphLimits(seconds=10)
 Properties = dict[str, str | float | int | bool | list[str] | None]
-Kind = Annotated[str, Field(description="A node of the schema, such as BusinessObject.")]
+Kind = Annotated[str, Field(description="A node of the schema.")]
 Key = Annotated[str, Field(min_length=1, max_length=2000, description="Value of its key.")]
 
 

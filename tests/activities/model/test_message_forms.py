@@ -12,7 +12,7 @@ from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
 from activities.job.conversation import Conversation
 from activities.job.message_encoding import MessageEncoding
-from activities.job.tool_messages import tool_result_message
+from activities.job.tool_messages import WRITTEN, tool_result_message
 from activities.model.message_forms import ChatMessageForm, MessageFormWeights, ResponsesMessageForm
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
@@ -196,3 +196,17 @@ def test_the_bytes_of_what_nobody_wants_back_are_those_that_are_stored(
     assert history.provider_data(2) is None
     assert history.without_provider_data == history.files
     assert encode_without_credentials(sent(history, None)[0]) == history.wire_bytes()[0]
+
+
+@pytest.mark.parametrize("items", [True, False])
+def test_a_written_text_is_cleared_from_the_provider_s_own_items_too(
+    conversation: Conversation, items: bool
+) -> None:
+    arguments = json.dumps({"path": "a.md", "content": "tea " * 100})
+    wrote = {**CALL, "name": "write_file", "arguments": arguments}
+    written = reply(items=[REASONING, wrote], calls=[("write_file", arguments)])
+    view = ContextView(add(conversation, 1, written), Compaction(cleared=4))
+    shown = json.loads(b"[%b]" % b",".join(view.wire_bytes(ResponsesMessageForm(ONE, items))))
+    called = next(item for item in shown if item["type"] == "function_call")
+    assert json.loads(called["arguments"]) == {"path": "a.md", "content": WRITTEN}
+    assert (REASONING in shown) is items

@@ -13,8 +13,6 @@ from protocol.scope_ledger import scope_from_texts
 from protocol.todo_list import DoneWhen
 from tests.activities.standing import Standing
 
-RULE = "\N{BOX DRAWINGS DOUBLE HORIZONTAL}" * 8
-
 
 def last(job: Standing, correction: str | None = None) -> list[str]:
     """Return the lines of a request's last message."""
@@ -46,17 +44,30 @@ def standing(path: Path, kind: PhaseKind) -> Standing:
 
 def test_the_list_stands_apart_with_its_place_marks_and_one_instruction(tmp_path: Path) -> None:
     assert last(standing(tmp_path, "tactical"), "Call a tool.") == [
-        f'{RULE} Todo list · tactical phase 2 "Look" · plan 2 of 4 {RULE}',
+        '# Todo list · tactical phase 2 "Look" · plan 2 of 4',
         "☑ 1. Step 1.",
         "▶ 2. Step 2.",
         "☐ 3. Step 3.",
         "Progress: 1/3",
         "Scope: 1 of 3 items completed",
-        "Do todo 2, then call `todo_complete`.",
+        "Do todo 2.",
         "It is done when output/tea.md exists.",
-        RULE,
+        "",
         "Call a tool.",
     ]
+
+
+def test_what_completes_a_todo_is_named_once_work_was_seen_and_not_after_a_refusal(
+    tmp_path: Path,
+) -> None:
+    job = standing(tmp_path, "tactical")
+    assert "Do todo 2." in last(job)
+    assert job.call("todo_complete").startswith("Error: ")
+    assert "Do todo 2." in last(job)
+    job.call("write_file", path="output/coffee.md", content="coffee")
+    assert "Do todo 2, then call `todo_complete`." in last(job)
+    assert job.call("todo_complete").startswith("Error: ")
+    assert "Do todo 2." in last(job)
 
 
 def test_a_schema_is_shown_while_its_todo_is_the_current_one(tmp_path: Path) -> None:
@@ -65,10 +76,9 @@ def test_a_schema_is_shown_while_its_todo_is_the_current_one(tmp_path: Path) -> 
     valid = {"path": "output/tea.json", "schema": {"required": ["cups"]}}
     snapshot.state.phase.todos[1].done_when = DoneWhen.model_validate({"valid": valid})
     job.commit = snapshot.save("a condition", 1)
-    assert last(job)[-3:] == [
+    assert last(job)[-2:] == [
         "It is done when output/tea.json fits its schema.",
         'The schema: {"required": ["cups"]}',
-        RULE,
     ]
 
 
@@ -77,7 +87,7 @@ def test_the_last_todo_of_a_job_is_completed_by_what_its_gate_takes(tmp_path: Pa
     snapshot = job.open()
     snapshot.state.phase.purpose = "final"
     job.commit = snapshot.save("final", 1)
-    assert "Do todo 2, then call `todo_complete`." in last(job)
+    assert "Do todo 2." in last(job)
     snapshot.state.phase.todos[1].done = True
     job.commit = snapshot.save("its last todo", 1)
     assert "Do todo 3, which `job_complete` completes." in last(job)
@@ -89,7 +99,7 @@ def test_a_todo_that_a_change_shows_as_done_is_not_asked_for_again(tmp_path: Pat
     first, second = snapshot.state.phase.todos[1:]
     first.updates, second.updates, first.done_when = "workspace.md", "plan.md", None
     job.commit = snapshot.save("what they update", 1)
-    assert "Do todo 2, then call `todo_complete`." in last(job)
+    assert "Do todo 2." in last(job)
     job.call("write_file", path="workspace.md", content="The kettle is blue.")
     assert (
         "Todo 2 is seen to be done, by a change of workspace.md: call `todo_complete`, or go on "

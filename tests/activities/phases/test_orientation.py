@@ -10,6 +10,7 @@ from activities.phases.archive import FORKED
 from activities.phases.orientation import PART_TOKENS, last_archive_page, orientation_messages
 from activities.text.tokens import count_tokens
 from protocol.phase import PhaseKind
+from protocol.scope_ledger import scope_from_texts
 from tests.activities.standing import Standing
 
 FILES = {
@@ -108,6 +109,9 @@ def test_a_second_attempt_is_shown_what_went_wrong_and_what_was_learned(tmp_path
     _, first = opening(tmp_path / "again", "tactical", "The  tea\n was cold.", **lesson)
     assert "An attempt at this work failed before. The issue: The  tea\n was cold." in first
     assert "Warm the pot first." in first
+    more = lesson["experiences.md"] + "\n## Thin tea\n\nTake more leaves.\n"
+    _, first = opening(tmp_path / "third", "strategic", **{"experiences.md": more})
+    assert first.index("Take more leaves.") < first.index("Warm the pot first.")
     assert "Warm the pot" not in opening(tmp_path / "first", "tactical", **lesson)[1]
 
 
@@ -143,3 +147,14 @@ def test_both_templates_say_what_every_phase_needs(tmp_path: Path, kind: PhaseKi
     ):
         assert text in flat
     assert len(system.splitlines()) <= 100
+
+
+def test_the_items_of_a_job_that_begins_with_work_are_shown(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path, kind="tactical")
+    snapshot = job.open()
+    snapshot.state.scope = scope_from_texts(["write output/b.md with the word tea"])
+    later = orientation_messages(snapshot, "")[1]["content"]
+    snapshot.state.phase.number = 1
+    first = orientation_messages(snapshot, "")[1]["content"]
+    assert "write output/b.md with the word tea" in first
+    assert "write output/b.md with the word tea" not in later

@@ -12,6 +12,7 @@ import pytest
 
 from activities.redaction import credentials
 from activities.search.embedding import NO_EMBEDDINGS, EmbeddingsFailed, choose_embedder
+from activities.search.hybrid_search import search_words
 from config.schema.agent_sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
@@ -253,3 +254,35 @@ def test_odd_files_do_no_harm(job: Standing) -> None:
 
     job.put(put)
     assert search(job, "storing bills").count("# Law") == 2
+
+
+@pytest.mark.skipif(not LOCAL, reason="needs the extra embeddings")
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("the physician", "doctor"),
+        ("how long are the bills stored", "law"),
+        ("was ist die Frist für Belege", "frist"),
+        ("zxqv blorp", ""),
+        ("purple monkey dishwasher", ""),
+    ],
+)
+def test_what_has_nothing_to_do_with_a_query_is_not_found(
+    tmp_path: Path, query: str, first: str
+) -> None:
+    job = Standing.begin(tmp_path)
+    job.write("notes/kittens.md", "The kittens are the most playful of the animals in the house.\n")
+    job.write("notes/doctor.md", "A doctor treats a patient in a hospital.\n")
+    job.write("notes/law.md", RULE)
+    job.write("notes/frist.md", "Die Aufbewahrungsfrist für Rechnungen ist zehn Jahre.\n")
+    found = search(job, query, path="notes")
+    if first:
+        assert found.startswith(f"notes/{first}.md:1")
+    else:
+        assert found == f"Nothing in notes matches {query!r}."
+
+
+def test_stop_words_are_those_of_the_query_s_language() -> None:
+    assert search_words("What is the die of a stamp?") == ["die", "stamp"]
+    assert search_words("Was ist die Frist für Belege?") == ["frist", "belege"]
+    assert search_words("the of and") == ["the", "of", "and"]

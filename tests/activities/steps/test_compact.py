@@ -13,7 +13,8 @@ from openai import AsyncOpenAI
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 
-from activities.job.context_view import OPENING, shorten_results
+from activities.job.context_view import OPENING, shorten_exchanges
+from activities.job.tool_messages import WRITTEN
 from activities.model.prompt import count_prompt_tokens, job_prompt_body
 from activities.runtime.failures import ATTEMPTS
 from activities.steps.compact import CompactActivity
@@ -66,7 +67,9 @@ async def compact(
 def talk(job: Standing, count: int) -> None:
     """Add exchanges that are long because of the model's text."""
     for number in range(count):
-        job.call("append_file", path="output/tea.md", content=f"{number} " + "leaf " * 900)
+        leaf = json.dumps({"path": "output/tea.md", "content": f"{number} leaves"})
+        job.reply(("append_file", leaf), said="leaf " * 900)
+        job.commit = job.run("append_file", job.request()).commit
 
 
 async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing) -> None:
@@ -105,7 +108,7 @@ async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing)
 def test_a_pointer_names_a_call_that_shows_the_same(tool: str, arguments: str, again: str) -> None:
     called = {"id": "s1c0", "function": {"name": tool, "arguments": arguments}}
     result = {"role": "tool", "tool_call_id": "s1c0", "content": "leaf " * 100}
-    shown = shorten_results([{"role": "assistant", "tool_calls": [called]}, result])
+    shown = shorten_exchanges([{"role": "assistant", "tool_calls": [called]}, result])
     assert shown[1]["content"] == f"[result cleared to make room; {again} to see it again]"
 
 
@@ -126,6 +129,33 @@ async def test_results_the_model_never_saw_are_not_called_processed(job: Standin
     assert unseen == sorted(unseen, reverse=True)
     assert 0 < sum(unseen) < 12
     assert reply.context == count_prompt_tokens(job.open()) <= 9_000
+
+
+async def test_texts_that_stand_in_files_become_pointers_and_results_stay(job: Standing) -> None:
+    first = len(job.open().conversation)
+    for number in range(12):
+        job.call("write_file", path=f"output/{number}.md", content=f"{number} " + "leaf " * 400)
+        job.call("edit_file", path=f"output/{number}.md", old=f"{number} leaf", new="tea " * 60)
+    assert job.call("write_file", path="/etc/x", content="leaf " * 400).startswith("Error: ")
+    job.call("list_files")
+    with Script() as script:
+        reply = await compact(job, script, limit=14_000)
+    job.commit = reply.commit
+    assert (reply.folded, job.open().compaction.summary) == (0, "")
+    sent = messages(job)[:-1]
+    calls = [call["function"] for message in sent for call in message.get("tool_calls", [])]
+    shown = [json.loads(call["arguments"]) for call in calls if "output/" in call["arguments"]][1:]
+    assert [each["path"] for each in shown[::2]] == [f"output/{number}.md" for number in range(12)]
+    assert all(each["content"] == WRITTEN for each in shown[::2])
+    assert {each["old"] for each in shown[1::2]} == {f"{number} leaf" for number in range(12)}
+    assert all(each["new"] == WRITTEN for each in shown[1::2])
+    # A call that wrote nothing keeps its text, and the last results stay.
+    assert "leaf leaf" in str(sent[-4:])
+    results = [message["content"] for message in sent[:first] if message["role"] == "tool"]
+    assert sum("Page" in result for result in results) == 5
+    assert reply.context == count_prompt_tokens(job.open()) < 14_000
+    assert "leaf leaf" in str(job.open().conversation.messages()[first])
+    assert "Write the text itself" in job.call("write_file", path="output/1.md", content=WRITTEN)
 
 
 async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standing) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from activities.job.context_view import shorten_results
+from activities.job.context_view import shorten_exchanges
 from activities.redaction.shown_arguments import MAX_CHARACTERS, show_arguments
 from activities.steps.show_call import show_call_activity
 from protocol.requests import ShowCallReply, ShowCallRequest
@@ -67,7 +67,7 @@ def test_arguments_that_are_nested_too_deep_are_read_as_none(tmp_path: Path) -> 
     snapshot = job.open()
     assert snapshot.text_argument(1, "old") == ""
     call = {"id": "s1c0", "type": "function", "function": {"name": "x", "arguments": deep}}
-    [_, result] = shorten_results(
+    [_, result] = shorten_exchanges(
         [
             {"role": "assistant", "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "s1c0", "content": "x" * 5000},

@@ -159,6 +159,27 @@ async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_p
     assert [todo.done for todo in after.state.phase.todos] == [False] * len(after.state.phase.todos)
 
 
+async def test_what_worked_after_a_failure_is_kept_with_it(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path, kind="tactical")
+    job.write("experiences.md", "# Experiences\n\n## Cold tea\n\n- Failed: it was cold\n")
+    snapshot = job.open()
+    snapshot.state.issue = "it was cold"
+    snapshot.state.phase.purpose = "work"
+    job.commit = snapshot.save("a second attempt", AT)
+    job.call("write_file", path="output/tea.md", content="tea")
+    for _ in range(2):
+        job.call("todo_complete", notes="Warmed the pot.")
+    job.reply(("todo_complete", json.dumps({"notes": "Poured."})))
+    reply = await transition(job, None, purpose="transition", summary=False)
+    told = job.open(reply.commit).read_text("experiences.md")
+    assert told.endswith(
+        "- Failed: it was cold\n"
+        "- Worked then, in phase 2 (Look): Warmed the pot.; Warmed the pot.; Poured.\n"
+    )
+    assert not reply.idle
+    assert reply.mark
+
+
 def contents(purpose: Any, instructions: str) -> list[str]:
     config = load_agent("generalist")
     return [todo.content for todo in predefined_todos(config, purpose, instructions)]

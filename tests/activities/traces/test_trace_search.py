@@ -210,3 +210,17 @@ def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothin
     store(job.root, trace(10, "the cup was hot"), job="d", task="Make tea, make tea.")
     store(job.root, trace(11, "the cup was hot"), job="e", task=f"Tea, {'something else ' * 50}")
     assert "the cup was hot" in env.run(recall_traces, job.root, job.open())[0]
+
+
+def test_a_job_that_begins_with_work_is_told_before_it_and_others_are_not(tmp_path: Path) -> None:
+    def told(agent: str, number: int) -> int:
+        job = Standing.begin(tmp_path / f"{agent}{number}", kind="tactical", agent=agent)
+        job.write("instructions.md", "Make tea.")
+        store(job.root, *(trace(n, "tea was refused") for n in range(2)), job="b", agent=agent)
+        snapshot = job.open()
+        snapshot.state.phase.number = number
+        env: Any = ActivityEnvironment()
+        return len(env.run(recall_traces, job.root, snapshot))
+
+    assert (told("coder", 1), told("tester", 1), told("initializer", 1)) == (1, 1, 1)
+    assert (told("coder", 2), told("small", 1)) == (0, 0)
