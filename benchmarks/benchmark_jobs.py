@@ -136,15 +136,17 @@ async def _replay_seconds(history: WorkflowHistory) -> float:
 
 @asynccontextmanager
 async def serve_benchmark_jobs(
-    temporal: Client, root: Root, model: ZeroCost
+    temporal: Client, root: Root, model: ZeroCost, delay: float = 0.0, **options: Any
 ) -> AsyncIterator[tuple[str, ZeroCostTransport]]:
+    """Run a worker with this model; yield its task queue. `options` are those of the worker."""
     queue = f"job-{uuid.uuid4().hex[:8]}"
-    openai, transport = zero_cost_client(model)
+    openai, transport = zero_cost_client(model, delay)
     async with build_worker(
         temporal,
         root=root,
         task_queue=queue,
         activities=all_activities(root, connect=lambda _: openai),
+        **options,
     ):
         yield queue, transport
 

@@ -6,6 +6,7 @@ at the end of the body.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -35,10 +36,15 @@ class Body(httpx2.AsyncByteStream):
 
 
 class ZeroCostTransport(httpx2.AsyncBaseTransport):
-    """Answers chat completions with `ZeroCost`, and measures common prefixes of prompts."""
+    """Answers chat completions with `ZeroCost`, and measures common prefixes of prompts.
 
-    def __init__(self, model: ZeroCost) -> None:
+    Args:
+        delay: Seconds that an answer takes.
+    """
+
+    def __init__(self, model: ZeroCost, delay: float = 0.0) -> None:
         self._model = model
+        self._delay = delay
         self.prefixes = RequestPrefixes()
         self.cpu: list[float] = []
         """CPU seconds this process had used at each request."""
@@ -48,6 +54,8 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
         body = await request.aread()
         self.prefixes.add(body)
         events = zero_cost_answer_events(self._model, body)
+        if self._delay:
+            await asyncio.sleep(self._delay)
         return httpx2.Response(200, headers=EVENTS, stream=Body(events), request=request)
 
 
@@ -112,9 +120,9 @@ def common_prefix(one: bytes, other: bytes) -> int:
     return low
 
 
-def zero_cost_client(model: ZeroCost) -> tuple[AsyncOpenAI, ZeroCostTransport]:
+def zero_cost_client(model: ZeroCost, delay: float = 0.0) -> tuple[AsyncOpenAI, ZeroCostTransport]:
     """Return a real client whose endpoint is the zero-cost model in this process."""
-    transport = ZeroCostTransport(model)
+    transport = ZeroCostTransport(model, delay)
     http = httpx2.AsyncClient(transport=transport)
     openai_client = AsyncOpenAI(
         base_url="http://benchmark/v1", api_key="none", max_retries=0, http_client=http

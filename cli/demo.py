@@ -76,7 +76,9 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
         async with development_server(port=PORT, ui_port=UI_PORT, database=database) as running:
             _print_demo_addresses(running, database, describe_provider(load_agent(agent).model))
             # The next worker repeats a step that Ctrl-C interrupted, so do not wait for steps.
-            async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
+            async with build_worker(
+                running.client, root=root, grace=timedelta(seconds=1), quick=True
+            ):
                 job = DemoJob(job_id, data, root.workspace(job_id))
                 progress.code = await _run_demo_job(running, job, progress, keep=keep, json=json)
                 if keep:

@@ -14,6 +14,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
+from config.agent_files import agent_names, load_agent
+from config.schema.agent import ConfigError
 from engine.minimal_http import SECONDS, serve_http
 from engine.root_location import check_open_root
 from engine.setup_errors import SetupError
@@ -34,12 +36,26 @@ async def readiness_problem(worker: Worker, client: Client, root: Root, stop: as
         return "not polling"
     try:
         await asyncio.to_thread(check_open_root, root)
+        await asyncio.to_thread(check_agents)
         await client.service_client.check_health(timeout=timedelta(seconds=SECONDS))
-    except SetupError as error:
+    except (SetupError, ConfigError) as error:
         return str(error)
     except RPCError as error:
         return f"Temporal does not answer: {error.message}"
     return ""
+
+
+def check_agents() -> None:
+    """Raise ConfigError if no agent can be loaded, so that every start would be refused."""
+    errors: list[ConfigError] = []
+    for name in agent_names():
+        try:
+            load_agent(name)
+        except ConfigError as error:
+            errors.append(error)
+        else:
+            return
+    raise ConfigError(f"no agent can be loaded: {errors[0] if errors else 'there is none'}")
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from temporalio.worker import FixedSizeSlotSupplier, Worker, WorkerDeploymentCon
 
 from engine.connection import task_queue as default_task_queue
 from engine.deployment import unversioned_build_id
+from engine.heartbeat_profile import QuickHeartbeats, heartbeat_interceptors
 from engine.slots import ResponsiveSlotSupplier
 from engine.workflow_sandbox import sandbox_runner
 
@@ -45,6 +46,7 @@ def build_worker(
     max_cached_workflows: int = 1000,
     grace: timedelta = GRACE,
     deployment: WorkerDeploymentConfig | None = None,
+    quick: bool | None = None,
 ) -> Worker:
     """Build a worker that serves jobs. Run it with `async with` or `await worker.run()`.
 
@@ -58,6 +60,7 @@ def build_worker(
             replayed at its next step, which costs 7 to 9 times as much.
         grace: Time for running steps to end after a shutdown has begun.
         deployment: The version of the code, for worker versioning; None for no versioning.
+        quick: Whether lost workers are noticed quickly; None for LONGHAUL_HEARTBEAT.
     """
     if activities is None:
         if root is None:
@@ -79,10 +82,11 @@ def build_worker(
         max_cached_workflows=max_cached_workflows,
         # After a kill, a job's next workflow task waits this long for the dead worker.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=3),
-        # A cancellation reaches an activity with the answer to a heartbeat, so heartbeats must
-        # not be delayed longer than this.
+        # Activities send as few heartbeats as they need (`activities.runtime.heartbeats`), and
+        # these must not be late.
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         default_heartbeat_throttle_interval=timedelta(seconds=1),
+        interceptors=heartbeat_interceptors() if quick is None else [QuickHeartbeats()] * quick,
         graceful_shutdown_timeout=grace,
         build_id=None if deployment else unversioned_build_id(),
         deployment_config=deployment,

@@ -22,7 +22,7 @@ from temporalio.worker import WorkerDeploymentConfig
 from config.agent_files import load_agent
 from config.layers import configuration_layers
 from config.schema.agent import ConfigError
-from engine import health, logs, telemetry, waiting_jobs
+from engine import alive, health, logs, telemetry, waiting_jobs
 from engine.connection import connect_client, task_queue
 from engine.deployment import version_label, worker_deployment
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
@@ -147,7 +147,12 @@ async def _serve_until_stopped(
     stop = asyncio.Event()
     _handle_stop_signals(stop)
     ready = partial(health.readiness_problem, worker, client, root, stop)
-    async with health.serve_health(ready), worker, waiting_jobs.waiting_gauge(client, meter):
+    async with (
+        health.serve_health(ready),
+        worker,
+        waiting_jobs.waiting_gauge(client, meter),
+        alive.send_beats(client, ready),
+    ):
         ready_line = (
             f"worker ready: task queue {task_queue()}, {version_label(version)}"
             f"workspaces {workspaces_root()}, "

@@ -346,7 +346,8 @@ SIGNALS = {
     "pause": SignalSpec(
         PauseSignal,
         "{}",
-        "Pause after the step in flight; a call that is only retried is given up.",
+        "Pause during a model call, whose reply is kept, or after the calls of a reply; a call "
+        "that is only retried is given up.",
     ),
     "resume": SignalSpec(
         ResumeSignal,

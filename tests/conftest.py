@@ -52,6 +52,7 @@ if (
 gc.disable()
 
 os.environ["LONGHAUL_CONFIG"] = str(WORKER_CONFIG)
+os.environ["LONGHAUL_HEARTBEAT"] = "quick"
 
 Real = Callable[[str], bytes]
 

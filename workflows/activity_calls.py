@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -20,10 +22,18 @@ from protocol.requests import LOST_WORKERS
 from protocol.step_summary import StepSummary
 from protocol.usage import Usage
 from workflows.activity_failures import StepFailed, is_called_workflow_gone
-from workflows.activity_table import CANCEL_START, Activity, R
+from workflows.activity_table import CANCEL_START, MODEL_CALL, Activity, R
 
-HEARTBEAT = timedelta(seconds=5)
-"""Also bounds how soon a lost worker or a cancelled call is noticed."""
+HEARTBEAT = timedelta(seconds=20)
+"""After so long without a heartbeat an attempt's worker counts as lost. The profile of the worker
+may shorten it (`engine.heartbeat_profile`)."""
+GIVE_UP = timedelta(seconds=2)
+"""How long a step that was given up may take to end. The server tells its worker at once, or else
+with the answer to its next heartbeat, which nobody waits for."""
+LOOK = timedelta(seconds=1)
+"""How long a pause waits to hear whether the call in flight is only retried."""
+ABANDON_PATCH = "steps that were given up are abandoned"
+"""Runs that waited for the end of such a step replay as they were."""
 TEN_MINUTES = 10 * 60
 GONE = "it has ended"
 """Why a signal did not reach a closed workflow."""
@@ -37,6 +47,19 @@ class StepInterrupted(Interruption):
     """The step in flight was given up for a signal; nothing of it counts but what it has used."""
 
 
+@dataclass
+class _Step:
+    """A step in flight."""
+
+    held: bool = False
+    """Whether what it waits for is kept back, since the job is paused."""
+    abandoned: bool = False
+    """Whether it did not end in time once it was given up."""
+
+
+_STEP: contextvars.ContextVar[_Step | None] = contextvars.ContextVar("step", default=None)
+
+
 class StepWatch(Protocol):
     """Finds out whether a step in flight may be given up although nothing is urgent."""
 
@@ -48,8 +71,15 @@ class StepWatch(Protocol):
     def gives_up(self) -> bool:
         """Whether it may be given up."""
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether somebody would have the job paused while a model call goes on."""
+
     async def look(self) -> None:
         """Find out; this may take as long as the step."""
+
+    async def hold(self) -> bool:
+        """Pause the job; return whether the step is to be given up after the pause."""
 
 
 class ActivityCalls:
@@ -69,6 +99,12 @@ class ActivityCalls:
         counted; nothing for a call that did not say."""
         self._given_up: asyncio.Task[Any] | None = None
         """The step given up last. The call that it waits for may still succeed."""
+        self.asking = 0
+        """Number of model calls in flight that reply to the conversation."""
+        self.holding = False
+        """Whether the job is paused during a step."""
+        self._local = 0
+        """Number of local activities in flight, which end by themselves at once."""
 
     async def run_activity(
         self,
@@ -90,7 +126,9 @@ class ActivityCalls:
         """
         attempts = row.attempts if attempts is None else attempts
         self._check_not_given_up()
+        step = _STEP.get() or _Step()
         self.outlasting += row.outlasts_endpoint
+        self.asking += row is MODEL_CALL
         try:
             reply: R = await workflow.execute_activity(
                 row.name,
@@ -108,9 +146,11 @@ class ActivityCalls:
                 cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
                 summary=summary,
             )
+            await self._await_turn(step, row.name, getattr(reply, "usage", Usage()))
             return reply
         except FailureError as error:
             cancelled, failed = is_cancelled_exception(error), StepFailed(row.name, error)
+            await self._await_turn(step, row.name, failed.unfinished)
             if isinstance(error, ActivityError) and (
                 cancelled or error.retry_state == _CANCEL_REQUESTED
             ):
@@ -121,7 +161,9 @@ class ActivityCalls:
                 raise
             raise failed from error
         finally:
-            self.outlasting -= row.outlasts_endpoint
+            if not step.abandoned:
+                self.outlasting -= row.outlasts_endpoint
+                self.asking -= row is MODEL_CALL
             self.may_continue_as_new = True
 
     async def run_local_activity(
@@ -136,6 +178,7 @@ class ActivityCalls:
         """Run a local activity; the arguments are those of `run_activity`."""
         self._check_not_given_up()
         self.may_continue_as_new = False
+        self._local += 1
         try:
             reply: R = await workflow.execute_local_activity(
                 row.name,
@@ -153,6 +196,8 @@ class ActivityCalls:
             if is_cancelled_exception(error):
                 raise
             raise StepFailed(row.name, error) from error
+        finally:
+            self._local -= 1
 
     async def run_interruptible(
         self,
@@ -165,18 +210,21 @@ class ActivityCalls:
         Raises:
             StepInterrupted: it was given up.
         """
+        in_flight = _Step()
+        before = _STEP.set(in_flight)
         task = asyncio.create_task(step)
+        _STEP.reset(before)
         try:
             if watch:
-                await self._watch_step(watch, lambda: task.done() or urgent())
+                await self._watch_step(watch, in_flight, lambda: task.done() or urgent())
             else:
                 await workflow.wait_condition(lambda: task.done() or urgent())
-        except asyncio.CancelledError:
-            await self._give_up(task)
+        except (asyncio.CancelledError, Interruption):
+            await self._give_up(task, in_flight)
             raise
         given_up = not task.done()
-        if given_up:
-            await self._give_up(task)
+        if given_up and not await self._give_up(task, in_flight):
+            raise StepInterrupted
         try:
             task.result()
         except (FailureError, asyncio.CancelledError) as error:
@@ -200,24 +248,60 @@ class ActivityCalls:
         request = CancelStartRequest(reason=reason[:2000])
         return await self.run_activity(CANCEL_START, request, "cancelled before it began")
 
-    async def _watch_step(self, watch: StepWatch, is_over: Callable[[], bool]) -> None:
+    async def _watch_step(self, watch: StepWatch, step: _Step, is_over: Callable[[], bool]) -> None:
         """Wait until the step is over or is to be given up."""
-        await workflow.wait_condition(lambda: is_over() or watch.is_due)
-        if is_over():
-            return
-        looking = asyncio.create_task(watch.look())
-        try:
-            await workflow.wait_condition(lambda: is_over() or watch.gives_up)
-        finally:
-            looking.cancel()
+        while True:
+            await workflow.wait_condition(lambda: is_over() or watch.is_due)
+            if is_over():
+                return
+            holds = bool(self.asking) and watch.may_hold
+            looking = asyncio.create_task(watch.look())
+            try:
+                await workflow.wait_condition(
+                    lambda: is_over() or watch.gives_up, timeout=LOOK if holds else None
+                )
+                return
+            except TimeoutError:
+                # Its reply may come in for minutes.
+                pass
+            finally:
+                looking.cancel()
+            self.holding = step.held = True
+            try:
+                if await watch.hold():
+                    return
+            finally:
+                self.holding = step.held = False
 
-    async def _give_up(self, step: asyncio.Task[Any]) -> None:
-        """Cancel a step and wait for its end."""
-        self._given_up = step
-        step.cancel()
-        await workflow.wait([step])
-        if not step.cancelled():
-            step.exception()  # Retrieve the exception, or asyncio logs it as never retrieved.
+    async def _give_up(self, task: asyncio.Task[Any], step: _Step) -> bool:
+        """Cancel a step and wait for its end; return whether it came in time."""
+        self._given_up = task
+        task.cancel()
+        bounded = not self._local and workflow.patched(ABANDON_PATCH)
+        await workflow.wait([task], timeout=GIVE_UP.total_seconds() if bounded else None)
+        if not task.done():
+            step.abandoned = True
+            self.outlasting = self.asking = 0
+            return False
+        if not task.cancelled():
+            task.exception()  # Retrieve the exception, or asyncio logs it as never retrieved.
+        return True
+
+    async def _await_turn(self, step: _Step, name: str, used: Usage) -> None:
+        """Keep back what a call brings while the job is paused; for good if nobody waits for it.
+
+        An abandoned step goes no further: even its clean-up must not change what the job has become
+        meanwhile. What the call has used counts.
+        """
+        if not (step.held or step.abandoned):
+            return
+        try:
+            if step.abandoned:
+                self.given_up[f"{name} {len(self.given_up)}"] = used
+            await workflow.wait_condition(lambda: not (step.held or step.abandoned))
+        except asyncio.CancelledError:
+            self.given_up[f"{name} {len(self.given_up)}"] = used
+            raise
 
     def _check_not_given_up(self) -> None:
         """A step that was given up must not continue: it might go on to end the job."""

@@ -36,8 +36,7 @@ class Continuation:
         check_payload_is_decrypted(start)
         record = kind.model_validate(start[0])
         self.started_at = record.started_at
-        self._inbox.signals[:0] = record.inbox
-        self._inbox.notices[:0] = record.notices
+        self._inbox.restore(record.inbox, record.notices)
         return record
 
     def is_due(self, record: JobRecord | ProjectRecord, events: int) -> bool:

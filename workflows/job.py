@@ -69,6 +69,8 @@ from workflows.start_procedure import StartProcedure
 from workflows.tool_calls import ToolCalls
 from workflows.unfinished_usage import count_given_up_replies
 
+IN_PAUSE = ("pause", "resume", "rewind", "cancel")
+"""Signals that are handled while a reply is kept back."""
 MAX_INHERITED_CHARACTERS = 2000
 """Most characters of the findings that a fork begins with."""
 
@@ -163,12 +165,14 @@ class Job(SignalReceiver):
     async def _advance(self, job: JobRecord) -> None:
         """Handle signals, take one step, publish the status."""
         await self._attend_signals(job)
-        watch = RetryWatch(job, self._steps, self.inbox)
+        watch = RetryWatch(job, self._steps, self.inbox, lambda: self._hold_step(job))
         try:
             step = self._loop.step()
             await self._steps.run_interruptible(step, self._has_urgent_signal, watch)
             if job.waiting and job.waiting.trying:
                 job.waiting = None  # the retry went through
+            if self._steps.given_up:  # by calls that were abandoned
+                count_given_up_replies(job, self._steps, {})
         except StepInterrupted:
             count_given_up_replies(job, self._steps, watch.unfinished)
             if watch.waiting:
@@ -194,6 +198,32 @@ class Job(SignalReceiver):
         await self._display.publish_status()
         await self._continue_as_new_if_due(job)
 
+    async def _hold_step(self, job: JobRecord) -> bool:
+        """Pause during a model call; return whether what people did makes its reply useless.
+
+        Other signals wait until the reply is there, as without a pause.
+        """
+        commit = job.commit
+        job.count_time(workflow.now().timestamp())
+
+        def find_signal() -> ReceivedSignal | None:
+            signals = self.inbox.signals
+            return next((each for each in signals if each.signal in IN_PAUSE), None)
+
+        while True:
+            while received := find_signal():
+                with suppress(StepInterrupted):
+                    await self._steps.run_interruptible(
+                        self._signals.handle(received), self.inbox.has_cancel
+                    )
+                self.inbox.signals.remove(received)
+            if job.waiting is None or job.waiting.trying:
+                self._display.end_wait()
+                job.clock = workflow.now().timestamp()
+                return job.commit != commit
+            await self._display.publish_status()
+            await workflow.wait_condition(lambda: find_signal() is not None)
+
     def _has_urgent_signal(self) -> bool:
         return self._record is not None and self.inbox.has_urgent(self._record.phases)
 
@@ -201,7 +231,7 @@ class Job(SignalReceiver):
         """Handle all signals; wait while the job needs a person."""
         while True:
             while self.inbox.signals:
-                received = self.inbox.signals[0]
+                received = await self.next_signal()
                 with suppress(StepInterrupted):
                     await self._steps.run_interruptible(
                         self._signals.handle(received), self.inbox.has_cancel

@@ -26,6 +26,7 @@ from workflows.tool_calls import ToolCalls
 FOLDER_LACKS = "the folder may lack the last steps: {why}"
 MAX_EDIT_CHARACTERS = 20_000
 """Most characters of edits in pauses that the model has not read."""
+REPLY_TO_COME = "the reply of the model call under way is kept, unless something is changed"
 ADDED_ITEM = (
     "It is item {id} of the scope: a todo that names it completes it, or a ticked box in a phase "
     "of plan.md that begins with {id}."
@@ -97,7 +98,8 @@ class JobSignals:
         finally:
             job.pausing = None
             job.paused_from = job.waiting.reason if job.waiting else None
-            job.waiting = wait_states.paused_wait(received.by, acts.describe_calls_left(job))
+            left = REPLY_TO_COME if self._steps.holding else acts.describe_calls_left(job)
+            job.waiting = wait_states.paused_wait(received.by, left)
 
     async def show_folder(self) -> None:
         """Update the folder before a person looks at it.
@@ -141,7 +143,7 @@ class JobSignals:
             act.detail = f"{act.detail}. {issue}"
 
     async def _pause(self, received: ReceivedSignal, act: PersonAct) -> None:
-        """Pause once the calls of the current reply have run."""
+        """Pause at once during a model call, else once the calls of the current reply have run."""
         job = self._job
         if acts.is_pause_due(job):
             await self.pause_job(received)

@@ -187,7 +187,7 @@ class Project(SignalReceiver):
         """Handle all signals; wait while the project needs a person, or until its next try."""
         while True:
             while self.inbox.signals:
-                received = self.inbox.signals[0]
+                received = await self.next_signal()
                 await self._signals.handle(received)
                 self.inbox.signals.remove(received)
             if is_cancelled():

@@ -1,14 +1,16 @@
-"""Gives up a call that is only retried, when a person pauses or resumes the job meanwhile.
+"""What a pause or a resume does to the call in flight.
 
-A pause lets the reply of a model come in. But a call whose endpoint fails is retried for minutes
-without a reply, and a resume with other settings may be what makes it succeed. A retry whose reply
-is coming in is let finish.
+A pause takes effect during a model call, whose reply is kept back until the job goes on. But a call
+whose endpoint fails is retried for minutes without a reply, and a resume with other settings may be
+what makes it succeed, so it is given up. A retry whose reply is coming in is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -26,6 +28,8 @@ from workflows.activity_failures import StepFailed
 from workflows.activity_table import WATCH_RETRIES
 from workflows.inbox import Inbox
 
+HOLD_PATCH = "a pause takes effect during a model call"
+"""Runs that took a pause after the reply replay as they were."""
 PATCH = "retried calls are given up"
 """Runs that took such a signal before this was there replay as they were."""
 
@@ -33,10 +37,17 @@ PATCH = "retried calls are given up"
 class RetryWatch:
     """Watches one step of a job."""
 
-    def __init__(self, job: JobRecord, calls: ActivityCalls, inbox: Inbox) -> None:
+    def __init__(
+        self,
+        job: JobRecord,
+        calls: ActivityCalls,
+        inbox: Inbox,
+        hold: Callable[[], Coroutine[Any, Any, bool]],
+    ) -> None:
         self._job = job
         self._calls = calls
         self._inbox = inbox
+        self.hold = hold
         self.waiting: WaitState | None = None
         """How the job waits for the endpoint of the step; None if that is not known to fail."""
         self.unfinished: dict[str, Usage] = {}
@@ -53,6 +64,12 @@ class RetryWatch:
     def gives_up(self) -> bool:
         """Whether the call is being retried."""
         return self.waiting is not None
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether a pause comes."""
+        pauses = any(received.signal == "pause" for received in self._inbox.signals)
+        return pauses and workflow.patched(HOLD_PATCH)
 
     async def look(self) -> None:
         """Ask the server until the call is retried."""

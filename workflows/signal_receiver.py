@@ -6,6 +6,7 @@ The command line sends the same as an update, which is refused at once or answer
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
@@ -17,12 +18,36 @@ from protocol.payload_reading import InvalidPayload
 from protocol.payloads import SIGNALS, UPDATE, ReceivedSignal
 from workflows.inbox import Inbox, PayloadReader, read_inbox_payload
 
+AT_ONCE = 500
+"""Most signals handled in one workflow task, which the SDK ends after two seconds."""
+PATCH = "many signals are handled in several tasks"
+"""Runs that handled them in one, in their order, replay as they were."""
+
 
 class SignalReceiver:
     """A workflow with an inbox; it has a handler for each row of `SIGNALS`."""
 
     def __init__(self, read: PayloadReader = read_inbox_payload) -> None:
         self.inbox = Inbox(read)
+        self._task_events = 0
+        """Length of the history at the start of the workflow task that handled the last signal."""
+        self._handled = 0
+        """Signals handled in that task."""
+
+    async def next_signal(self) -> ReceivedSignal:
+        """Return the signal to handle next: the oldest, but a cancellation before all others."""
+        oldest, events = self.inbox.signals[0], workflow.info().get_current_history_length()
+        self._handled = self._handled + 1 if events == self._task_events else 0
+        self._task_events = events
+        cancel = self.inbox.find_cancel()
+        if cancel in (None, oldest) and self._handled < AT_ONCE:
+            return oldest
+        if not workflow.patched(PATCH):
+            return oldest
+        if cancel is None:
+            # The timer ends the task.
+            await workflow.sleep(timedelta(milliseconds=1))
+        return self.inbox.find_cancel() or oldest
 
     def refusal_reason(self, received: ReceivedSignal) -> str:
         """Return why a signal cannot apply as things are; empty if it may."""

@@ -103,26 +103,28 @@ class StartProcedure:
 
     def _start_signals(self) -> list[ReceivedSignal]:
         """Handle signals for the start; others stay for the job once it has begun."""
-        return [
-            received
-            for received in self._inbox.signals
-            if received.signal in ("resume", "cancel") and "job" not in received.payload
-        ]
+        return [received for received in self._inbox.signals if _is_for_start(received)]
 
     async def _apply_start_signals(self) -> None:
-        for request in self._start_signals():
+        signals, requests = self._inbox.signals, self._start_signals()
+        for request in requests:
             if request.signal == "cancel":
                 await self._cancel_start(request)
-            before = self._inbox.signals[: self._inbox.signals.index(request)]
-            paused = [received for received in before if received.signal == "pause"]
-            for received in (*paused, request):
-                received.act = acts.describe_act(received)
-                self._inbox.signals.remove(received)
-            if request.act and request.payload.get("set"):
-                request.act.refused = (
+        # What was paused before goes on.
+        until = max((n for n, each in enumerate(signals, 1) if _is_for_start(each)), default=0)
+        applied = [
+            each for each in signals[:until] if each.signal == "pause" or _is_for_start(each)
+        ]
+        signals[:until] = [
+            each for each in signals[:until] if each.signal != "pause" and not _is_for_start(each)
+        ]
+        for received in applied:
+            received.act = acts.describe_act(received)
+            if received.signal == "resume" and received.payload.get("set"):
+                received.act.refused = (
                     "the job has not begun; cancel it and start it with these settings"
                 )
-                self._inbox.refuse("resume", request.act.refused, request.by)
+                self._inbox.refuse("resume", received.act.refused, received.by)
 
     async def _cancel_start(self, received: ReceivedSignal) -> NoReturn:
         """Nothing has to be closed, and only the server can end it as cancelled."""
@@ -158,6 +160,10 @@ class StartProcedure:
         )
         word = status_value("waiting", self.waiting.reason)
         workflow.upsert_memo(job_display.preparing_job_memo(self._memo, word, self.waiting.message))
+
+
+def _is_for_start(received: ReceivedSignal) -> bool:
+    return received.signal in ("resume", "cancel") and "job" not in received.payload
 
 
 def _is_start_failure_fixable(failed: StepFailed) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -31,7 +31,6 @@ def replay_guard(
     agent: str,
     rows: Sequence[Row[Any]],
     results: Mapping[str, frozenset[str]],
-    beat: Callable[[], None],
     made_from: Collection[str] = (),
 ) -> ReplayCounts:
     """Return what the guard would have refused in the agent's jobs, and how much of that wrongly.
@@ -43,7 +42,6 @@ def replay_guard(
         agent: The agent whose calls count.
         rows: All traces, for what people approved.
         results: Deliverables of each completed job, by the job's folder.
-        beat: Called often.
         made_from: Jobs whose traces the guard was made from. There, only wrong refusals count.
     """
     sources = {root.repository(job).stem for job in made_from}
@@ -52,7 +50,7 @@ def replay_guard(
     replayed = ReplayCounts()
     for path in list_job_repositories(root)[:MAX_JOBS]:
         with suppress(*UNREADABLE):
-            for step, now in _guard_situations(guard, Checkpoints(path), agent, beat):
+            for step, now in _guard_situations(guard, Checkpoints(path), agent):
                 if not would_match_guard(guard, now):
                     continue
                 named = str(now.arguments.get("path", ""))
@@ -66,16 +64,16 @@ def replay_guard(
 
 
 def _guard_situations(
-    guard: Guard, store: Checkpoints, agent: str, beat: Callable[[], None]
+    guard: Guard, store: Checkpoints, agent: str
 ) -> Iterator[tuple[int, GuardSituation]]:
     """Return each situation the guard would have seen in a job, with its step."""
-    for reply, later in _guard_replay_checkpoints(store, agent, beat):
+    for reply, later in _guard_replay_checkpoints(store, agent):
         for now in _call_situations(guard, store, reply, later):
             yield reply.state.step, now
 
 
 def _guard_replay_checkpoints(
-    store: Checkpoints, agent: str, beat: Callable[[], None]
+    store: Checkpoints, agent: str
 ) -> Iterator[tuple[Snapshot, list[str]]]:
     """Return the checkpoints at which the agent had just made calls, newest first.
 
@@ -90,7 +88,6 @@ def _guard_replay_checkpoints(
         return
     later: list[str] = []
     for entry in store.log(newest, MAX_CHECKPOINTS):
-        beat()
         if not adds_reply(entry.message):
             later.append(entry.id)
             continue

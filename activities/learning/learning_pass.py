@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -74,13 +74,13 @@ class LearningPass:
         """Return the existing guards with their figures. Raises ConfigError for a broken file."""
         return [self._guard_status(learned) for learned in self._guards.newest_revisions()]
 
-    def learn(self, beat: Callable[[], None] = lambda: None) -> list[str]:
+    def learn(self) -> list[str]:
         """Propose guards for patterns without one, and move guards as their figures require.
 
         Returns:
             A line for each action.
         """
-        return [*self._move_guards(), *self._make_proposals(beat)]
+        return [*self._move_guards(), *self._make_proposals()]
 
     def _move_guards(self) -> list[str]:
         proposed = []
@@ -99,10 +99,9 @@ class LearningPass:
                 proposed.append(move_guard_to_stage(self._guards, learned, *moved, unused=unused))
         return proposed
 
-    def _make_proposals(self, beat: Callable[[], None]) -> list[str]:
+    def _make_proposals(self) -> list[str]:
         proposed = []
         for pattern in self.patterns:
-            beat()
             settings = load_learning_settings(pattern.agent)
             if len(pattern.traces) < settings.traces or pattern.jobs < settings.jobs:
                 continue
@@ -118,7 +117,6 @@ class LearningPass:
                     proposal.agent,
                     self.traces,
                     delivered,
-                    beat,
                     {row.job for row in pattern.traces},
                 )
             # The replay takes time, and another pass or a person may have proposed it meanwhile.

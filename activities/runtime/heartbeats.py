@@ -1,7 +1,8 @@
 """Heartbeats of activities, and checks that an attempt is still wanted.
 
-With heartbeats, a lost worker or a cancellation is noticed within seconds. Attempts also have a
-time limit, since heartbeats would hide one that hangs.
+Without a heartbeat for the time-out of the activity, its worker counts as lost. Attempts also have
+a time limit, since heartbeats would hide one that hangs. Each heartbeat is a request to the server
+and a write there, and one Action of Temporal Cloud, so they are as rare as the time-out allows.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from temporalio import activity
@@ -20,9 +21,12 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.runtime import tracing
 
 SECONDS = 1.0
+MARGIN_SECONDS = 8.0
+"""A heartbeat is sent this long before it is due, if the time-out is that long: a busy worker may
+be late."""
 MANY = 100
-"""Activities of one worker from which each sends half as many heartbeats: each is a write at
-the server, and those of a hundred jobs would load it more than their steps do."""
+"""Activities of one worker from which each sends half as many heartbeats, where they are frequent:
+those of a hundred jobs would load the server more than their steps do."""
 LATE_SECONDS = 2.0
 ANSWER_SECONDS = 1.0
 """How long a thread waits for the server's response to a heartbeat, which takes milliseconds."""
@@ -36,23 +40,20 @@ _details: contextvars.ContextVar[list[str]] = contextvars.ContextVar("heartbeat 
 async def heartbeats() -> AsyncIterator[None]:
     """Send heartbeats from an `async def` activity.
 
-    The start counts as the first heartbeat: work that ends within a second sends none, since each
-    is a request to the server and a write there.
+    The start counts as the first heartbeat: work that ends before another is due sends none.
     """
     tracing.begin_activity_tracing()
-    loop = asyncio.get_running_loop()
+    loop, seconds = asyncio.get_running_loop(), beat_seconds()
     timers: list[asyncio.TimerHandle] = []
     details: list[str] = []
     _details.set(details)
 
-    def schedule_beat(seconds: float) -> None:
-        timers[:] = [loop.call_later(seconds, send_beat)]
-
     def send_beat() -> None:
-        schedule_beat(SECONDS if len(_beating) < MANY else 2 * SECONDS)
+        pause = seconds if len(_beating) < MANY else max(seconds, 2 * SECONDS)
+        timers[:] = [loop.call_later(pause, send_beat)]
         activity.heartbeat(*details)
 
-    schedule_beat(SECONDS)
+    timers.append(loop.call_later(seconds, send_beat))
     _beating.add(id(timers))
     try:
         yield
@@ -61,30 +62,23 @@ async def heartbeats() -> AsyncIterator[None]:
         timers[0].cancel()
 
 
+def beat_seconds() -> float:
+    """Return the seconds between two heartbeats of the running activity."""
+    timeout = activity.info().heartbeat_timeout
+    return max(SECONDS, timeout.total_seconds() - MARGIN_SECONDS) if timeout else SECONDS
+
+
 def set_heartbeat_details(*details: str) -> None:
-    """Send these with further heartbeats of the running `async def` activity, if there is one."""
-    if (sent := _details.get(None)) is not None:
-        sent[:] = details
+    """Send these with further heartbeats of the running `async def` activity, if there is one.
 
-
-def throttled_heartbeat() -> Callable[[], None]:
-    """Return a heartbeat for loops in a thread to call at every turn; at most one a second is sent,
-    since each is a trip to the event loop and back.
-
-    In a thread of an `async def` activity it sends none: its event loop sends them already, and
-    the SDK lets only that loop.
+    Of a retry they are sent at once: whoever would give up what is only retried looks at them.
     """
-    if _details.get(None) is not None:
-        return lambda: None
-    last = 0.0
-
-    def send_beat() -> None:
-        nonlocal last
-        if (now := time.monotonic()) >= last + SECONDS:
-            last = now
-            activity.heartbeat()
-
-    return send_beat
+    sent = _details.get(None)
+    if sent is None or sent == [*details]:
+        return
+    sent[:] = details
+    if details and activity.info().attempt > 1:
+        activity.heartbeat(*details)
 
 
 @contextmanager
@@ -94,10 +88,10 @@ def heartbeats_from_thread() -> Iterator[None]:
         yield
         return
     done = threading.Event()
-    context = contextvars.copy_context()
+    context, seconds = contextvars.copy_context(), beat_seconds()
 
     def send_beats() -> None:
-        while not done.wait(SECONDS):
+        while not done.wait(seconds):
             activity.heartbeat()
 
     thread = threading.Thread(target=context.run, args=(send_beats,), daemon=True)

@@ -32,7 +32,7 @@ from activities.model.providers import provider_cache_key
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats, throttled_heartbeat
+from activities.runtime.heartbeats import heartbeats
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.toolkit.agent_tools import agent_tools
 from activities.toolkit.registry import Tool
@@ -158,7 +158,6 @@ class _HelperLookUp:
             key=activity_effect_key(),
             commit=snapshot.commit,
             time_ms=activity_schedule_ms(),
-            heartbeat=throttled_heartbeat(),
         )
 
     @property

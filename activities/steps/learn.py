@@ -9,7 +9,7 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
 from activities.runtime.failures import typed_failure, typed_failures
-from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
+from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.stores.store_errors import StoreUnavailableError
 from protocol.learning_result import LearningResult
 
@@ -24,7 +24,7 @@ def learn_activity(root: Root) -> Callable[[], LearningResult]:
         """Propose guards for new patterns, and move existing guards between stages."""
         with typed_failures(), heartbeats_from_thread():
             try:
-                lines = LearningPass(root).learn(throttled_heartbeat())
+                lines = LearningPass(root).learn()
             except StoreUnavailableError as error:
                 raise typed_failure("Dependency", str(error), retry=True) from error
             return LearningResult(lines=lines[:MAX_LINES])

@@ -25,7 +25,6 @@ from activities.runtime.failures import (
     may_retry_activity,
     typed_failure,
 )
-from activities.runtime.heartbeats import throttled_heartbeat
 from activities.stores.store_errors import StoreUnavailableError
 from activities.tool_calls.call_result import record_call_result, tool_call_commit_time
 from activities.tool_calls.work_seen import note_seen_work
@@ -33,7 +32,7 @@ from activities.toolkit.effects import run_tool_once
 from activities.toolkit.namesakes import namesakes_note
 from activities.toolkit.path_ownership import check_changed_paths, is_system_path
 from activities.toolkit.registry import Tool
-from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
+from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.tool_offer import deferred_tool_refusal
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
@@ -253,7 +252,6 @@ def _run_guarded_tool_call(
 
 
 def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) -> ToolContext:
-    local = activity.info().is_local
     return ToolContext(
         files=snapshot.files,
         reads=snapshot.reads,
@@ -277,7 +275,6 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         earlier_jobs=snapshot.link.earlier_jobs if snapshot.link else (),
         commit=snapshot.commit,
         time_ms=activity_schedule_ms(),
-        heartbeat=no_tool_heartbeat if local else throttled_heartbeat(),
         waited_seconds=request.waited_seconds or 0,
         answer=delegate_call_answer(snapshot.checkpoints.files(request.helper))
         if request.helper

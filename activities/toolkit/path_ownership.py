@@ -10,7 +10,6 @@ from activities.checkpoints import parse_path as parts_of
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.tree_diff import Change
 from activities.job.snapshot import Snapshot
-from activities.runtime.heartbeats import throttled_heartbeat
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.tool_errors import ToolError
 from protocol.endings import COMPLETION_FILE
@@ -153,9 +152,7 @@ def _owned_folder_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 def leave_out_refused_edits(before: Files, edited: Files, notes: list[str]) -> Files:
     """Return `edited` without edits that are not allowed; append a note for each."""
-    beat = throttled_heartbeat()
     for change in diff_files(before, edited):
-        beat()
         if top := system_owned_prefix(change.path):
             # Restore the whole top-level entry: restoring one file of a replaced folder would leave
             # the empty folder behind.

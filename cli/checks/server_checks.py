@@ -7,16 +7,13 @@ import time
 
 from temporalio.api.enums.v1 import (
     IndexedValueType,
-    TaskQueueType,
     WorkerStatus,
     WorkerVersioningMode,
 )
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue
+from temporalio.api.taskqueue.v1 import PollerInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceRequest,
-    DescribeTaskQueueRequest,
-    DescribeTaskQueueResponse,
     ListWorkersRequest,
 )
 from temporalio.client import Client
@@ -26,6 +23,7 @@ from temporalio.service import RPCError
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from cli.jobs.job_failures import job_failure_message
 from cli.jobs.job_memo import JOB, PROJECT, TRIAL
+from cli.jobs.polling import FORGOTTEN_SECONDS, RECENT_SECONDS, START, describe_queue
 from cli.jobs.recent_events import fetch_recent_events
 from engine.connection import task_queue
 from protocol.search_attribute_names import NAMES
@@ -39,10 +37,6 @@ VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 PINNED_TO = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
 NO_VERSION = ("", "")
 """Name and build of an unversioned worker."""
-RECENT_SECONDS = 90
-"""Age of a current poller's entry: pollers renew it with each poll, at least once a minute."""
-FORGOTTEN_SECONDS = 600
-"""The server deletes entries after 5 minutes: one that seems older shows a clock difference."""
 
 
 async def check_server_namespace(client: Client) -> CheckResult:
@@ -88,7 +82,7 @@ async def check_search_attributes(client: Client) -> CheckResult:
 
 
 async def check_worker(client: Client) -> CheckResult:
-    queue = await _describe_queue(client, task_queue())
+    queue = await describe_queue(client, task_queue())
     now = time.time()
     newest = max((poller.last_access_time.seconds for poller in queue.pollers), default=now)
     if not -RECENT_SECONDS < now - newest < FORGOTTEN_SECONDS:
@@ -130,9 +124,7 @@ async def check_worker(client: Client) -> CheckResult:
     if recent:
         names = ", ".join(sorted(poller.identity for poller in recent))
         return CheckResult("worker", True, f"{names} on task queue {task_queue()}")
-    return CheckResult(
-        "worker", False, f"none polls the task queue {task_queue()}", "run `python worker.py`"
-    )
+    return CheckResult("worker", False, f"none polls the task queue {task_queue()}", START)
 
 
 async def _list_stopped_workers(client: Client) -> dict[str, int]:
@@ -158,15 +150,6 @@ async def _list_stopped_workers(client: Client) -> dict[str, int]:
     return stopped
 
 
-async def _describe_queue(client: Client, name: str) -> DescribeTaskQueueResponse:
-    request = DescribeTaskQueueRequest(
-        namespace=client.namespace,
-        task_queue=TaskQueue(name=name),
-        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-    )
-    return await client.workflow_service.describe_task_queue(request, timeout=CHECK_TIMEOUT)
-
-
 def _poller_version(poller: PollerInfo) -> tuple[str, str]:
     options = poller.deployment_options
     versioned = options.worker_versioning_mode == VERSIONED
@@ -188,7 +171,7 @@ async def check_pinned_jobs(client: Client) -> CheckResult:
         )
     polled = set()
     for queue in {queue for queue, _ in jobs}:
-        pollers = (await _describe_queue(client, queue)).pollers
+        pollers = (await describe_queue(client, queue)).pollers
         newest = max((poller.last_access_time.seconds for poller in pollers), default=0)
         polled |= {
             (queue, ":".join(_poller_version(poller)))

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.jobs.job_list import list_jobs
+from cli.jobs.polling import unpolled_queue_notice
 from cli.options import Json
 from cli.output import OK, print_json, print_note, print_result, render_text_table
 from cli.temporal_errors import run_server_work
@@ -35,10 +36,17 @@ def list_(
 ) -> int:
     """List jobs, projects and trials, newest first. Needs no worker."""
 
-    async def fetch_jobs() -> list[dict[str, Any]]:
-        return await list_jobs(await connect_client(), limit, is_open=is_open)
+    async def fetch_jobs() -> tuple[list[dict[str, Any]], list[str]]:
+        client = await connect_client()
+        jobs, open_jobs = await list_jobs(client, limit, is_open=is_open)
+        notices = [
+            await unpolled_queue_notice(client, queue, ids) for queue, ids in open_jobs.items()
+        ]
+        return jobs, list(filter(None, notices))
 
-    jobs = run_server_work(fetch_jobs())
+    jobs, notices = run_server_work(fetch_jobs())
+    for notice in notices:
+        print_note(notice)
     if json:
         print_json(jobs)
         return OK

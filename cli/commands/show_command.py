@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from cli.jobs.job_view import JobView, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.jobs.outline_text import outline_sheet, status_outline
+from cli.jobs.polling import unpolled_queue_notice
 from cli.options import Job, Json
 from cli.output import OK, print_json, print_note, print_result
 from cli.temporal_errors import run_server_work
@@ -45,11 +46,14 @@ def show(
     again.
     """
 
-    async def fetch_job() -> JobView:
+    async def fetch_job() -> tuple[JobView, str]:
         client = await connect_client()
-        return await with_trial_usages(client, await view_job(client, job))
+        job_view = await with_trial_usages(client, await view_job(client, job))
+        if job_view.live or job_view.closed:
+            return job_view, ""
+        return job_view, await unpolled_queue_notice(client, job_view.queue)
 
-    job_view = run_server_work(fetch_job())
+    job_view, unpolled = run_server_work(fetch_job())
     status = job_view.status
     if isinstance(status, JobStatus):
         from cli.job_files import checkpoint_reader  # noqa: PLC0415 - takes a second
@@ -58,6 +62,8 @@ def show(
     status.forgotten = (forgotten_job_notice(job) if job_view.closed else None) or ""
     if not job_view.live:
         print_note(f"{job_view.silence}; this is the last state on record")
+    if unpolled:
+        print_note(unpolled)
     if status.forgotten:
         print_note(status.forgotten)
     if json:

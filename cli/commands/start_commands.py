@@ -12,6 +12,7 @@ import typer
 from cli.jobs.job_memo import JOB, PROJECT
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.jobs.outline_text import print_job_outcome
+from cli.jobs.polling import unpolled_queue_notice
 from cli.jobs.watch import follow_on_console, noting_interrupt
 from cli.options import (
     ApprovePublish,
@@ -35,7 +36,7 @@ from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.project_input import project_input
 from cli.start.repository_input import publish_input_fields, repository_input_fields
 from cli.temporal_errors import run_server_work
-from engine.connection import connect_client
+from engine.connection import connect_client, task_queue
 from engine.web_ui import answering_web_ui_link
 
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for the job and print how it ended.")]
@@ -160,6 +161,8 @@ async def _start_and_report(
     client = await connect_client()
     await start_job(client, job_id, data, kind)
     link = await answering_web_ui_link(job_id, client.namespace)
+    if unpolled := await unpolled_queue_notice(client, task_queue(), [job_id]):
+        print_note(unpolled)
     if not wait:
         if json:
             print_json({"job_id": job_id, "link": link})

@@ -17,8 +17,12 @@ MOST_STATE = 60
 """Maximum length of a table cell: a waiting start lists everything it lacks."""
 
 
-async def list_jobs(client: Client, limit: int, *, is_open: bool = False) -> list[dict[str, Any]]:
-    """Return the newest jobs in Temporal's visibility store; needs no worker.
+async def list_jobs(
+    client: Client, limit: int, *, is_open: bool = False
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """Return the newest jobs in Temporal's visibility store, and the open ones by task queue.
+
+    It needs no worker.
 
     Args:
         client: Of the server.
@@ -26,6 +30,7 @@ async def list_jobs(client: Client, limit: int, *, is_open: bool = False) -> lis
         is_open: Whether to leave out jobs that have ended.
     """
     jobs: list[tuple[datetime, dict[str, Any]]] = []
+    open_jobs: dict[str, list[str]] = {}
     # Earlier runs of a job that continued as new are not jobs of their own.
     query = (
         f"WorkflowType IN ('{JOB}', '{PROJECT}', '{TRIAL}') AND ExecutionStatus != 'ContinuedAsNew'"
@@ -48,6 +53,8 @@ async def list_jobs(client: Client, limit: int, *, is_open: bool = False) -> lis
         if outcome == "completed" and memo.get("status") in ("failed", "cancelled"):
             # For Temporal, a failed project or a cancelled trial completes with a result.
             outcome = str(memo["status"])
+        if outcome is None:
+            open_jobs.setdefault(execution.task_queue, []).append(execution.id)
         started = job_start_time(execution, memo)
         state = str(memo.get("phase") or memo.get("state") or "")
         row = {
@@ -62,4 +69,4 @@ async def list_jobs(client: Client, limit: int, *, is_open: bool = False) -> lis
         jobs.append((started, row))
     # The server orders jobs by their newest runs.
     jobs.sort(key=lambda job: job[0], reverse=True)
-    return [row for _, row in jobs]
+    return [row for _, row in jobs], open_jobs

@@ -18,6 +18,9 @@ from cli.jobs.recent_events import fetch_recent_steps
 from cli.output import print_json_line, print_note
 
 INTERVAL_SECONDS = 0.5
+QUERY_SECONDS = 5.0
+"""A job in whose history nothing happens is asked for its status again after so long: each query is
+work for the worker, and an Action of Temporal Cloud."""
 
 
 class Screen(Protocol):
@@ -61,6 +64,9 @@ class LiveScreen:
 
     def __init__(self, console: Console) -> None:
         self.live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
+        self._steps: list[tuple[datetime, str]] = []
+        self._place = ("", 0)
+        """The run, and the number of events in it, at which the steps were read."""
 
     def __enter__(self) -> LiveScreen:
         self.live.start()
@@ -70,10 +76,12 @@ class LiveScreen:
         self.live.stop()
 
     async def show(self, client: Client, job_view: JobView) -> None:
+        if self._place != (place := (job_view.run_id, job_view.events)):
+            self._steps, self._place = await fetch_recent_steps(client, job_view.id), place
         picture = render_live_view(
             status_outline(job_view.status),
             running_for=job_view.elapsed_text(datetime.now(UTC)),
-            events=await fetch_recent_steps(client, job_view.id),
+            events=self._steps,
             silence="" if job_view.closed else job_view.silence,
         )
         self.live.update(picture, refresh=True)
@@ -90,8 +98,11 @@ async def follow_job(
     Raises:
         UserError: There is no such job.
     """
+    loop, known, asked = asyncio.get_running_loop(), None, 0.0
     while True:
-        job_view = await view_job(client, job_id)
+        if loop.time() - asked >= QUERY_SECONDS:
+            known, asked = None, loop.time()
+        known = job_view = await view_job(client, job_id, known=known)
         await screen.show(client, job_view)
         if job_view.closed or (until_waiting and job_view.status.waiting):
             return job_view

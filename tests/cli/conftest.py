@@ -104,10 +104,10 @@ def between_looks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def signalled(*names: str) -> None:
         left = iter(["", *names])
 
-        async def signal_and_look(client: Client, job_id: str) -> JobView:
+        async def signal_and_look(client: Client, job_id: str, **known: Any) -> JobView:
             if name := next(left, ""):
                 await client.get_workflow_handle(job_id).signal(name)
-            return await view_job(client, job_id)
+            return await view_job(client, job_id, **known)
 
         monkeypatch.setattr("cli.jobs.watch.view_job", signal_and_look)
 

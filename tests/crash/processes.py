@@ -30,7 +30,7 @@ CLEAN = {
     name: value
     for name, value in os.environ.items()
     if not name.startswith(("OPENAI_", "LONGHAUL_", "TEMPORAL_", "OTEL_", "AWS_"))
-} | {**KEYS, "LONGHAUL_CONFIG": str(WORKER_CONFIG)}
+} | {**KEYS, "LONGHAUL_CONFIG": str(WORKER_CONFIG), "LONGHAUL_HEARTBEAT": "quick"}
 """Our environment without variables that would misdirect a worker, with keys for buckets of tests
 and the configuration of the tests' workers.
 """

@@ -63,6 +63,8 @@ class Site:
     blows: list[Blow] = field(default_factory=list)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By name of the ledger."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """Further variables of the workers' environment."""
     has_responses: bool = False
     """Whether the jobs use a strict provider of the Responses API."""
 
@@ -87,7 +89,9 @@ class Site:
     def start_worker(self, root: Path | None = None) -> None:
         """Start the worker to use from now on, whatever happened to the one before."""
         root = root or self.root.path
-        self.worker = self.nursery.worker(self.server.address, root, self.name, self.model.base_url)
+        self.worker = self.nursery.worker(
+            self.server.address, root, self.name, self.model.base_url, **self.variables
+        )
 
     async def start_jobs(self, client: Client) -> None:
         for ledger in self.ledgers:

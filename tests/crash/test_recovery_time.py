@@ -7,6 +7,8 @@ import random
 import statistics
 from pathlib import Path
 
+import pytest
+
 from tests.crash import aims
 from tests.crash.aims import Aim
 from tests.crash.begun import Begun
@@ -16,7 +18,8 @@ from tests.crash.site import Site
 from tests.crash.trial import SEED, ended_as, opened
 from tests.soak import soak
 
-MOST_SECONDS = 12.0
+MOST_SECONDS = {"quick": 12.0, "default": 25.0}
+"""By profile of heartbeats."""
 TRIES = 3
 MOMENTS = (aims.during_a_model_call, aims.during_a_checkpoint, aims.after_the_effect)
 AIMS = random.Random(SEED).sample(MOMENTS, soak(1, 3))
@@ -24,16 +27,23 @@ OLD = 10
 """Steps before the kill: the workflow has been continued as new by then."""
 
 
-async def test_the_next_step_is_taken_within_12_seconds(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer, begun: Begun, undisturbed: Site
+@pytest.mark.parametrize("profile", MOST_SECONDS)
+async def test_the_next_step_is_taken_within_seconds(
+    tmp_path: Path,
+    workers: Nursery,
+    temporal: TemporalServer,
+    begun: Begun,
+    undisturbed: Site,
+    profile: str,
 ) -> None:
+    most = MOST_SECONDS[profile]
     await begun.ended()
     took: list[list[float]] = []
     # Other work on this machine counts too, but hardly three times.
-    while len(took) < TRIES and not (took and statistics.median_low(took[-1]) < MOST_SECONDS):
+    while len(took) < TRIES and not (took and statistics.median_low(took[-1]) < most):
         sites = [
-            Site(f"timed-{len(took)}-{n}", tmp_path, workers, temporal, [Ledger("Ada")],
-                 random.Random(SEED + n))
+            Site(f"{profile}-{len(took)}-{n}", tmp_path, workers, temporal, [Ledger("Ada")],
+                 random.Random(SEED + n), variables={"LONGHAUL_HEARTBEAT": profile})
             for n in range(len(AIMS))
         ]  # fmt: skip
         await asyncio.gather(*(killed(site, aim) for site, aim in zip(sites, AIMS, strict=True)))
@@ -41,7 +51,7 @@ async def test_the_next_step_is_taken_within_12_seconds(
             ended_as(undisturbed, site)
         # A single one may be slow.
         took.append([blow.recovery for site in sites for blow in site.blows])
-    assert statistics.median_low(took[-1]) < MOST_SECONDS, took
+    assert statistics.median_low(took[-1]) < most, took
 
 
 async def killed(site: Site, aim: Aim) -> None:

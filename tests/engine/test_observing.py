@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from temporalio.client import Client, WorkflowHandle
 
 from engine.development import DevelopmentServer
 from engine.free_ports import free_port
 from tests.brief import BRIEF
 from tests.crash.processes import Nursery
+from tests.docs.test_alerts import alert_metrics
 from tests.engine.test_worker_process import environment
+from tests.receiver import Receiver, receiver
 
 QUEUE = "observed"
 
 
+@pytest.fixture
+def beats() -> Iterator[Receiver]:
+    with receiver() as service:
+        yield service
+
+
 async def test_health_metrics_and_logs_of_a_worker_with_a_job(
-    running: DevelopmentServer, workers: Nursery, tmp_path: Path
+    running: DevelopmentServer, workers: Nursery, tmp_path: Path, beats: Receiver
 ) -> None:
     health, metrics = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     variables = {
@@ -30,6 +41,8 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
         "LONGHAUL_METRICS": metrics,
         "LONGHAUL_LOG": "DEBUG",
         "LONGHAUL_LOG_FORMAT": "json",
+        "LONGHAUL_ALIVE": beats.url,
+        "LONGHAUL_ALIVE_SECONDS": "1",
     }
     worker = workers.start(QUEUE, variables)
     try:
@@ -51,9 +64,11 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
             assert (answer.status_code, "root" in answer.json()["status"]) == (503, True)
             assert not (tmp_path / "root").exists()
             assert (await http.get(f"http://{health}/healthz")).status_code == 200
+            await _beats_stop(beats)
     finally:
         worker.drain()
         await worker.left()
+    assert alert_metrics() <= {re.split(r"[{ ]", line)[0] for line in shown.splitlines()}
     [counted] = [
         line
         for line in shown.splitlines()
@@ -70,6 +85,17 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
     client_lines = [line for line in lines if "openai" in line["logger"]]
     assert all({"job", "phase", "step", "activity"} <= set(line) for line in client_lines)
     assert client_lines
+
+
+async def _beats_stop(service: Receiver) -> None:
+    """Check that a worker that serves no jobs sends no beat, as those before told that it did."""
+    await asyncio.sleep(1.5)
+    beats = list(service.bodies)
+    assert beats
+    assert {beat["task_queue"] for beat in beats} == {QUEUE}
+    assert any(beat["running"] for beat in beats)
+    await asyncio.sleep(2.5)
+    assert service.bodies == beats
 
 
 async def _waits_are_counted(client: Client, http: httpx2.AsyncClient, metrics: str) -> None:

@@ -222,7 +222,7 @@ async def test_a_start_that_failed_is_listed_with_its_agent(ended: Ended) -> Non
     for _ in range(100):
         rows = [
             (one["agent"], one["status"], one["phase"])
-            for one in await list_jobs(ended.jobs.client, 50)
+            for one in (await list_jobs(ended.jobs.client, 50))[0]
             if one["job_id"] == handle.id
         ]
         if rows == [("nobody", "failed", None)]:

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from rehearsal import Reply, Request
+from activities.tools import file_search
+from rehearsal import Request
 from rehearsal.request_view import RequestView, parse_request_view
 from rehearsal.wire import Answer, Stall
+from tests.workflows.holding import Held
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, TEA, Call, Short, close, hand_over, job, plan
 
 OOLONG = ("write_file", {"path": "output/tea.md", "content": "oolong"})
 FIRST = ("write_file", {"path": "notes/first.md", "content": "By the agent.\n"})
+
+
+SEARCH = ("search_files", {"query": "tea"})
+
+
+@contextmanager
+def _search_held() -> Iterator[Held]:
+    """Make a search take as long as wanted."""
+    search, gate = file_search._compile_file_query, Held()
+
+    def _compile_when_released(*given: Any) -> Any:
+        gate()
+        return search(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file_search, "_compile_file_query", _compile_when_released)
+        yield gate
 
 
 class Slow:
@@ -45,13 +67,14 @@ class Slow:
 async def test_a_pause_waits_for_the_calls_of_the_reply_under_way(
     temporal: Client, root: Root
 ) -> None:
-    model = Slow()
+    model = Slow(todo=9, Work=lambda view: [SEARCH, FIRST, TEA, DONE])
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(job())
-        async with asyncio.timeout(20):
-            await model.thinking.wait()
-        await handle.signal("pause", {"by": "ben"})
-        status = await jobs.until(handle, waiting_for="paused")
+        with _search_held() as gate:
+            handle = await jobs.start(job())
+            await gate.until_begun()
+            await handle.signal("pause", {"by": "ben"})
+            gate.go.set()
+            status = await jobs.until(handle, waiting_for="paused")
         folder = jobs.folder(handle)
         # All that the reply wrote is there for a person to edit, and nothing of it follows later.
         assert (folder / "notes/first.md").read_text() == "By the agent.\n"
@@ -73,45 +96,21 @@ async def test_a_pause_waits_for_the_calls_of_the_reply_under_way(
 async def test_a_pause_before_a_call_that_would_end_the_job_names_it(
     temporal: Client, root: Root
 ) -> None:
-    model = Slow(todo=9)
-
-    def closing(request: Request) -> Answer:
-        reply = model(request)
-        ends = isinstance(reply, Reply) and any(name == "job_complete" for name, _ in reply.calls)
-        if not ends or model.thinking.is_set():
-            return reply
-        model.thinking.set()
-        assert isinstance(reply, Reply)
-        return Stall(reply, seconds=3)
-
-    async with serving(temporal, root, closing) as jobs:
-        handle = await jobs.start(job())
-        async with asyncio.timeout(20):
-            await model.thinking.wait()
-        await handle.signal("pause", {})
-        status = await jobs.until(handle, waiting_for="paused")
+    async with serving(
+        temporal, root, Short({"Close": lambda view: [SEARCH, close("output/tea.md")]})
+    ) as jobs:
+        with _search_held() as gate:
+            handle = await jobs.start(job())
+            await gate.until_begun()
+            await handle.signal("pause", {})
+            gate.go.set()
+            status = await jobs.until(handle, waiting_for="paused")
         assert status["waiting"]["message"] == (
             "Paused by a person. 1 call of the last reply is still to be carried out: job_complete."
         )
         assert status["result"] is None
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
-
-
-async def test_resume_calls_off_a_pause_that_has_not_taken_effect(
-    temporal: Client, root: Root
-) -> None:
-    model = Slow()
-    async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(job())
-        async with asyncio.timeout(20):
-            await model.thinking.wait()
-        await handle.signal("pause", {"by": "ben"})
-        await handle.signal("resume", {"by": "ben"})
-        assert (await jobs.result(handle))["status"] == "completed"
-        people = (await handle.query("status"))["people"]
-    assert [act["signal"] for act in people] == ["pause", "resume"]
-    assert people[1]["detail"] == "the pause had not taken effect"
 
 
 async def test_who_did_what_and_when_is_in_the_status_and_the_archive(

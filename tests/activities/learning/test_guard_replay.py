@@ -41,7 +41,7 @@ def replied(job: Standing, *calls: tuple[str, str]) -> None:
 
 
 def hits(root: Root) -> int:
-    counts: ReplayCounts = replay_guard(root, GUARD, "generalist", [], {}, lambda: None)
+    counts: ReplayCounts = replay_guard(root, GUARD, "generalist", [], {})
     return counts.hits
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,46 +14,43 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import (
+    beat_seconds,
     check_attempt_by_heartbeat,
     heartbeats,
-    throttled_heartbeat,
+    set_heartbeat_details,
 )
 
 
-def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("after", "seconds"), [(20, 12), (5, 1), (None, 1)])
+async def test_heartbeats_are_as_rare_as_the_time_out_allows(
+    after: int | None, seconds: float
 ) -> None:
-    clock = Mock(monotonic=Mock(return_value=100.0))
-    monkeypatch.setattr("activities.runtime.heartbeats.time", clock)
-    sent: list[object] = []
     environment = ActivityEnvironment()
+    environment.info = replace(
+        environment.info, heartbeat_timeout=timedelta(seconds=after) if after else None
+    )
+
+    async def attempt() -> float:
+        return beat_seconds()
+
+    assert await environment.run(attempt) == seconds
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+async def test_a_retry_says_at_once_that_a_reply_comes_in(attempt: int) -> None:
+    sent: list[tuple[str, ...]] = []
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=attempt)
     environment.on_heartbeat = lambda *details: sent.append(details)
 
-    def loop() -> None:
-        beat = throttled_heartbeat()
-        for turn in range(3000):
-            clock.monotonic.return_value = 100.0 + turn / 1000
-            beat()
-
-    environment.run(loop)
-    assert len(sent) == 3
-
-
-async def test_a_thread_of_an_activity_that_sends_them_itself_sends_none() -> None:
-    sent: list[object] = []
-    environment = ActivityEnvironment()
-    environment.on_heartbeat = lambda *details: sent.append(details)
-
-    def beat_once() -> None:
-        beat = throttled_heartbeat()
-        beat()
-
-    async def attempt() -> None:
+    async def receive() -> None:
         async with heartbeats():
-            await asyncio.to_thread(beat_once)
+            set_heartbeat_details("receiving")
+            set_heartbeat_details("receiving")
+            set_heartbeat_details()
 
-    await environment.run(attempt)
-    assert not sent
+    await environment.run(receive)
+    assert sent == [("receiving",)] * (attempt - 1)
 
 
 def late(heartbeat: AsyncMock) -> ActivityEnvironment:

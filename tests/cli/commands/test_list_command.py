@@ -74,7 +74,9 @@ async def check_older_jobs_are_named(client: Client, ran: Any) -> None:
                 break
             await asyncio.sleep(0.1)
     assert "the newest 1; " in (await asyncio.to_thread(ran, "--limit", "1")).err
-    assert not (await asyncio.to_thread(ran, "--open")).err
+    [note] = (await asyncio.to_thread(ran, "--open")).err.splitlines()
+    assert "no worker has polled the task queue nobody-polls" in note
+    assert "1 job cannot go on: open" in note
 
 
 def test_a_job_is_listed_within_a_millisecond_and_some_kilobytes(

@@ -318,7 +318,7 @@ def test_a_project_that_failed_is_listed_as_failed() -> None:
                 )
 
     client: Any = Visibility()
-    statuses = {job["job_id"]: job["status"] for job in asyncio.run(list_jobs(client, 2))}
+    statuses = {job["job_id"]: job["status"] for job in asyncio.run(list_jobs(client, 2))[0]}
     assert statuses == {"failed": "failed", "completed": "completed"}
 
 
