@@ -11,6 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from activities.checkpoints import Root
+from activities.commands.sandbox import find_bwrap, sandbox_problem
 from activities.model.providers import describe_provider
 from cli.jobs.outline_text import job_outcome_lines
 from cli.jobs.watch import follow_on_console
@@ -29,6 +31,8 @@ from protocol.outline import wait_line
 
 PORT, UI_PORT = 7233, 8233
 DOCUMENT = Path(__file__).parent.parent / "examples" / "documents" / "records-policy.md"
+DEFAULT_AGENT, MENDER = "creator", "mender"
+MENDING = DOCUMENT.parent.parent / "mending"
 INSTRUCTIONS = "Extract every requirement that the document sets."
 LEAVING_SECONDS = 3.0
 
@@ -67,8 +71,10 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     # The demo's worker logs in this process, with redaction like any other worker.
     logs.set_up_logging("ERROR", force=True)
     root = open_workspaces_root(workspaces_root())
-    data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
-    job_id = new_job_id(agent)
+    jobs = [_demo_job(root, agent, document)]
+    if agent == DEFAULT_AGENT and document is None and not json:
+        jobs += [] if sandbox_problem(find_bwrap()) else [_demo_job(root, MENDER, None)]
+    job_id = jobs[0].id
     database = root.path / ".longhaul" / "temporal.db"
     interrupted, progress = _demo_interrupt_event(), DemoProgress()
 
@@ -79,8 +85,11 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
             async with build_worker(
                 running.client, root=root, grace=timedelta(seconds=1), quick=True
             ):
-                job = DemoJob(job_id, data, root.workspace(job_id))
-                progress.code = await _run_demo_job(running, job, progress, keep=keep, json=json)
+                codes = [
+                    await _run_demo_job(running, job, progress, keep=keep, json=json)
+                    for job in jobs
+                ]
+                progress.code = max(codes)
                 if keep:
                     sys.stdout.flush()  # otherwise a pipe gets the result only at the very end
                     print_note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
@@ -101,6 +110,17 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
         showing.cancel()
     await _wait_for_demo_shutdown(showing)
     return INTERRUPTED if progress.code is None else progress.code
+
+
+def _demo_job(root: Root, agent: str, document: Path | None) -> DemoJob:
+    """Return the job of an agent: on a document, or on the small repository with a bug."""
+    job_id = new_job_id(agent)
+    if agent == MENDER:
+        issue = f"@{MENDING / 'issue.md'}"
+        data = job_input(agent, issue, [], [], [], {"folder": str(MENDING)})
+    else:
+        data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
+    return DemoJob(job_id, data, root.workspace(job_id))
 
 
 def _demo_interrupt_event() -> asyncio.Event:

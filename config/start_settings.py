@@ -34,13 +34,14 @@ _REASONS = {
     "shell.path": _RUNS_CODE,
     "shell.readable": _READS_FILES,
     "shell.network": _REACHES_OUT,
+    "shell.setup_network": _REACHES_OUT,
     "shell.environment": _REACHES_OUT,
     "web.allow_private": _REACHES_OUT,
     "web.search": _MOVES_DATA,
     "workspace": _MOVES_DATA,
 }
 """Keys that a start may not set unless they are named, each with the reason."""
-_COMMANDS = ("tools", "verifiers", "todos", "shell.setup")
+_COMMANDS = ("tools", "verifiers", "tests", "todos", "shell.setup")
 """Keys that lead to commands, harmless only in a sandbox."""
 _FILES = ("prompts", "guards", "judge.prompt", "review.agent")
 """Keys that name files of the configuration."""

@@ -191,6 +191,8 @@ class CloseRequest(JobPosition):
     """Whether work of the running phase completes what is open."""
     published: str = ""
     """The remote to which the branch was pushed."""
+    proof: str = ""
+    """What the message of the pushed commit says of its tests."""
     request_cancel: bool = False
     """Ask the server to cancel the workflow once everything is written."""
 

@@ -152,7 +152,13 @@ def branch_section(branch: BranchResult | None) -> Section:
     lead = f"{branch.branch} at {branch.commit[:12]}"
     if branch.published:
         lead += f", pushed to {branch.published}"
-    return Section("deliverables", "Branch", lead, text_rows(*branch.files))
+    about = text_rows(
+        *branch.files,
+        *(f"changed {line}" for line in branch.changed),
+        f"tests: {branch.proof}" if branch.proof else "",
+        *(f"not proved: {doubt}" for doubt in branch.doubts),
+    )
+    return Section("deliverables", "Branch", lead, about)
 
 
 def _contract_section(result: JobResult) -> Section:

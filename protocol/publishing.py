@@ -94,6 +94,12 @@ class BranchResult(Data):
     """The address to which it was pushed; empty when it was not."""
     files: list[str] = Field(default_factory=list)
     """Workspace files that hold it, such as the patch."""
+    changed: list[str] = Field(default_factory=list)
+    """A line per changed file, such as `+12 -3 src/a.py` or `+20 tests/test_a.py (new)`."""
+    proof: str = ""
+    """What the system's own run of the tests showed; empty if it ran none."""
+    doubts: list[str] = Field(default_factory=list)
+    """What was not proved, or is not as it was, one sentence each."""
 
 
 class PublishRequest(JobPosition):

@@ -38,6 +38,27 @@ class EarlierStart(Data):
     commit: str
 
 
+class StartTests(Data):
+    """The run of a repository's tests before a job's first model call."""
+
+    command: str = ""
+    """How they are run; empty if nothing says so."""
+    passed: int = 0
+    skipped: int = 0
+    failed: list[str] = Field(default_factory=list)
+    """Names of the tests that failed already; nobody answers for them."""
+    why: str = ""
+    """Why none could be run; empty if some passed."""
+
+    @property
+    def line(self) -> str:
+        """`python3 -m pytest -q: 456 passed, 2 skipped`."""
+        counts = [f"{self.passed} passed"]
+        counts += [f"{self.skipped} skipped"] if self.skipped else []
+        counts += [f"{len(self.failed)} failed"] if self.failed else []
+        return f"{self.command or 'tests'}: {self.why or ', '.join(counts)}"
+
+
 class RepositoryLink(Data):
     """Links a job to the repository that it works on."""
 
@@ -51,5 +72,11 @@ class RepositoryLink(Data):
     """The commit with that tree."""
     origin: RepositoryOrigin
     publish: Publish | None = None
+    tests: StartTests | None = None
+    """Its tests on the untouched tree; None for an agent that proves nothing by them."""
+    subjects: list[str] = Field(default_factory=list)
+    """Subjects of its last commits, whose style that of the work follows."""
+    published: str = ""
+    """Of a fork from the end of a job: the tip of that job's branch, which it builds on."""
     earlier: list[EarlierStart] = Field(default_factory=list)
     """Of a fork: phases of the jobs before it, in order, whose work is on its branch as well."""

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_EXAMPLE = re.compile(rf"\b([a-z]\w*)\(({_NUMBER})\) is ({_NUMBER})")
+_EXAMPLE = re.compile(rf"\b([a-z]\w*)\(({_NUMBER})\)\s+is\s+({_NUMBER})")
 _FAILED = re.compile(r"^(?:FAIL|ERROR): (\w+)|^(\w*(?:Error|Exception): .*)", re.MULTILINE)
 
 

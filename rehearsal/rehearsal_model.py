@@ -7,7 +7,15 @@ import re
 from typing import Any
 
 from protocol.short_text import first_few
-from rehearsal import acceptance, formulation, generalist, requirement_validation, strategic, team
+from rehearsal import (
+    acceptance,
+    formulation,
+    generalist,
+    mending,
+    requirement_validation,
+    strategic,
+    team,
+)
 from rehearsal.procedure_replay import Steps, complete_procedure_todo, replay_next_reply
 from rehearsal.request_view import (
     RequestView,
@@ -74,6 +82,8 @@ def _unescape_transcript_note(text: str) -> str:
 
 
 def _choose_rehearsal_procedure(view: RequestView, text: str) -> Steps:
+    if view.agent == mending.AGENT:
+        return mending.mend_by_examples(view)
     if view.kind == "strategic":
         return strategic.choose_strategic_procedure(view, text)
     todo_id = view.current_todo.id if view.current_todo else 0

@@ -11,8 +11,10 @@ from protocol.short_text import as_sentence, one_line, shell_quoted
 from protocol.waiting import WaitState
 from workflows import trace_notes
 
+MOST_ASKED = 1900
+"""Most characters of a question that people are asked: what would be published is in it."""
 SHOWN = 300
-"""Most characters of a question that people are shown."""
+"""Most characters of a question that has been decided."""
 MOST_DECISIONS = 20
 MOST_ARGUMENTS = 10
 MOST_ARGUMENT = 200
@@ -53,7 +55,7 @@ def waiting_for_approval_answer(approval: Approval, job_id: str) -> WaitState:
     asked = f"The agent wants to call {approval.tool}."
     if approval.is_plan:
         asked = "The agent has made its plan."
-    message = f"{asked} {one_line(approval.question, SHOWN)}"
+    message = f"{asked} {one_line(approval.question, MOST_ASKED)}"
     if approval.until is not None:
         until = datetime.fromtimestamp(approval.until, UTC)
         message += f" Without an answer it is denied at {until:%Y-%m-%d %H:%M} UTC."

@@ -131,6 +131,8 @@ class Completion:
         if job.publish:
             branch = await self._steps.publish_branch(job, job.next_call)
             details["published"] = branch.published
+            if branch.proof:
+                details["proof"] = branch.proof
         closed = await self._steps.close_job(job, "completed", call=job.next_call, **details)
         job.advance_to(closed.commit)
         job.add_usage(Usage(tool_calls=1))

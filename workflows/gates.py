@@ -260,12 +260,14 @@ def _refuse_unfinished_work(state: JobState, facts: GateFacts, rewinds: int) -> 
 def completes_on_the_spot(state: JobState, facts: GateFacts) -> bool:
     """Whether an accepted `job_complete` completes what is open: a small correction needs no list.
 
-    It does if the running strategic phase did some of the work, and little is open.
+    It does if the running strategic phase did some of the work, and little is open. An agent that
+    may complete from a tactical phase has one list, and work seen for it is work for all of it.
     """
+    if state.phase.kind == "tactical":
+        return facts.worked and not facts.plan_ahead
     open_steps = [item for item in state.open_items if item.is_step]
     return (
-        state.phase.kind == "strategic"
-        and facts.worked
+        facts.worked
         and len(state.open_scope) <= MOST_ON_THE_SPOT
         and max(len(open_steps), facts.plan_open) <= MOST_ON_THE_SPOT
     )

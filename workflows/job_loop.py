@@ -207,6 +207,8 @@ class JobLoop:
             await calls.hold_back_call(call, route, job.failed_call)
         elif is_last_todo and job.failed_command:
             await calls.hold_back_call(call, route, job.failed_command)
+        elif call.tool == "job_complete" and skipped_calls.unread_command(job):
+            await calls.hold_back_call(call, route, skipped_calls.UNREAD)
         elif calls.park_without_room(reservations.TOOL_CALL):
             return
         elif call.tool == DELEGATE:

@@ -9,6 +9,7 @@ from protocol.short_text import first_few, one_line
 COUNTED = ("todo_complete", "job_complete")
 """Calls that are held back if an earlier call of the same reply failed."""
 HELD_BACK = "Not counted yet: {failed}. See to that, then call {tool} again."
+UNREAD = "no reply has read yet what run_command before it printed"
 MAX_WHY = 120
 """Most characters of why a call failed."""
 MAX_NAMED = 8
@@ -23,6 +24,11 @@ def failed_call_in_reply(call: Call, why: str) -> str:
 def is_list_ended_later(job: JobRecord) -> bool:
     """Whether a later call of the reply hands over the next list or ends the job."""
     return any(call.tool in ("job_complete", "todo_write") for call in job.calls[job.next_call :])
+
+
+def unread_command(job: JobRecord) -> bool:
+    """Whether a command ran earlier in this reply, whose output the model has not read."""
+    return any(call.tool == "run_command" for call in job.calls[: job.next_call])
 
 
 def skipped_calls_note(job: JobRecord, ended_by: int | None) -> str | None:

@@ -69,7 +69,8 @@ class StartProcedure:
                     await self._report_to_project(project, self.waiting)
                 with suppress(TimeoutError):
                     await workflow.wait_condition(
-                        lambda: bool(self._start_signals()), timeout=pause
+                        lambda: bool(self._start_signals()),
+                        timeout=pause if self.waiting.trying else None,
                     )
                 pause = min(pause * 2, LONGEST_PAUSE)
                 await self._apply_start_signals()
@@ -168,4 +169,4 @@ def _is_for_start(received: ReceivedSignal) -> bool:
 
 def _is_start_failure_fixable(failed: StepFailed) -> bool:
     """Whether a person can fix the failure and the start then continue."""
-    return failed.kind in ("Dependency", "Storage", "WrongRoot")
+    return failed.kind in ("Dependency", "Storage", "WrongRoot", "TestsCannotRun")

@@ -53,6 +53,14 @@ REMEDIES = {
     "PublishRefused": Remedy(
         "dependency", "Have the remote take that branch", f", then resume; {OTHER_BRANCH}"
     ),
+    "TestsCannotRun": Remedy(
+        "dependency",
+        "Install what they need: with the system's packages, by `shell.setup`, or in a virtual "
+        "environment that shell.readable and shell.path name (docs/sandbox.md); or name the "
+        "command, `--test 'make check'`. Resume tries again; for other settings cancel the job "
+        "and start it anew",
+        ".",
+    ),
     "StoreUnavailableError": Remedy("dependency", "Bring back what it names"),
     "Storage": Remedy("storage", "Free space or mend the workspaces root"),
     "CheckpointMissing": Remedy(
@@ -141,6 +149,9 @@ def closing_failure_wait(failed: StepFailed) -> WaitState:
 
 def start_failure_wait(failed: StepFailed) -> WaitState:
     """Return how a start waits for a dependency while it keeps trying."""
+    if failed.kind == "TestsCannotRun":
+        # Not tried again before a person has seen to it.
+        return wait_after_failure(failed)
     own = REMEDIES[failed.kind]
     mend = "Start a worker on that root" if failed.kind == "WrongRoot" else own.mend
     remedy = f"{mend}; the start tries again by itself, resume tries at once, cancel ends it."

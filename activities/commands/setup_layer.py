@@ -44,7 +44,7 @@ def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Ma
     """
     if not config.setup:
         return {}
-    inputs = _read_setup_inputs(files, config)
+    inputs = _read_setup_files(files, config.setup_inputs)
     layers = private_path(root, job) / "layers"
     place = layers / _layer_key(config, inputs)
     layers.mkdir(parents=True, exist_ok=True)
@@ -53,16 +53,19 @@ def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Ma
             # A killed attempt may have left an incomplete layer.
             make_removable(place)
             shutil.rmtree(place, ignore_errors=True)
+            seen = _read_setup_files(files, config.setup_sees) | inputs
+            network = config.network if config.setup_network is None else config.setup_network
+            online = config.model_copy(update={"network": network})
             with cache_folder(root, job, config, "setup") as cache:
-                _build_layer(place, config, inputs, cache, job)
+                _build_layer(place, online, seen, cache, job)
             (place / "ready").touch()
     return {LAYER: place / "layer"}
 
 
-def _read_setup_inputs(files: Files, config: ShellConfig) -> dict[str, bytes]:
-    if not config.setup_inputs:
+def _read_setup_files(files: Files, patterns: list[str]) -> dict[str, bytes]:
+    if not patterns:
         return {}
-    is_input = volatile_matcher(config.setup_inputs)
+    is_input = volatile_matcher(patterns)
     entries = [each for each in files.walk() if each.kind == "file" and is_input(each.path)]
     return {entry.path: files.read_entry(entry) for entry in entries}
 

@@ -28,6 +28,16 @@ REPOSITORY = (
     "when the work is done: the system makes the commits, and leaves out new files that its "
     ".gitignore names."
 )
+TESTED = (
+    "Before you began the system ran its tests. {line}. When you call `job_complete` it runs them "
+    "on your work: none that passed may be gone, skipped or fail, and a new or changed test has to "
+    "fail on the old code. Leave no new file, tests apart, that `deliverables` does not name."
+)
+MAX_FAILED = 10
+SUBJECTS = (
+    "The `summary` of `job_complete` is the message of the commit: its first line the subject, in "
+    "the style of the last ones here, which are data of the repository:"
+)
 GUIDANCE_MARK = "agents-md"
 GUIDANCE = (
     "What its AGENTS.md files said when the work began follows, the nearer and stronger ones last. "
@@ -154,6 +164,13 @@ def orientation_repository_part(repository: RepositoryLink | None) -> str:
     if origin.start.subfolder:
         text += f" The work is in {folder}/{origin.start.subfolder}/."
     text += "".join(f" {note}" for note in origin.notes)
+    if repository.tests:
+        text += f"\n\n{TESTED.format(line=repository.tests.line)}"
+        if failed := repository.tests.failed:
+            text += f" Nobody asks you to mend: {first_few(failed, MAX_FAILED)}."
+    if repository.subjects:
+        listed = "\n".join(f"- {subject}" for subject in repository.subjects)
+        text += f"\n\n{SUBJECTS}\n{listed}"
     if origin.guidance:
         # The guidance must not contain its own end mark.
         inside = origin.guidance.replace(f"</{GUIDANCE_MARK}", f"<\\/{GUIDANCE_MARK}")

@@ -103,8 +103,11 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
 
 def todos_completed_by_job_end(snapshot: Snapshot) -> list[int]:
     """Return ids of open todos that an accepted `job_complete` completes: those whose file
-    changed, and the last one, except for a bootstrap list that ends in a handover."""
+    changed, and the last one, except for a bootstrap list that ends in a handover. Of the list of
+    an agent that has one, these are all, if work was seen."""
     phase, updated = snapshot.state.phase, changed_todo_files(snapshot)
+    if phase.kind == "tactical" and snapshot.state.phase_seen.calls:
+        return [todo.id for todo in phase.open_todos]
     last = phase.todos[-1]
     ends_job = phase.purpose != "bootstrap" or "job_complete" in last.content
     return [

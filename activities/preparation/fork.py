@@ -6,7 +6,7 @@ continue or be removed. The phase at the fork is archived unchanged, and a strat
 
 from __future__ import annotations
 
-from activities.checkpoints import Checkpoints, Root
+from activities.checkpoints import Checkpoints, Root, job_folder_name
 from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
 from activities.job.commit_messages import fork_message
@@ -44,7 +44,8 @@ from activities.preparation.prepared_job import (
 )
 from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.project_remote import open_remote_project
-from activities.projects.project_repository import project_repository_path
+from activities.projects.project_repository import ProjectRepository, project_repository_path
+from activities.source_repository.job_branch import job_branch_tree
 from activities.source_repository.workspace_repository import share_repository_with_fork
 from config.agent_files import amend_agent_config, start_rights
 from config.schema.agent import AgentConfig, ConfigError
@@ -105,6 +106,8 @@ def prepare_fork(
     if snapshot.repository:
         earlier = origin.earlier_starts(fork.job)
         snapshot.repository = _fork_link(request, snapshot.repository, owner, earlier)
+        if origin.ended:
+            snapshot.repository.published = _finished_branch(root, snapshot, shared, fork.job)
     before = snapshot.files
     with report_refused_files(config):
         leaving_notice = "" if request.project else _leave_project(snapshot)
@@ -180,6 +183,18 @@ def _fork_link(
     except ValueError as problem:
         raise ConfigError(str(problem)) from None
     return link.model_copy(update={"owner": owner, "publish": publish, "earlier": earlier})
+
+
+def _finished_branch(root: Root, snapshot: Snapshot, link: RepositoryLink | None, job: str) -> str:
+    """Return the tip of the branch of a job that has ended; empty if it is not here."""
+    path = project_repository_path(root, snapshot.repository.owner if snapshot.repository else "")
+    if link is None or snapshot.repository is None or not path.exists():
+        return ""
+    name = link.publish.branch if link.publish else f"longhaul/{job_folder_name(job)}"
+    repository = ProjectRepository(path)
+    tip = repository.branch_tip(name)
+    tree = job_branch_tree(repository, snapshot, snapshot.repository)
+    return tip if tip and repository.tree_id(tip) == tree else ""
 
 
 def amended_fork_instructions(text: str, addition: str) -> str:

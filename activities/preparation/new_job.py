@@ -41,6 +41,8 @@ from activities.preparation.prepared_job import (
     write_tool_pages,
 )
 from activities.projects.handoff import prepare_handoff_workspace
+from activities.projects.work_proof import run_start_tests
+from activities.runtime.failures import typed_failure
 from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.source_repository.repository_fetch import fetch_pinned_repository
 from activities.source_repository.workspace_repository import put_repository_into_workspace
@@ -136,7 +138,23 @@ def _bring_repository(
     origin = fetch_pinned_repository(root, owner, start, bounds, remote)
     put_repository_into_workspace(root, snapshot, owner, origin, request.publish)
     notes = [*origin.notes, *push_start_history(root, owner, remote)]
-    return [f"repository: {note}" for note in notes]
+    return [f"repository: {note}" for note in [*notes, *_run_start_tests(root, snapshot)]]
+
+
+def _run_start_tests(root: Root, snapshot: Snapshot) -> list[str]:
+    """Run the repository's tests as it came, for an agent that proves its work by them.
+
+    Raises:
+        ApplicationError: `TestsCannotRun`, where the agent needs them.
+    """
+    link, rules = snapshot.repository, snapshot.config.tests
+    tests = run_start_tests(root, snapshot)
+    if link is None or rules is None or tests is None:
+        return []
+    if tests.why and rules.required:
+        raise typed_failure("TestsCannotRun", f"The tests of the repository: {tests.line}.")
+    snapshot.repository = link.model_copy(update={"tests": tests})
+    return [f"before the work, {tests.line}"]
 
 
 def _initial_scope(

@@ -35,10 +35,13 @@ from activities.checkpoints.sharded_tree import (
     list_tree_entries,
 )
 from activities.projects.merge_conflicts import settle_merge_conflicts
+from activities.text.safe_text import replace_surrogates
 from protocol.repository_link import RepositoryOrigin
+from protocol.short_text import one_line
 
 MAIN = "main"
 EMAIL = "longhaul@localhost"
+MOST_SUBJECTS = 8
 """Of the author of commits that the system makes."""
 PINNED = "origin.json"
 """File that records what was fetched when the job or project began. Written last."""
@@ -133,6 +136,26 @@ class ProjectRepository:
         """Return the paths at which two commits differ."""
         difference = self.get_commit(before).tree.diff_to_tree(self.get_commit(after).tree)
         return sorted({delta.new_file.path for delta in difference.deltas})
+
+    def subjects(self, commit: str) -> list[str]:
+        """Return the subjects of the last commits up to this one, merges left out."""
+        walker = self.git.walk(pygit2.Oid(hex=commit))
+        found = (each for _, each in zip(range(50), walker, strict=False))
+        subjects = [
+            one_line(replace_surrogates(each.message.partition("\n")[0]), 100)
+            for each in found
+            if len(each.parent_ids) < 2
+        ]
+        return [subject for subject in subjects if subject][:MOST_SUBJECTS]
+
+    def branch_tip(self, branch: str) -> str:
+        """Return the last commit of a branch; empty if there is no such branch."""
+        ref = self.git.references.get(f"refs/heads/{branch}")
+        return str(ref.target) if ref is not None else ""
+
+    def diff_from(self, commit: str, tree: str) -> pygit2.Diff:
+        """Return how a tree differs from a commit."""
+        return self.get_commit(commit).tree.diff_to_tree(self._get_tree(tree))
 
     # Conversion from and to workspaces
 
@@ -266,11 +289,19 @@ class ProjectRepository:
         paths = sorted(file.path for file in added)
         return (str(index.write_tree(self.git)) if added else tree), paths
 
-    def commit(self, tree: str, parents: list[str], message: str, timestamp: int) -> str:
-        """Write a commit without moving a branch; the same arguments give the same commit."""
+    def commit(
+        self, tree: str, parents: list[str], message: str, timestamp: int, author: str = ""
+    ) -> str:
+        """Write a commit without moving a branch; the same arguments give the same commit.
+
+        Args:
+            author: Such as Ada <ada@example.org>; empty for the system.
+        """
         who = pygit2.Signature("longhaul", EMAIL, timestamp, 0)
+        name, _, address = author.removesuffix(">").rpartition(" <")
+        by = pygit2.Signature(name, address, timestamp, 0) if author else who
         ids = [pygit2.Oid(hex=parent) for parent in parents]
-        commit_id = self.git.create_commit(None, who, who, message, pygit2.Oid(hex=tree), ids)
+        commit_id = self.git.create_commit(None, by, who, message, pygit2.Oid(hex=tree), ids)
         return str(commit_id)
 
     def merge(self, head: str, commit: str, message: str, timestamp: int) -> tuple[str, list[str]]:

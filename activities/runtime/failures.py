@@ -11,6 +11,7 @@
     ModelRefused        the endpoint refused this very request                     parks
     BranchMoved         the branch to push to has commits of others                parks
     PublishRefused      the remote refuses the branch, or it may not be pushed     parks
+    TestsCannotRun      a repository's tests cannot be run before the work         parks
     Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
     Unforeseen          anything else                                              retried, parks
 

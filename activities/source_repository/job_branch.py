@@ -17,6 +17,7 @@ from activities.projects.project_repository import (
     Since,
     project_repository_path,
 )
+from activities.projects.work_proof import WorkProof, known_work_proof
 from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.source_repository.repository_fetch import fetch_pinned_repository
 from activities.toolkit.registry import REGISTRY
@@ -46,9 +47,10 @@ class _Stage:
 
 
 def commit_job_branch(
-    root: Root, snapshot: Snapshot, job: str, starts: Sequence[str], story: str
+    root: Root, snapshot: Snapshot, job: str, starts: Sequence[str], story: str, proof: str = ""
 ) -> BranchResult:
-    """Put a job's work on its branch: a commit for each phase of work that changed something.
+    """Put a job's work on its branch: a commit for each phase of work that changed something, or
+    one for all.
 
     What was corrected while planning is in the commit that follows. Deterministic: the same
     arguments give the same commits.
@@ -60,6 +62,7 @@ def commit_job_branch(
         starts: Start checkpoints of its phases, in order. A fork's branch begins with the phases
             that it continues from, as commits of their own job.
         story: The job's own summary, which is in the message of the last commit.
+        proof: What the tests showed of the work, for the same message.
 
     Raises:
         CheckpointMissing: The repository is not on this root and cannot be fetched again.
@@ -70,9 +73,10 @@ def commit_job_branch(
     repository = open_branch_repository(root, snapshot, link)
     branch = link.publish.branch if link.publish else f"longhaul/{job_folder_name(job)}"
     result = BranchResult(base=link.commit, branch=branch)
-    base = repository.tree_id(link.commit)
-    trees, stages = [base], list[_Stage]()
-    phases = [*link.earlier, *(EarlierStart(job=job, commit=commit) for commit in starts)]
+    commits, tip = snapshot.config.commits, link.published or link.commit
+    trees, stages = [repository.tree_id(tip)], list[_Stage]()
+    earlier = [] if link.published else link.earlier
+    phases = [*earlier, *(EarlierStart(job=job, commit=commit) for commit in starts)]
     for stage in _job_branch_stages(repository, snapshot, link, phases, story):
         if stage.tree in trees:
             # A phase that changed nothing gets no commit; one that restored an earlier state also
@@ -83,13 +87,19 @@ def commit_job_branch(
         trees.append(stage.tree)
         stages.append(stage)
     if not stages:
-        return result
+        return result.model_copy(update={"commit": link.published})
+    if commits.single:
+        stages = stages[-1:]
     stages = [stage for stage in stages[:-1] if not stage.is_planning] + stages[-1:]
-    tip = link.commit
     for number, stage in enumerate(stages, 1):
-        text = _last_commit_story(stages, story) if number == len(stages) else stage.story
-        message = commit_message(text or f"Work of {stage.job}", {"Job": stage.job})
-        tip = repository.commit(stage.tree, [tip], message, stage.timestamp)
+        text = stage.story
+        if number == len(stages):
+            text = story if commits.single else _last_commit_story(stages, story)
+            text = "\n\n".join(filter(None, [text, f"Tests: {proof}." if proof else ""]))
+        trailers = {"Job": "" if commits.single else stage.job}
+        trailers["Signed-off-by"] = commits.author if commits.sign_off else ""
+        message = commit_message(text or f"Work of {stage.job}", trailers)
+        tip = repository.commit(stage.tree, [tip], message, stage.timestamp, commits.author)
     repository.set_branch(branch, tip)
     return result.model_copy(update={"commit": tip})
 
@@ -102,14 +112,20 @@ def _last_commit_story(stages: Sequence[_Stage], story: str) -> str:
     return "\n\n".join(filter(None, [last.story, story]))
 
 
-def branch_changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink) -> bool:
-    """Return whether the repository's files equal those at the start, so that there is no branch.
+def finished_work_proof(root: Root, snapshot: Snapshot, call: int | None) -> WorkProof:
+    """Return what the work changes, and what the runs at the job's end have shown of it.
 
     Raises:
         CheckpointMissing, ConfigError, ApplicationError: As `open_branch_repository`.
     """
+    link, arguments = snapshot.repository, {}
+    assert link is not None
     repository = open_branch_repository(root, snapshot, link)
-    return job_branch_tree(repository, snapshot, link) == repository.tree_id(link.commit)
+    if call is not None:
+        called = snapshot.tool_call(call)["function"]
+        arguments = REGISTRY["job_complete"].parse(called["arguments"])
+    tree = job_branch_tree(repository, snapshot, link)
+    return known_work_proof(snapshot, repository, tree, arguments)
 
 
 def open_branch_repository(

@@ -33,6 +33,7 @@ def put_repository_into_workspace(
         commit=origin.commit,
         origin=origin,
         publish=publish,
+        subjects=repository.subjects(origin.commit) if snapshot.config.commits.single else [],
     )
 
 

@@ -36,6 +36,7 @@ from activities.source_repository.branch_files import with_branch_files
 from activities.source_repository.job_branch import (
     commit_job_branch,
     completed_branch_story,
+    finished_work_proof,
     open_branch_repository,
     unfinished_branch_story,
 )
@@ -156,8 +157,11 @@ def _commit_branch_at_close(
     link = snapshot.repository
     assert link is not None
     try:
-        branch = commit_job_branch(root, snapshot, activity_job_id(), request.starts, story)
-        branch = branch.model_copy(update={"published": request.published})
+        shown = finished_work_proof(root, snapshot, request.call)
+        proof = request.proof if request.published else shown.line
+        branch = commit_job_branch(root, snapshot, activity_job_id(), request.starts, story, proof)
+        branch = branch.model_copy(update={"published": request.published, "proof": proof})
+        branch.changed, branch.doubts = shown.changed, shown.doubts
         if branch.commit and not branch.published:
             branch = with_branch_files(
                 open_branch_repository(root, snapshot, link), snapshot, branch

@@ -47,6 +47,8 @@ from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
 from protocol.endings import ContractFacts, FactsRequest, GateFacts, GateFactsReply
+from protocol.evidence import SeenWork
+from protocol.phase import Phase
 from protocol.scope_ledger import ScopeItem, sync_plan_steps, vanished_steps
 from protocol.short_text import first_few, one_line, shorten_to_both_ends
 from protocol.todo_list import TodoEntry
@@ -114,7 +116,7 @@ def gather_gate_facts(
     current = state.phase.current if name == "todo_complete" else None
     facts = GateFacts(
         idle=state.phase_seen.is_idle and current is not None and not current.done_when,
-        worked=bool(state.phase_seen.calls),
+        worked=_work_is_seen(state.phase_seen, state.phase),
         updated=changed_todo_files(snapshot),
         unmet=unmet_condition_reason(
             snapshot.files, current.done_when if current else None, checks
@@ -133,6 +135,12 @@ def gather_gate_facts(
         if not error:
             facts.unnamed_deliverables = list_unnamed_deliverables(snapshot, deliverables, entries)
     return facts
+
+
+def _work_is_seen(seen: SeenWork, phase: Phase) -> bool:
+    """Return whether work was seen in the phase, and no list waits for a condition of a todo."""
+    is_list = phase.kind == "tactical"
+    return bool(seen.calls) and not (is_list and any(t.done_when for t in phase.open_todos))
 
 
 def _add_plan_facts(

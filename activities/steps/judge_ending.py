@@ -19,10 +19,14 @@ from activities.job.unresolved import is_named_unresolved
 from activities.phases.phase_tags import job_start_files
 from activities.projects.handoff_proof import handoff_proof_problems
 from activities.projects.verifier_runs import VerifierRunner
+from activities.projects.work_proof import WorkProof, known_work_proof, prove_work
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.source_repository.job_branch import branch_changes_nothing
+from activities.source_repository.job_branch import (
+    job_branch_tree,
+    open_branch_repository,
+)
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.tool_errors import ToolError
 from config.schema.agent_sections import Verifier
@@ -77,8 +81,10 @@ def _judge_ending_call(root: Root, request: EndingRequest) -> EndingVerdict:
         )
         ending.stopped = bool(outcome.denied)
     if not outcome.guard:
+        work = _ending_work_proof(root, snapshot, request, values)
         proof = _ending_proof_voters(root, snapshot, request, values)
-        publishing = _ending_publish_voters(root, snapshot, request)
+        proof += [Voter(PROOF_GUARD, lambda _: Vote("deny", work.problem))] if work.problem else []
+        publishing = _ending_publish_voters(snapshot, request, work)
         outcome = guards.judge_voters(
             [*_ending_verifier_voters(root, snapshot, request), *publishing, *proof]
         )
@@ -91,21 +97,40 @@ def _judge_ending_call(root: Root, request: EndingRequest) -> EndingVerdict:
     return ending
 
 
-def _ending_publish_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
+def _ending_work_proof(
+    root: Root, snapshot: Snapshot, request: EndingRequest, values: dict[str, Any]
+) -> WorkProof:
+    """Return what the system's own runs show of the work on a repository, at the end of its job."""
+    link = snapshot.repository
+    if link is None or snapshot.link or "job_complete" not in request.points:
+        return WorkProof()
+    repository = open_branch_repository(root, snapshot, link)
+    tree = job_branch_tree(repository, snapshot, link)
+    if PROOF_GUARD in request.bypass:
+        # What a person lets pass is not run.
+        return known_work_proof(snapshot, repository, tree, values)
+    return prove_work(root, snapshot, repository, tree, values)
+
+
+def _ending_publish_voters(
+    snapshot: Snapshot, request: EndingRequest, work: WorkProof
+) -> list[Voter]:
     """Return the voter that asks a person to approve the push at the end of the job, if it is
-    needed.
+    needed: by the start, or since something of the work was not proved.
     """
     link = snapshot.repository
     if link is None or request.publish is None or "job_complete" not in request.points:
         return []
     publish = request.publish.completed(link.origin.start)
-    if not publish.approve or branch_changes_nothing(root, snapshot, link):
+    if not work.changed or not (publish.approve or work.doubts):
         return []
     question = PUBLISH.format(
         branch=publish.branch,
         remote=git_address_without_user(publish.remote),
         job=activity_job_id(),
     )
+    shown = [f"Tests: {work.line}." if work.line else "", *work.doubts, "; ".join(work.changed)]
+    question = shorten_to_both_ends(" ".join(filter(None, [question, *shown])), 1900)
     return [Voter("publish", lambda _: Vote("ask", question))]
 
 

@@ -31,6 +31,7 @@ from activities.preparation.new_job import prepare_new_job
 from activities.preparation.search_attributes import registered_search_attributes
 from activities.projects.handoff_proof import add_handoff_proof_time
 from activities.projects.project_remote import open_linked_remote_project
+from activities.projects.work_proof import add_work_proof_time
 from activities.requirements.store_sync import (
     update_store_after_fork,
     update_store_after_replacement,
@@ -119,8 +120,9 @@ class PrepareActivity:
             model=config.model.name,
             title=_job_title(request, snapshot),
             state=state.without_notes(),
-            tools=add_handoff_proof_time(
-                resolve_tool_routes(config, prepared.tools), snapshot.link
+            tools=add_work_proof_time(
+                add_handoff_proof_time(resolve_tool_routes(config, prepared.tools), snapshot.link),
+                snapshot,
             ),
             context=count_prompt_tokens(snapshot),
             limits=resolve_job_limits(config),

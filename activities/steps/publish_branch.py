@@ -19,6 +19,7 @@ from activities.source_repository.branch_push import check_push_place, push_bran
 from activities.source_repository.job_branch import (
     commit_job_branch,
     completed_branch_story,
+    finished_work_proof,
     open_branch_repository,
 )
 from config.agent_files import start_rights
@@ -46,13 +47,16 @@ def _publish_branch(root: Root, request: PublishRequest) -> BranchResult:
     if link is None or request.publish is None:
         raise ConfigError("publish: the job has no branch to push")
     publish = request.publish.completed(link.origin.start)
+    shown = finished_work_proof(root, snapshot, request.call)
     result = commit_job_branch(
         root,
         snapshot,
         activity_job_id(),
         request.starts,
         completed_branch_story(snapshot, request.call),
+        shown.line,
     )
+    result.proof = shown.line
     if not result.commit:
         return result
     check_push_place(root, start_rights(snapshot.config), publish)

@@ -39,6 +39,7 @@ from activities.phases.snapshot_transition import (
     restore_phase_start,
     take_steps_from_plan,
 )
+from activities.phases.unread_output import unread_output
 from activities.redaction.secrets import redact
 from activities.requirements.store_sync import update_store_after_rewind
 from activities.runtime.failures import ATTEMPTS, typed_failures
@@ -115,7 +116,7 @@ class TransitionActivity:
             snapshot.state.issue = ""
         snapshot.files = consume_todo_file(snapshot.files, snapshot.state.phase)
         snapshot.record_changes(before)
-        written = snapshot.files
+        written, unread = snapshot.files, unread_output(snapshot)
         given_up = request.outcome == "rewound"
         snapshot.files = with_workspace_summary(snapshot, finished, given_up=given_up)
         snapshot.record_changes(written)
@@ -126,6 +127,8 @@ class TransitionActivity:
         )
         snapshot.state.found_tools = tools_for_list(snapshot.config, snapshot.state)
         messages = opening_phase_messages(snapshot, request, last_page, traces)
+        if unread:
+            messages[-1]["content"] += f"\n\n{unread}"
         snapshot.begin_conversation(*messages)
         timestamp = activity_schedule_time()
         story += f" · {phase_message(request.number, snapshot.state.phase.name)}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 from activities.toolkit.registry import REGISTRY, Tool, select_registered_tools
 from activities.toolkit.remote_tools import remote_tool
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.shell import LAYER, ShellConfig
+from protocol.phase import PhaseKind
 from protocol.short_text import first_few
 
 COMMAND_TOOL = "run_command"
@@ -18,7 +20,7 @@ MAX_HOSTS = 10
 def agent_tools_by_name(config: AgentConfig) -> dict[str, Tool]:
     """Return all tools a configuration may name, by name; those of the registry come first."""
     tools = [*REGISTRY.values(), *_agent_mcp_tools(config)]
-    return {tool.name: _describe_agent_command_tool(tool, config.shell) for tool in tools}
+    return {tool.name: _agent_tool(tool, config) for tool in tools}
 
 
 def agent_tools(config: AgentConfig) -> list[Tool]:
@@ -30,7 +32,7 @@ def agent_tools(config: AgentConfig) -> list[Tool]:
     tools = [*select_registered_tools(config.toolset), *_agent_mcp_tools(config)]
     names = {"", *(entry.name for entry in tools)}
     return [
-        _describe_agent_command_tool(entry, config.shell)
+        _agent_tool(entry, config)
         for entry in tools
         if entry.needs in names or entry.name in config.tools
     ]
@@ -53,6 +55,19 @@ def check_agent_server_names(config: AgentConfig) -> None:
             f"agent {config.name}: mcp: {clash[0]} is the name of a tool or a group of tools; "
             "call the server something else"
         )
+
+
+def _agent_tool(entry: Tool, config: AgentConfig) -> Tool:
+    """Return the tool as the agent has it.
+
+    An agent with commands whose work is one list looks and mends until its end: each of its tools
+    belongs to both kinds of phase. Its plan has one phase, so that it hands over no list within it.
+    A judge of phases still sees the end of the list first.
+    """
+    is_single = config.todos.work and agent_has_tool(config, COMMAND_TOOL) and not config.judge
+    if is_single and entry.name != "todo_write":
+        entry = replace(entry, phases=get_args(PhaseKind))
+    return _describe_agent_command_tool(entry, config.shell)
 
 
 def _describe_agent_command_tool(entry: Tool, shell: ShellConfig) -> Tool:

@@ -16,6 +16,7 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import CheckpointMissing, Files
 from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
+from activities.commands.pipelines import with_pipefail
 from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import SetupFailed, layer_folders
 from activities.job.result_cache import ResultCache
@@ -69,7 +70,8 @@ def run_command(
     """Run a shell command in a sandbox, in the top folder of the workspace.
 
     Gives the exit code and the output. What it changes in the workspace is kept, /tmp is not, and
-    nothing it leaves running outlives it. There is no network unless the job's configuration
+    nothing it leaves running outlives it. A failing program is not hidden by a filter such as tail
+    after it. There is no network unless the job's configuration
     allows it. Output too long to show is in a file under commands/. Files that are not yours to
     write are put back as they were. In the folder of a project or repository git can be read
     (status, diff, log, blame, show); the system makes the commits.
@@ -139,10 +141,11 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
                 cache_folder(context.root, context.job, shell, "commands") as cache,
             ):
                 folders = {**(shown or {}), **layer}
-                script = _NAME_WHAT_IS_LEFT.format(command=shlex.quote(command))
+                line = with_pipefail(command)
+                script = _NAME_WHAT_IS_LEFT.format(command=shlex.quote(line))
                 ended = sandbox.run_sandboxed_command(
                     # Outside of the sandbox /proc shows the processes of the whole machine.
-                    script if confined else command,
+                    script if confined else line,
                     private.path,
                     shell,
                     seconds,

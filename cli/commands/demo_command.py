@@ -15,7 +15,9 @@ def demo(
     document: Annotated[
         Path | None, typer.Option(help="Document to work on; a shipped one if left out.")
     ] = None,
-    agent: Annotated[str, typer.Option(help="Agent that does the job.")] = "creator",
+    agent: Annotated[
+        str, typer.Option(help="Agent that does the job; creator and then mender if left out.")
+    ] = "creator",
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep running afterwards, with the Web UI, until Ctrl-C.")
     ] = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_format
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -95,6 +96,13 @@ def start(
     folder: Folder = None,
     subfolder: Subfolder = "",
     token_variable: TokenVariable = None,
+    test: Annotated[
+        str,
+        typer.Option(
+            help="Command that runs the repository's tests, if its files do not say it.",
+            metavar="COMMAND",
+        ),
+    ] = "",
     publish: Publish = None,
     publish_to: PublishTo = "",
     approve_publish: ApprovePublish = False,
@@ -127,6 +135,7 @@ def start(
             *(result_schema_setting(result_schema) if result_schema else []),
             *(["approve_plan=true"] if approve_plan else []),
             *([f"settings.replaces={replaces}"] if replaces else []),
+            *([f"tests.command={json_format.dumps(test)}"] if test else []),
         ],
         begins_from,
         publish_input_fields(publish, publish_to, begins_from, approve=approve_publish),

@@ -13,8 +13,8 @@ from config.yaml_files import parse_yaml
 
 SHIPPED_AGENTS = frozenset(
     {
-        *("coder", "creator", "generalist", "initializer", "manager", "reviewer", "small"),
-        *("tester", "validator"),
+        *("coder", "creator", "generalist", "initializer", "manager", "mender", "reviewer"),
+        *("small", "tester", "validator"),
     }
 )
 

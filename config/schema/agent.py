@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from config.schema.agent_sections import (
     AgentSettings,
+    Commits,
     Context,
     Embeddings,
     Learning,
@@ -19,6 +20,7 @@ from config.schema.agent_sections import (
     ModelConfig,
     PhaseJudge,
     Prompts,
+    RepositoryTests,
     Review,
     ScopeRules,
     Sealed,
@@ -176,6 +178,17 @@ class AgentFile(Data):
         default_factory=list,
         description="Files of the worker's machine that only verifiers and the project file's "
         "proofs may read; a plain text is a path.",
+    )
+    tests: RepositoryTests | None = Field(
+        None,
+        description="How a job on a repository is proved: its tests are run on the untouched tree "
+        "before the first model call and on the work before it ends, a new test has to fail "
+        "without the change, and what was not proved is pushed only after a person's approval; "
+        "null: nothing of this.",
+    )
+    commits: Commits = Field(
+        default_factory=lambda: Commits.model_validate({}),
+        description="How the work on a repository is committed.",
     )
     judge: PhaseJudge | None = Field(
         None,

@@ -146,6 +146,48 @@ class Prompts(Data):
     )
 
 
+class RepositoryTests(Data):
+    command: str = Field(
+        "",
+        max_length=1000,
+        description="The command that runs the repository's tests, at its top; empty: the one that "
+        "its files say.",
+    )
+    seconds: int = Field(600, ge=1, le=3600, description="Time limit of one run, in seconds.")
+    required: bool = Field(
+        True,
+        description="Whether a job waits at its start, before any model call, if no test can be "
+        "run.",
+    )
+    setup: bool = Field(
+        False,
+        description="Whether, if no test can be run and shell.setup is empty, what a Python "
+        "project's files name is installed first, over shell.setup_network.",
+    )
+
+
+class Commits(Data):
+    single: bool = Field(
+        False,
+        description="Whether a job's work on a repository is one commit, with the summary as its "
+        "message; else each phase that changed something has one.",
+    )
+    author: str = Field(
+        "",
+        pattern=r"^$|^[^<>\r\n]+ <[^<>\s]+@[^<>\s]+>$",
+        description="Author of the commits, as in Ada <ada@example.org>; empty: longhaul.",
+    )
+    sign_off: bool = Field(
+        False, description="Whether the author signs off each commit (Signed-off-by)."
+    )
+
+    @model_validator(mode="after")
+    def _signed_by_somebody(self) -> Self:
+        if self.sign_off and not self.author:
+            raise ValueError("sign_off needs the author who signs off")
+        return self
+
+
 class Limits(Data):
     min_todos: int = Field(
         5, ge=1, description="Minimum number of todos that a strategic phase hands over."

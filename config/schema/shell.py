@@ -58,6 +58,16 @@ class ShellConfig(Data):
         description="Files of the workspace that setup reads, such as requirements.txt or "
         "**/package.json. If their content changes, the layer is built anew.",
     )
+    setup_sees: list[str] = Field(
+        default_factory=list,
+        description="Files of the workspace that setup reads as well, without being built anew "
+        "when they change, such as **/* for a package that is installed to be run where it lies.",
+    )
+    setup_network: bool | list[str] | None = Field(
+        None,
+        description="Network access of setup alone, in the form of `network`; null: that of "
+        "`network`.",
+    )
     caches: dict[Variable, CacheName] = Field(
         default_factory=dict,
         description="Cache folders that the job's commands share, by the variable with the "
@@ -124,9 +134,9 @@ class ShellConfig(Data):
             raise ValueError(f"{wrong} is set by the sandbox itself; {how}")
         return environment
 
-    @field_validator("network")
+    @field_validator("network", "setup_network")
     @classmethod
-    def _hosts_readable(cls, network: bool | list[str]) -> bool | list[str]:
+    def _hosts_readable(cls, network: bool | list[str] | None) -> bool | list[str] | None:
         for text in network if isinstance(network, list) else ():
             parse_host_entry(text)
         return network

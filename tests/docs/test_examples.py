@@ -99,7 +99,8 @@ def test_the_agent_of_the_tutorial_keeps_tests(
             path.write_text(content, encoding="utf-8")
     monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path))
     agent = load_agent("mender")
-    assert [verifier.name for verifier in agent.verifiers] == ["suite"]
+    assert agent.tests
+    assert agent.tests.required
     assert "Mend it." in render_template(agent.instructions_template, instructions="Mend it.")
     job = Standing.begin(tmp_path / "job", kind="tactical")
     job.pin(agent)

@@ -16,7 +16,8 @@ from activities.checkpoints import Root
 from activities.commands import sandbox
 from cli.jobs.job_view import view_job
 from engine.logs import shorten_logged_failure
-from rehearsal import call
+from rehearsal import Reply, call
+from rehearsal.script import Script
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 
@@ -160,3 +161,56 @@ async def test_a_cancel_ends_a_running_command(temporal: Client, root: Root) -> 
             await jobs.result(handle, 30)
         assert time.monotonic() - began < 3
         assert not (jobs.folder(handle) / "begun").exists()
+
+
+LIST: dict[str, Any] = {
+    **SET,
+    "todos.work": ["Make the tea.", "Taste it."],
+    "todos.final": ["Call job_complete with the tea."],
+}
+FINISH = ("job_complete", {"summary": "Tea.", "deliverables": ["output/tea.md"], "confidence": 1})
+FAILING_TESTS = run("echo tea > output/tea.md; (echo 1 failed; exit 1) | tail -1; echo diffstat")
+
+
+async def test_the_output_that_ends_a_phase_is_in_the_next_request(
+    temporal: Client, root: Root
+) -> None:
+    """The end of a line hides that its tests failed; the final phase sees it, and can look."""
+    model = Script(
+        Reply(calls=[FAILING_TESTS, DONE, DONE]),
+        Reply(calls=[run("echo hot >> output/tea.md"), FINISH]),
+        Reply(calls=[FINISH]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start(job(set=LIST)), 30)
+    model.verify()
+    assert (result["status"], result["phases"]) == ("completed", 2)
+    opening = model.requests[1]["messages"][1]["content"]
+    assert "which no reply has read" in opening
+    assert "1 failed\ndiffstat" in opening
+    # Nor does the job end on output that no reply has read.
+    assert "no reply has read yet what run_command" in model.requests[2]["messages"][-2]["content"]
+
+
+async def test_a_list_with_commands_is_completed_where_it_is_worked_on(
+    temporal: Client, root: Root
+) -> None:
+    model = Script(
+        Reply(calls=[FINISH]),
+        Reply(calls=[run("echo tea > output/tea.md; echo cold | grep hot | tail -1"), DONE, DONE]),
+        Reply(calls=[FINISH]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=LIST))
+        result = await jobs.result(handle, 30)
+        status = await handle.query("status")
+    model.verify()
+    told = [
+        str(each["content"]) for each in model.requests[2]["messages"] if each["role"] == "tool"
+    ]
+    assert "does not exist" in told[0]
+    # A filter hides no failure, as in checks.
+    assert told[1].startswith("Exit code 1")
+    assert (result["status"], result["phases"]) == ("completed", 1)
+    assert {todo["status"] for todo in status["todos"]} == {"completed"}
+    assert status["scope"]["open"] == 0

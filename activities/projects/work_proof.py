@@ -1,0 +1,402 @@
+"""Proves the work of a job on a repository by the repository's own tests.
+
+They are run on the untouched tree before the first model call. At the end they are run on what
+would be published, under the rules of `proof_run`; new tests also on the old code, where they have
+to fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from activities.checkpoints import Files, FilesError, Root
+from activities.job.activity_context import activity_job_id
+from activities.job.result_cache import ResultCache
+from activities.job.snapshot import Snapshot
+from activities.job.unresolved import is_named_unresolved
+from activities.projects import stand_ins
+from activities.projects.project_repository import ProjectRepository, project_repository_path
+from activities.projects.proof_run import MOST_NAMES, JudgedRun, ProofRunner
+from activities.projects.repository_tests import find_test_command
+from activities.projects.setup_recipes import python_setup_recipe
+from activities.projects.suite_probes import is_test_file
+from config.schema.agent_sections import RepositoryTests
+from protocol.data_model import Data
+from protocol.handoffs import Handoff, HandoffInputs
+from protocol.proof import AcceptedRun, CheckCommand, Proof
+from protocol.repository_link import StartTests
+from protocol.short_text import first_few, one_line, shorten_to_end
+from protocol.tools import ToolRoute
+
+HANDOFF = "repository-tests-1"
+MOST_FAILED = 500
+"""Most tests that failed at the start which are kept by name."""
+MAX_SHOWN = 600
+"""Characters shown of the end of a run that could not be made."""
+MOST_CHANGED = 60
+MOST_RUNS = 2
+"""Most runs of the tests on the work, if some fail."""
+MOST_FLAKY = 20
+"""Most tests that may have failed by chance."""
+NEW_TEST = "new test"
+"""Name under which a job says in `unresolved` why no new test shows its change."""
+NO_COMMAND = "nothing in the repository says how its tests are run"
+_NO_CODE = re.compile(
+    r"\.(?:md|rst|txt|adoc|html?|css|svg|png|jpe?g|gif|ya?ml|toml|cfg|ini|json|lock|csv|tsv|po|in)$"
+    r"|(?:^|/)(?:docs?|licenses?|\.github)/|(?:^|/)[A-Z_.]+$"
+)
+"""Files whose change no test has to show: documents, settings and data."""
+_LEFT_BEHIND = re.compile(r"\.(?:orig|rej|bak|old|swp|tmp|log|pyc|pyo)$|~$|(?:^|/)\.coverage$")
+"""Files that tools and editors leave behind."""
+
+_TESTS_NAME = re.compile(r"(?:^|/)(?:[^/]*(?:test|spec)[^/]*|__init__)\.(?!log|txt|out)\w+$", re.I)
+"""Names of files with tests, which need no mention: they are run."""
+
+
+class WorkProof(Data):
+    """What the system's own runs show of a job's work."""
+
+    line: str = ""
+    """`python3 -m pytest -q: 460 passed, 4 more`; empty if nothing was run."""
+    changed: list[str] = Field(default_factory=list)
+    problem: str = ""
+    """Why the job may not end, for the model."""
+    doubts: list[str] = Field(default_factory=list)
+    """What a person is to decide on before it is pushed, one sentence each."""
+
+
+def run_start_tests(root: Root, snapshot: Snapshot) -> StartTests | None:
+    """Run the tests of the repository as it came; None for an agent that proves nothing by them."""
+    link, rules = snapshot.repository, snapshot.config.tests
+    if link is None or rules is None or snapshot.link:
+        return None
+    product = snapshot.files.subfolder(link.folder)
+    command = rules.command or find_test_command(product, link.origin.start.subfolder)
+    if not command:
+        return StartTests(why=NO_COMMAND)
+    tests = _try_tests(root, snapshot, product, command, rules)
+    if not tests.why or not rules.setup or snapshot.config.shell.setup:
+        return tests
+    inside = "/".join(filter(None, (link.folder, link.origin.start.subfolder)))
+    recipe = python_setup_recipe(snapshot.files.subfolder(inside), inside, command)
+    if not recipe or snapshot.config.shell.sandbox == "none":
+        return tests
+    installing = {"setup": recipe, "setup_sees": [f"{link.folder}/**"]}
+    snapshot.config.shell = snapshot.config.shell.model_copy(update=installing)
+    snapshot.pin_config(snapshot.config)
+    return _try_tests(root, snapshot, product, command, rules)
+
+
+def _try_tests(
+    root: Root, snapshot: Snapshot, product: Files, command: str, rules: RepositoryTests
+) -> StartTests:
+    runner, check = _proof_runner(root, snapshot), _check_command(command, rules)
+    try:
+        ran = runner.run_command(product, check)
+    except FilesError as problem:
+        return StartTests(command=command, why=f"it cannot be run: {problem}")
+    counts = ran.counts
+    if ran.refused or ran.trouble or counts is None or not counts.named("passed"):
+        how = ran.refused or ran.trouble or f"no test passed (exit code {ran.exit_code})"
+        printed = shorten_to_end(ran.output.strip(), MAX_SHOWN)
+        return StartTests(command=command, why=f"{how}{f'; it printed: {printed}' * bool(printed)}")
+    runner.passing_tests(product, check, ran)
+    return StartTests(
+        command=command,
+        passed=len(counts.named("passed")),
+        skipped=len(counts.named("skipped")),
+        failed=sorted(counts.named("failed"))[:MOST_FAILED],
+    )
+
+
+def add_work_proof_time(routes: list[ToolRoute], snapshot: Snapshot) -> list[ToolRoute]:
+    """Return the job's routes, with time for the system's own runs at its end."""
+    if snapshot.repository and snapshot.repository.tests and snapshot.config.tests:
+        route = next(route for route in routes if route.name == "job_complete")
+        route.guarded = True
+        # The work, three runs that have to fail, and three with the new tests on the old code.
+        route.seconds += (2 * MOST_RUNS + 6) * (snapshot.config.tests.seconds + 30)
+    return routes
+
+
+def known_work_proof(
+    snapshot: Snapshot, repository: ProjectRepository, tree: str, call: dict[str, object]
+) -> WorkProof:
+    """Return what the runs at a job's end showed; nothing is run.
+
+    Args:
+        repository: The job's git repository.
+        tree: Its tree with what would be published.
+        call: Arguments of `job_complete`.
+    """
+    link = snapshot.repository
+    assert link is not None
+    proof = WorkProof()
+    key = _work_key(snapshot, tree, call)
+    if (data := ResultCache(repository.path).find(key)) is not None:
+        with suppress(ValueError):
+            proof = WorkProof.model_validate_json(data)
+    elif link.tests and tree != repository.tree_id(link.commit):
+        proof.doubts = ["Nothing was proved: the tests were not run on this work."]
+    proof.changed = [each.line for each in _changed_files(repository, link.commit, tree)]
+    proof.changed = proof.changed[:MOST_CHANGED]
+    return proof
+
+
+def prove_work(
+    root: Root,
+    snapshot: Snapshot,
+    repository: ProjectRepository,
+    tree: str,
+    call: dict[str, object],
+) -> WorkProof:
+    """Run the tests on a job's work; a result without problems is kept. As `known_work_proof`."""
+    link, rules = snapshot.repository, snapshot.config.tests
+    known = known_work_proof(snapshot, repository, tree, call)
+    if link is None or link.tests is None or rules is None or known.line or not known.changed:
+        return known
+    store = snapshot.files.store
+    published = repository.tree_id(link.published or link.commit)
+    work = _Work(
+        _proof_runner(root, snapshot),
+        snapshot,
+        rules,
+        link.tests,
+        repository.files_of(store, repository.tree_id(link.commit)),
+        repository.files_of(store, tree),
+        repository.files_of(store, published),
+        _changed_files(repository, link.commit, tree),
+        call,
+    )
+    try:
+        proof = work.prove()
+    except FilesError as problem:
+        return WorkProof(problem=f"The tests cannot be run: {problem}")
+    proof.changed = known.changed
+    if not proof.problem:
+        ResultCache(repository.path).put(
+            _work_key(snapshot, tree, call), proof.model_dump_json().encode()
+        )
+    return proof
+
+
+def _work_key(snapshot: Snapshot, tree: str, call: dict[str, object]) -> str:
+    link, config = snapshot.repository, snapshot.config
+    said = [call.get(name) or "" for name in ("summary", "notes", "deliverables", "unresolved")]
+    rules = config.tests.model_dump_json() if config.tests else ""
+    asked = (tree, link.commit if link else "", rules, config.shell.model_dump_json(), repr(said))
+    return f"work-{hashlib.sha256(chr(0).join(asked).encode()).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file in which the work differs from the start."""
+
+    path: str
+    is_new: bool
+    is_gone: bool
+    added: int
+    removed: int
+
+    @property
+    def line(self) -> str:
+        counts = [f"+{self.added}"] if self.added or not self.removed else []
+        counts += [f"-{self.removed}"] if self.removed else []
+        kind = " (new)" if self.is_new else " (deleted)" if self.is_gone else ""
+        return f"{' '.join(counts)} {self.path}{kind}"
+
+
+def _changed_files(repository: ProjectRepository, commit: str, tree: str) -> list[ChangedFile]:
+    return [
+        ChangedFile(
+            patch.delta.new_file.path,
+            patch.delta.status_char() == "A",
+            patch.delta.status_char() == "D",
+            *patch.line_stats[1:],
+        )
+        for patch in repository.diff_from(commit, tree)
+        if patch is not None
+    ]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The work of a job, and what it is compared with."""
+
+    runner: ProofRunner
+    snapshot: Snapshot
+    rules: RepositoryTests
+    start: StartTests
+    before: Files
+    product: Files
+    published: Files
+    """What a fork builds on; else as `before`."""
+    changes: Sequence[ChangedFile]
+    call: dict[str, object]
+
+    @property
+    def unresolved(self) -> list[str]:
+        listed = self.call.get("unresolved")
+        return list(map(str, listed)) if isinstance(listed, list) else []
+
+    def prove(self) -> WorkProof:
+        if left := self._unnamed_files():
+            return WorkProof(
+                problem=f"These new files are in no deliverable: {first_few(left, 20)}. Name those "
+                "that belong to the change in `deliverables`, and delete the others."
+            )
+        if replaced := stand_ins.find_stand_ins(self.product, self.before):
+            return WorkProof(problem=" ".join(replaced))
+        command = self.start.command or find_test_command(self.product)
+        if not command:
+            return WorkProof(doubts=[f"Nothing was proved: {NO_COMMAND}."])
+        judged, run = self._judge(command)
+        if self.start.why and judged.ran.counts is None:
+            return WorkProof(doubts=[f"Nothing was proved: {run.why}, as at the start."])
+        doubts = [f"{one_line(each, 300)}." for each in run.shown]
+        if run.passed:
+            run.why = self._unshown_change(judged, doubts)
+        if run.why:
+            failed = judged.ran.counts.named("failed") if judged.ran.counts else []
+            new = sorted(set(failed) - set(self.start.failed))
+            named = f" New failures: {first_few(new, 10)}." if new and self.start.failed else ""
+            return WorkProof(problem=f"{self.runner.describe_failure(run)}{named}")
+        more = (run.tests or 0) - self.start.passed - len(self.start.failed)
+        counts = [f"{(run.tests or 0) - run.failed} passed"]
+        counts += [f"{more} more" if more > 0 else ""] if not self.start.why else []
+        counts += [f"{n} {word}" for n, word in ((run.failed, "failed without it too"),
+                   (run.skipped, "skipped")) if n]  # fmt: skip
+        return WorkProof(line=f"{command}: {', '.join(filter(None, counts))}", doubts=doubts)
+
+    def _judge(self, command: str) -> tuple[JudgedRun, Proof]:
+        """Run the tests; if a few fail, once more, and on the untouched tree at that time.
+
+        Tests that measure time fail on a busy machine, whatever the work is. So one that passes in
+        one of the runs passes, and one that fails without the work as well does not count.
+        """
+        accepted = AcceptedRun(
+            command=command,
+            tests=self.start.passed + len(self.start.failed),
+            skipped=self.start.skipped,
+            feature=HANDOFF.rsplit("-", 2)[0],
+        )
+        inputs = HandoffInputs(commit="")
+        handoff = Handoff(id=HANDOFF, from_agent="", to_agent="mender", task="tests", inputs=inputs)
+        known = frozenset(self.start.failed)
+        for left in reversed(range(MOST_RUNS)):
+            judged = JudgedRun(
+                self.runner,
+                self.product,
+                self.before,
+                handoff,
+                _check_command(command, self.rules),
+                known_failures=known,
+            )
+            run = judged.judge("unit", None if self.start.why else accepted, self.unresolved)
+            counts = judged.ran.counts
+            failed = len(counts.named("failed")) if counts else 0
+            if not left or run.passed or not counts or not 0 < failed <= MOST_FLAKY:
+                break
+            untouched = self.runner.run_command(self.before, judged.command).counts
+            known |= set(counts.named("passed"))
+            known |= set(untouched.named("failed")) if untouched else set()
+        return judged, run
+
+    def _unnamed_files(self) -> list[str]:
+        """Return new files that the job neither names nor has as tests, and what tools left."""
+        link = self.snapshot.repository
+        listed = self.call.get("deliverables")
+        named = [str(each).strip("/") for each in listed] if isinstance(listed, list) else []
+        folder = link.folder if link else ""
+        named = [each.removeprefix(f"{folder}/") for each in named if each != folder]
+        told = f"{self.call.get('summary', '')} {self.call.get('notes', '')}"
+        return [
+            each.path
+            for each in self.changes
+            if each.is_new
+            and self.published.entry(each.path) is None
+            and (
+                (_LEFT_BEHIND.search(each.path) and not is_test_file(each.path))
+                or not (
+                    (is_test_file(each.path) and _TESTS_NAME.search(each.path))
+                    or any(f"{each.path}/".startswith(f"{name}/") for name in named)
+                    or each.path in told
+                )
+            )
+        ]
+
+    def _unshown_change(self, judged: JudgedRun, doubts: list[str]) -> str:
+        """Return why no test shows the change of the code; empty if one does, or none has to."""
+        code = [
+            each.path
+            for each in self.changes
+            if not is_test_file(each.path) and not _NO_CODE.search(each.path)
+        ]
+        if not code:
+            return ""
+        if self._tests_of_change(judged):
+            return ""
+        if is_named_unresolved(NEW_TEST, NEW_TEST, self.unresolved):
+            doubts.append("No test shows the change; the job says why in what is unresolved.")
+            return ""
+        changed = [each.path for each in self.changes if is_test_file(each.path)]
+        tried = (
+            f"the tests in {first_few(changed, MOST_NAMES)} pass on the old code as well"
+            if changed
+            else "no test was added or changed"
+        )
+        return (
+            f"all tests pass, and none shows the change of {first_few(code, MOST_NAMES)}: {tried}. "
+            "Write one that fails without the change; where there can be none, an entry in "
+            f"`unresolved` that begins with `{NEW_TEST}:` and says why is shown to a person"
+        )
+
+    def _tests_of_change(self, judged: JudgedRun) -> list[str]:
+        """Return the tests that pass now and did not on the old code with the new tests."""
+        counts, command = judged.ran.counts, judged.command
+        if counts is None:
+            return []
+        old = self.before
+        for each in self.changes:
+            if not is_test_file(each.path):
+                continue
+            if each.is_gone:
+                old = old.delete(each.path)
+            elif (entry := self.product.entry(each.path)) and entry.kind == "file":
+                data = self.product.read_entry(entry)
+                old = old.write(each.path, data, executable=entry.executable)
+        passed, red = counts.named("passed"), set(self.start.failed)
+        known = red.union(judged.runner.passing_tests(self.before, command))
+        fresh = [name for name in passed if name not in known]
+        if fresh and old.id == self.before.id:
+            # Tests within the code itself, as in Rust: they cannot be tried without it.
+            return fresh
+
+        def failing(names: Sequence[str], *, missing: bool = False) -> list[str]:
+            ran = judged.runner.run_command(old, command).counts if names else None
+            bad = set(ran.named("failed")) if ran else set()
+            seen = ran.outcomes if ran else {}
+            return [name for name in names if name in bad or (missing and name not in seen)]
+
+        # A test that was there may fail by chance, but hardly twice.
+        others = known if old.id != self.before.id else red
+        return failing(fresh, missing=True) or failing(failing([n for n in passed if n in others]))
+
+
+def _proof_runner(root: Root, snapshot: Snapshot) -> ProofRunner:
+    link, config = snapshot.repository, snapshot.config
+    assert link is not None
+    cache = ResultCache(project_repository_path(root, link.owner))
+    return ProofRunner(
+        root, activity_job_id(), config.shell, link.folder, cache, sealed=tuple(config.sealed)
+    )
+
+
+def _check_command(command: str, rules: RepositoryTests) -> CheckCommand:
+    return CheckCommand(command=command, seconds=rules.seconds, by_person=True)

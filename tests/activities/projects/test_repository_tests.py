@@ -1,0 +1,71 @@
+"""How the tests of a repository are found and what they need is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Checkpoints, Files, Root
+from activities.projects.repository_tests import find_test_command
+from activities.projects.setup_recipes import python_setup_recipe
+
+TEST = {"tests/test_tea.py": "import unittest\n"}
+PROJECT = """\
+[build-system]
+requires = ["setuptools"]
+[project]
+name = "tea"
+optional-dependencies.test = ["hypothesis"]
+optional-dependencies.docs = ["sphinx"]
+[dependency-groups]
+dev = ["ruff>=0.5", {include-group = "more"}]
+more = ["tomli; python_version < '3.11'"]
+"""
+
+
+def files(root: Path, content: Mapping[str, str]) -> Files:
+    tree = Files.empty(Checkpoints.create(Root.open(root / "r", create=True), "job").store)
+    for path, text in content.items():
+        tree = tree.write(path, text.encode())
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("content", "command"),
+    [
+        (TEST, "python3 -m unittest discover -s tests -t ."),
+        ({**TEST, "tests/conftest.py": ""}, "python3 -m pytest -q"),
+        ({**TEST, "tox.ini": "[testenv]\ndeps = pytest\n"}, "python3 -m pytest -q"),
+        (
+            {**TEST, "setup.cfg": "[tool:pytest]\n", "src/tea/__init__.py": ""},
+            "PYTHONPATH=src python3 -m pytest -q",
+        ),
+        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test"),
+        ({"package.json": '{"scripts": {"test": "echo no test specified"}}'}, ""),
+        ({"go.mod": "module tea\n"}, "go test ./..."),
+        ({"Makefile": "all:\n\ncheck: all\n\tprove t\n"}, "make check"),
+        ({"README.md": "tea\n"}, ""),
+    ],
+)
+def test_files_say_how_tests_are_run(
+    tmp_path: Path, content: Mapping[str, str], command: str
+) -> None:
+    assert find_test_command(files(tmp_path, content)) == command
+
+
+def test_a_subfolder_has_tests_of_its_own(tmp_path: Path) -> None:
+    tree = files(tmp_path, {"go.mod": "module tea\n", "py/test_a.py": "import pytest\n"})
+    assert find_test_command(tree, "py") == "cd py && python3 -m pytest -q"
+
+
+def test_a_python_project_is_installed_with_what_its_tests_name(tmp_path: Path) -> None:
+    content = {"pyproject.toml": PROJECT, "requirements/test.txt": "attrs\n"}
+    made, install = python_setup_recipe(files(tmp_path, content), "repo", "python3 -m pytest -q")
+    assert made == "python3 -m venv /layer"
+    assert install.endswith(
+        " pytest 'ruff>=0.5' 'tomli; python_version < '\"'\"'3.11'\"'\"'' "
+        "-r repo/requirements/test.txt -e './repo[test]'"
+    )
+    assert python_setup_recipe(files(tmp_path / "2", content), "repo", "npm test") == []
