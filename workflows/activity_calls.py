@@ -32,8 +32,6 @@ GIVE_UP = timedelta(seconds=2)
 with the answer to its next heartbeat, which nobody waits for."""
 LOOK = timedelta(seconds=1)
 """How long a pause waits to hear whether the call in flight is only retried."""
-ABANDON_PATCH = "steps that were given up are abandoned"
-"""Runs that waited for the end of such a step replay as they were."""
 TEN_MINUTES = 10 * 60
 GONE = "it has ended"
 """Why a signal did not reach a closed workflow."""
@@ -277,8 +275,7 @@ class ActivityCalls:
         """Cancel a step and wait for its end; return whether it came in time."""
         self._given_up = task
         task.cancel()
-        bounded = not self._local and workflow.patched(ABANDON_PATCH)
-        await workflow.wait([task], timeout=GIVE_UP.total_seconds() if bounded else None)
+        await workflow.wait([task], timeout=None if self._local else GIVE_UP.total_seconds())
         if not task.done():
             step.abandoned = True
             self.outlasting = self.asking = 0

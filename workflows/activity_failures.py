@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
@@ -20,10 +19,6 @@ from protocol.usage import Usage
 
 TRY_AGAIN = timedelta(seconds=30)
 """How long a job leaves an endpoint alone that names no time itself."""
-OUTAGE_PATCH = "an outage passes without a person"
-"""A newer worker's activity may say so in a run whose workflow an older worker has run, and which
-waited for a person. It replays as it went.
-"""
 MOST_SAID = 500
 MOST_CAUSES = 5
 
@@ -50,7 +45,7 @@ class StepFailed(Interruption):
         """What may help beside that, as the end of a sentence."""
         self.is_large = False
         """Whether a large request was refused for a cause that is not known."""
-        self._says_outage = False
+        self.is_outage = False
         self.unfinished = Usage()
         """What replies that broke off have used, without its cost."""
         if isinstance(cause, ApplicationError):
@@ -61,7 +56,7 @@ class StepFailed(Interruption):
             self.mend = read_mend_detail(cause.details)
             self.helps = read_helps_detail(cause.details)
             self.is_large = LARGE in cause.details
-            self._says_outage = OUTAGE in cause.details
+            self.is_outage = OUTAGE in cause.details
             self.unfinished = read_unfinished_detail(cause.details)
         else:
             self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
@@ -73,11 +68,6 @@ class StepFailed(Interruption):
         """Add a sentence to what people are told."""
         self.message = f"{self.message} {words}"
         self.args = (f"{self.step}: {self.message}",)
-
-    @property
-    def is_outage(self) -> bool:
-        """Whether the failure passes without a person."""
-        return self._says_outage and workflow.patched(OUTAGE_PATCH)
 
 
 def _activity_failure_causes(error: BaseException | None) -> list[str]:

@@ -28,11 +28,6 @@ from workflows.activity_failures import StepFailed
 from workflows.activity_table import WATCH_RETRIES
 from workflows.inbox import Inbox
 
-HOLD_PATCH = "a pause takes effect during a model call"
-"""Runs that took a pause after the reply replay as they were."""
-PATCH = "retried calls are given up"
-"""Runs that took such a signal before this was there replay as they were."""
-
 
 class RetryWatch:
     """Watches one step of a job."""
@@ -68,14 +63,11 @@ class RetryWatch:
     @property
     def may_hold(self) -> bool:
         """Whether a pause comes."""
-        pauses = any(received.signal == "pause" for received in self._inbox.signals)
-        return pauses and workflow.patched(HOLD_PATCH)
+        return any(received.signal == "pause" for received in self._inbox.signals)
 
     async def look(self) -> None:
         """Ask the server until the call is retried."""
         job = self._job
-        if not workflow.patched(PATCH):
-            return
         before = job.waiting if job.waiting and job.waiting.trying else None
         with suppress(FailureError):
             retried = await _find_retried_call(failing=before is not None)

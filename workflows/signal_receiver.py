@@ -20,8 +20,6 @@ from workflows.inbox import Inbox, PayloadReader, read_inbox_payload
 
 AT_ONCE = 500
 """Most signals handled in one workflow task, which the SDK ends after two seconds."""
-PATCH = "many signals are handled in several tasks"
-"""Runs that handled them in one, in their order, replay as they were."""
 
 
 class SignalReceiver:
@@ -41,8 +39,6 @@ class SignalReceiver:
         self._task_events = events
         cancel = self.inbox.find_cancel()
         if cancel in (None, oldest) and self._handled < AT_ONCE:
-            return oldest
-        if not workflow.patched(PATCH):
             return oldest
         if cancel is None:
             # The timer ends the task.
