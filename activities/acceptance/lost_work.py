@@ -15,7 +15,7 @@ from activities.job.empty_content import empty_content_reason
 from activities.job.snapshot import Snapshot, snapshot_workspace
 from activities.job.statement_checks import statement_problems
 from activities.text.statement_words import any_word
-from protocol.evidence import MOST_SEEN, Evidence, is_condition
+from protocol.evidence import MOST_SEEN, NAME_CHARACTERS, Evidence, is_condition
 from protocol.scope_ledger import ScopeItem
 from protocol.short_text import first_few
 
@@ -68,6 +68,8 @@ class KeptWork:
         )
 
     def _is_lost(self, path: str, seen: Evidence) -> bool:
+        if len(path) >= NAME_CHARACTERS:
+            return False  # Its name is cut.
         entry, start = _entry(self._snapshot.files, path), self._start_entry(path)
         if entry is None and start is not None:
             return False  # The job took away what was there before.

@@ -18,7 +18,7 @@ from activities.job.snapshot import Snapshot
 from activities.phases.phase_diff import phase_diff
 from activities.text.safe_text import replace_surrogates
 from activities.text.tokens import clip_to_tokens, count_tokens
-from activities.tool_calls.work_seen import is_work_path
+from activities.toolkit.path_ownership import is_work_path
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.workspace_documents import read_workspace_document
 from protocol.contract import numbered_statements

@@ -7,7 +7,7 @@ import hashlib
 from activities.checkpoints import FileEntry
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.snapshot import Snapshot
-from activities.tool_calls.work_seen import is_work_path
+from activities.toolkit.path_ownership import is_work_path
 
 
 def work_files(snapshot: Snapshot) -> list[FileEntry]:

@@ -12,7 +12,6 @@ from activities.job.brief_statements import Statement, brief_statements
 from activities.job.empty_content import empty_content_reason
 from activities.job.snapshot import Snapshot
 from activities.job.unresolved import is_named_unresolved
-from activities.tool_calls.work_seen import is_work_path
 from protocol.endings import COMPLETION_FILE
 
 MAX_NAMED = 20
@@ -65,16 +64,6 @@ def list_unnamed_deliverables(
         for path, why in found.items()
         if path not in own and not is_named_unresolved(path, path, unresolved)
     ][:MAX_NAMED]
-
-
-def list_deliverable_choices(snapshot: Snapshot) -> list[str]:
-    """Return the files that the job made, as choices for its deliverables; none if there are many,
-    or if a project or a repository takes over what it made.
-    """
-    if snapshot.link or snapshot.repository:
-        return []
-    made = [path for path in snapshot.changed_since(0) if is_work_path(path)]
-    return sorted(made) if len(made) <= MAX_NAMED else []
 
 
 def _asked_for(snapshot: Snapshot) -> Iterable[tuple[str, Statement]]:

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from activities.job.conversation import Conversation, token_cache
-from activities.job.deliverables import list_deliverable_choices
+from activities.job.deliverables import MAX_NAMED
 from activities.job.snapshot import Snapshot
 from activities.job.todo_file_changes import changed_todo_files
 from activities.job.tool_messages import ERROR_PREFIX
@@ -22,6 +22,7 @@ from activities.model.message_forms import message_form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
+from activities.toolkit.path_ownership import is_work_path
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
 from activities.toolkit.tool_schemas import allows_strict, with_choices, without_keywords
@@ -245,7 +246,7 @@ def _fixed_prompt_part(
     choices: list[str] = []
     if state.phase.purpose == "final" and len(state.phase.todos) == 1:
         unused.append("todo_complete")
-        choices = list_deliverable_choices(snapshot)
+        choices = _deliverable_choices(snapshot)
     key = (
         snapshot.config_id,
         *(kind, found_tools, tuple(unused), tuple(only), tuple(choices), model.model_dump_json()),
@@ -269,6 +270,16 @@ def _fixed_prompt_part(
         )
         _fixed_parts[key] = _FixedPart(text, tokens)
     return _fixed_parts[key]
+
+
+def _deliverable_choices(snapshot: Snapshot) -> list[str]:
+    """Return the files that the job made, as choices for its deliverables; none if there are many,
+    or if a project or a repository takes over what it made.
+    """
+    if snapshot.link or snapshot.repository:
+        return []
+    made = [path for path in snapshot.changed_since(0) if is_work_path(path)]
+    return sorted(made) if len(made) <= MAX_NAMED else []
 
 
 def _tool_settings(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> dict[str, Any]:

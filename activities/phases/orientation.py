@@ -50,7 +50,7 @@ MAX_LATER = 30
 MAX_DOCUMENTS = 30
 """Number of input documents that the first phase lists by name."""
 ITEM_CHARACTERS = 90
-TOOL_LINE = 80
+TOOL_LINE = 60
 """Maximum length of a deferred tool's description in the system prompt."""
 
 

@@ -34,7 +34,7 @@ from activities.toolkit.path_ownership import check_changed_paths, is_system_pat
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
-from activities.toolkit.tool_offer import deferred_tool_refusal
+from activities.toolkit.tool_offer import deferred_tool_advice
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
 from protocol.errors import Invalid, Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest, tool_effect_key
@@ -214,12 +214,14 @@ def _run_guarded_tool_call(
     """Run the tool under its guards."""
     state = snapshot.state
     kind = state.phase.kind
-    if why := deferred_tool_refusal(
-        snapshot.config, kind, state.found_tools, state.unused_tools, entry.name
-    ):
-        raise ToolError(why)
-    sent_arguments = entry.load_arguments(raw_arguments)
-    entry.check_arguments(sent_arguments)
+    try:
+        sent_arguments = entry.load_arguments(raw_arguments)
+        entry.check_arguments(sent_arguments)
+    except ToolError as error:
+        advice = deferred_tool_advice(
+            snapshot.config, kind, state.found_tools, state.unused_tools, entry.name
+        )
+        raise ToolError(" ".join(filter(None, [str(error), advice]))) from None
     points = ("todo_complete",) if entry.name == "todo_complete" else ()
     allowed = (
         VotingOutcome(sent_arguments)

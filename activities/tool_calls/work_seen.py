@@ -8,17 +8,12 @@ from typing import Any
 from activities.checkpoints import Change
 from activities.commands.pipelines import simple_commands
 from activities.text.safe_text import replace_surrogates
-from activities.toolkit.path_ownership import is_system_path
+from activities.toolkit.path_ownership import is_work_path
 from activities.toolkit.registry import Tool
 from protocol.evidence import MOST_SEEN
 from protocol.job_state import JobState
 from protocol.short_text import one_line
 
-ASIDE = (
-    *("notes/", "documents/", "instructions.md", "plan.md", "todos.yaml", "workspace.md"),
-    "experiences.md",
-)
-"""Paths whose change is no work on what was asked for."""
 RHYTHM = frozenset(("todos", "job", "traces", "discovery", "skills", "verdict"))
 """Groups of tools that only move the job along."""
 LOOKING_PROGRAMS = frozenset(
@@ -31,12 +26,6 @@ LOOKING_PROGRAMS = frozenset(
 )
 """Programs that change nothing: a command of these alone is a look, unless it changed a file."""
 COMMAND_CHARACTERS = 80
-
-
-def is_work_path(path: str) -> bool:
-    """Return whether a change of this path is work on what was asked for."""
-    aside = any(path.startswith(each) if each.endswith("/") else path == each for each in ASIDE)
-    return not (aside or is_system_path(path))
 
 
 def note_seen_work(

@@ -13,6 +13,8 @@ from protocol.phase import PhaseKind
 from protocol.short_text import first_few
 
 COMMAND_TOOL = "run_command"
+BY_COMMAND = frozenset(("wait", "move_file", "generate_workspace_summary"))
+"""Tools that an agent with commands has only while it works: its other requests stay small."""
 MAX_HOSTS = 10
 """Hosts that the description of the command tool names."""
 
@@ -65,7 +67,9 @@ def _agent_tool(entry: Tool, config: AgentConfig) -> Tool:
     A judge of phases still sees the end of the list first.
     """
     is_single = config.todos.work and agent_has_tool(config, COMMAND_TOOL) and not config.judge
-    if is_single and entry.name != "todo_write":
+    if is_single and entry.name in BY_COMMAND:
+        entry = replace(entry, phases=("tactical",))
+    elif is_single and entry.name != "todo_write":
         entry = replace(entry, phases=get_args(PhaseKind))
     return _describe_agent_command_tool(entry, config.shell)
 

@@ -35,6 +35,11 @@ DOCUMENT_NOTICE = (
 STRATEGIC = ("plan.md", "todos.yaml")
 READ = (*STRATEGIC, "workspace.md", "instructions.md", "experiences.md")
 """Files that agents or people write and the system reads."""
+ASIDE = (
+    *("notes/", "documents/", "instructions.md", "plan.md", "todos.yaml", "workspace.md"),
+    "experiences.md",
+)
+"""Paths whose change is no work on what was asked for."""
 
 
 def owned_path_refusal(
@@ -126,6 +131,12 @@ def git_owned_path_refusal(path: str) -> str | None:
 def is_system_path(path: str) -> bool:
     """Return whether only the system may write this path."""
     return _covers_owned_path(SYSTEM, path)
+
+
+def is_work_path(path: str) -> bool:
+    """Return whether a change of this path is work on what was asked for."""
+    aside = any(path.startswith(each) if each.endswith("/") else path == each for each in ASIDE)
+    return not (aside or is_system_path(path))
 
 
 def system_owned_prefix(path: str) -> str | None:

@@ -107,20 +107,17 @@ def offerable_tools(config: AgentConfig) -> list[Tool]:
     return [entry for entry in agent_tools_by_name(config).values() if entry.name in names]
 
 
-def deferred_tool_refusal(
+def deferred_tool_advice(
     config: AgentConfig,
     kind: PhaseKind,
     found_tools: Sequence[str],
     unused: Collection[str],
     name: str,
 ) -> str | None:
-    """Return the refusal of a call to a deferred tool, or None; arguments as `offer_tools`.
+    """Return what helps with the arguments of a deferred tool, which the model has not seen.
 
-    Offered tools are never refused.
+    A call that fits runs all the same. Arguments as `offer_tools`; None for an offered tool.
     """
     if all(entry.name != name for entry in offer_tools(config, kind, found_tools, unused).deferred):
         return None
-    return (
-        f'{name} is not at hand yet. {SEARCH_TOOL}("{name}") shows its arguments, and from the '
-        "next turn on you can call it; the query may list several names."
-    )
+    return f'{SEARCH_TOOL}("{name}") shows its arguments; the query may list several names.'

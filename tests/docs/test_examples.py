@@ -216,6 +216,7 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         "limit": {"limits": lambda limits: limits["phase"]["model_calls"]["limit"] == 800},
         # Nothing was refused in this job, so nothing can be bypassed.
         "bypass": {"notices": lambda told: any("has refused nothing" in line for line in told)},
+        "update": {},
         # No question is open here, and the job says so.
         "answer": {"notices": lambda told: "no question is open" in str(told)},
         "deny": {"notices": lambda told: "no request for approval" in str(told)},
@@ -229,6 +230,7 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
             continue
         out = await _run(jobs.client, words)
         named = words[words.index("--name") + 1] if "--name" in words else words[2]
+        named = "update" if words[2] == "update" else named
         actions.append("fork" if '"fork"' in words[-1] else named)
         assert actions[-1] != "query" or "Write a guide on tea" in out
         await jobs.until(tea, **effects[actions[-1]])

@@ -140,11 +140,13 @@ def test_where_a_job_has_used_up_its_share_the_projects_limit_is_to_be_raised() 
     run.last_report.waiting = "budget"
     # The job's own advice knows only its share.
     run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} tokens=2000`."
+    run.last_report.limit = "tokens"
     shown = project_waits.current_project_wait(play.project)
     assert shown is not None
     assert "`starter.py limit tea tokens=2000`" in shown.remedy
     # A limit of the job's own is shown as it is.
     run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} phase.tokens=2000`."
+    run.last_report.limit = "phase.tokens"
     shown = project_waits.current_project_wait(play.project)
     assert shown is not None
     assert shown.remedy == run.last_report.remedy

@@ -92,7 +92,7 @@ async def test_what_a_person_sees_without_decoding_anything(resting: Jobs) -> No
     await jobs.until(handle, waits_until=bool)
     await handle.signal("pause", {})
     await jobs.until(handle, waiting_for="paused")
-    details = await _details_that_say(jobs, handle.id, "Waiting: paused")
+    details = await _details_that_say(jobs, handle.id, "waiting (paused)")
     assert details.startswith("## Write a guide on tea.")
     for part in ("**waiting**", "resume", "generalist", "☑", "▶", "tokens"):
         assert part in details
@@ -123,14 +123,14 @@ async def test_a_question_is_read_and_answered_with_plain_json(jobs: Jobs) -> No
     async with serving(jobs.client, jobs.root, Deviating({2: ask, 3: move})) as asking:
         handle = await asking.start(tea(set={"approve": ["move_file"]}))
         await asking.until(handle, waiting_for="clarification")
-        details = await _details_that_say(asking, handle.id, "Waiting: clarification")
+        details = await _details_that_say(asking, handle.id, "waiting (clarification)")
         for part in (f"answer {handle.id}", "    Green or black?"):
             assert part in details
         assert "    default: Green." in details
         text = json.dumps({"text": "Black tea."})
         await command(asking, "signal", "-w", handle.id, "--name", "answer", "--input", text)
         status = await asking.until(handle, waiting_for="approval")
-        details = await _details_that_say(asking, handle.id, "Waiting: approval")
+        details = await _details_that_say(asking, handle.id, "waiting (approval)")
         for part in (f"approve {handle.id}", "      new: notes/here.md"):
             assert part in details
         approval = json.dumps({"id": status["approval"]["id"]})
