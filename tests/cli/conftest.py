@@ -17,6 +17,7 @@ from cli.app import main
 from cli.jobs.job_view import JobView, view_job
 from engine.development import development_server
 from engine.service import build_worker
+from protocol.payloads import SIGNALS, UPDATE
 from tests.cli.stand_in import Other, StandIn
 
 REPOSITORY = Path(__file__).parents[2]
@@ -105,8 +106,11 @@ def between_looks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         left = iter(["", *names])
 
         async def signal_and_look(client: Client, job_id: str, **known: Any) -> JobView:
-            if name := next(left, ""):
-                await client.get_workflow_handle(job_id).signal(name)
+            handle, name = client.get_workflow_handle(job_id), next(left, "")
+            if name in SIGNALS:
+                await handle.execute_update(UPDATE, args=[name, {}])
+            elif name:
+                await handle.signal(name)
             return await view_job(client, job_id, **known)
 
         monkeypatch.setattr("cli.jobs.watch.view_job", signal_and_look)
