@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.workflows.queries import query_status
 
 _numbers = itertools.count(1)
 SECONDS = 120
+SHUTDOWN_SECONDS = 60
 FAILS = timedelta(seconds=2)
 """For workflow tasks that should fail: the next attempt starts after this time, not after 10 s."""
 
@@ -126,11 +128,18 @@ async def serving(
     """Run a worker with this model on its own task queue."""
     queue = options.pop("queue", None) or f"test-{next(_numbers)}"
     openai = client_for(model)
-    async with build_worker(
+    worker = build_worker(
         client,
         root=root,
         task_queue=queue,
         activities=all_activities(root, connect=lambda _: openai),
         **options,
-    ):
+    )
+    await worker.__aenter__()
+    try:
         yield Jobs(client, root, queue)
+    finally:
+        # The SDK's core may panic while it shuts down, and then it never says that it has ended.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SHUTDOWN_SECONDS):
+                await worker.__aexit__(*sys.exc_info())
