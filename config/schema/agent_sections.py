@@ -317,7 +317,7 @@ class TodoLists(Data):
     work: list[PredefinedTodo] = Field(
         default_factory=list,
         description="All todos of an agent whose work is one list: its jobs begin with them, in "
-        "a tactical phase, and the final phase follows.",
+        "a tactical phase, and the final phase follows, except for agents with commands.",
     )
     transition: list[PredefinedTodo] = Field(
         min_length=1, description="Todos of a strategic phase between two tactical ones."
