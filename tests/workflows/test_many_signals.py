@@ -74,26 +74,26 @@ async def test_a_cancel_behind_thousands_of_signals_ends_the_job(
         assert not await _failed_tasks(temporal, handle)
 
 
+async def _completed_behind(temporal: Client, root: Root, kind: str) -> dict[str, Any]:
+    """Return the status of a job that completed although thousands of signals came first."""
+    handle = await _sent_without_worker(temporal, kind, KINDS[kind], MANY)
+    async with serving(temporal, root, Short(), queue=kind) as jobs:
+        assert (await jobs.result(handle, 60))["status"] == "completed"
+        assert not await _failed_tasks(temporal, handle)
+        return await query_status(handle)
+
+
 @pytest.mark.skipif(not SOAK, reason="in make soak")
 async def test_thousands_of_remarks_are_read_as_far_as_they_are_taken(
     temporal: Client, root: Root
 ) -> None:
-    queue = "told"
-    handle = await _sent_without_worker(temporal, queue, KINDS["told"], MANY)
-    async with serving(temporal, root, Short(), queue=queue) as jobs:
-        assert (await jobs.result(handle, 60))["status"] == "completed"
-        assert not await _failed_tasks(temporal, handle)
+    await _completed_behind(temporal, root, "told")
 
 
 async def test_thousands_of_light_signals_are_handled_in_several_tasks(
     temporal: Client, root: Root
 ) -> None:
-    queue = "light"
-    handle = await _sent_without_worker(temporal, queue, KINDS["light"], MANY)
-    async with serving(temporal, root, Short(), queue=queue) as jobs:
-        assert (await jobs.result(handle, 60))["status"] == "completed"
-        status = await query_status(handle)
-        assert status["refusals"] >= MANY - MAX_SIGNALS
-        [left_out] = [line for line in status["notices"] if line.startswith(FULL)]
-        assert re.fullmatch(r"(\d+ (limit|resume|rewnid)(, )?){3}", left_out.removeprefix(FULL))
-        assert not await _failed_tasks(temporal, handle)
+    status = await _completed_behind(temporal, root, "light")
+    assert status["refusals"] >= MANY - MAX_SIGNALS
+    [left_out] = [line for line in status["notices"] if line.startswith(FULL)]
+    assert re.fullmatch(r"(\d+ (limit|resume|rewnid)(, )?){3}", left_out.removeprefix(FULL))
