@@ -16,9 +16,9 @@ from activities.checkpoints import Files, Root
 from activities.commands.check_commands import CheckRunner, Finding
 from activities.commands.pipelines import simple_commands
 from activities.projects import stand_ins
+from activities.projects.command_following import MAKEFILES
 from activities.projects.proof_run import MOST_NAMES, JudgedRun, ProofRunner
 from activities.projects.runner_commands import (
-    MAKEFILES,
     CommandRefused,
     runner_command_fault,
     split_runner_commands,

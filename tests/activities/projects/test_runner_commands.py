@@ -8,11 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from activities.commands.sandbox import CommandResult
-from activities.projects.runner_commands import (
-    CommandFollower,
-    CommandRefused,
-    runner_command_fault,
-)
+from activities.projects.command_following import CommandFollower
+from activities.projects.runner_commands import CommandRefused, runner_command_fault
 from tests.activities.projects.proving import Bench
 
 SCRIPT = (
