@@ -186,7 +186,8 @@ def test_it_is_verified_where_there_is_nothing_else(evidence: Evidence) -> None:
 
 def test_git_and_ssh_read_it_too(evidence: Evidence, tmp_path: Path) -> None:
     with tarfile.open(evidence.path) as archive:
-        archive.extractall(tmp_path, filter="data")
+        for member in archive:
+            archive.extract(member, tmp_path)
     people = json.loads((tmp_path / "people.json").read_text())
     assert [told.get("signal") for told in people] == ["tell", None, None, "approve"]
     assert people[1]["call"] == "append_file"
