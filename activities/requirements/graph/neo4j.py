@@ -28,6 +28,7 @@ from config.schema.graph import GraphSchema
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _FORM = "neo4j://user:password@host:7687/database"
 _CONNECT_SECONDS = 10
+_WAKE_SECONDS = 0.25
 _GRACE_SECONDS = 3
 _NOT_OURS = (
     "Neo.ClientError.Database.",
@@ -188,7 +189,16 @@ class Neo4jGraph:
     ) -> list[GraphRows]:
         """Raises TimeoutError if the server ignores the time limit."""
         async with asyncio.timeout(_CONNECT_SECONDS + self._limits.seconds + _GRACE_SECONDS):
-            return await work
+            task = asyncio.ensure_future(work)
+            try:
+                while not task.done():
+                    # A thread that is cancelled notices it only when its loop wakes up.
+                    await asyncio.wait([task], timeout=_WAKE_SECONDS)
+            finally:
+                if not task.done():
+                    task.cancel()
+                    await asyncio.wait([task])
+            return task.result()
 
     async def _run_transaction(
         self, queries: tuple[GraphQuery, ...], *, write: bool
