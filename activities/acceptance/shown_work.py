@@ -6,7 +6,7 @@ It never has the agent's own summary, notes or confidence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -80,7 +80,6 @@ def shown_work(
     deliverables: Sequence[str],
     answer: str,
     start: Snapshot | None,
-    beat: Callable[[], None],
 ) -> ShownWork:
     """Return the diff of a job on a repository, the files themselves of any other.
 
@@ -91,7 +90,6 @@ def shown_work(
         deliverables: Paths that the agent names as its result.
         answer: The agent's summary.
         start: The job at its beginning.
-        beat: Called between slow steps.
     """
     entries = {entry.path: entry for entry in work_files(snapshot)}
     brief = "\n".join(_brief_texts(snapshot))
@@ -116,7 +114,7 @@ def shown_work(
     first = list(_first_paths(snapshot, deliverables, entries))
     changed = [path for path, entry in entries.items() if before.get(path) != entry.id]
     order = list(dict.fromkeys([*first, *changed]))
-    text, shown = _shown_files(snapshot, [entries[path] for path in order], beat)
+    text, shown = _shown_files(snapshot, [entries[path] for path in order])
     return ShownWork(text, QuotedWork(shown, others, brief), paths=order)
 
 
@@ -148,7 +146,7 @@ def _brief_texts(snapshot: Snapshot) -> Iterator[str]:
     }
     for path in sorted(places - {"", "instructions.md"}):
         try:
-            pages = read_workspace_document(snapshot.files, path, lambda: None).pages
+            pages = read_workspace_document(snapshot.files, path).pages
         except (FilesError, PathRefused, ToolError):
             continue
         yield from (page.text for page in pages)
@@ -169,9 +167,7 @@ def _first_paths(
             yield from (each for each in entries if each.startswith(f"{path}/"))
 
 
-def _shown_files(
-    snapshot: Snapshot, entries: Sequence[FileEntry], beat: Callable[[], None]
-) -> tuple[str, list[str]]:
+def _shown_files(snapshot: Snapshot, entries: Sequence[FileEntry]) -> tuple[str, list[str]]:
     """Return the files as one text in bounds, and their whole texts."""
     parts, texts, omitted = [], list[str](), list[str]()
     remaining, documents = WORK_TOKENS, 0
@@ -182,7 +178,6 @@ def _shown_files(
             omitted.append(entry.path)
             continue
         if is_document and documents < MAX_DOCUMENTS:
-            beat()
             documents += 1
             text = _document_text(snapshot, entry)
         else:
@@ -202,7 +197,7 @@ def _shown_files(
 
 def _document_text(snapshot: Snapshot, entry: FileEntry) -> str | None:
     try:
-        reading = read_workspace_document(snapshot.files, entry.path, lambda: None)
+        reading = read_workspace_document(snapshot.files, entry.path)
     except (FilesError, PathRefused, ToolError):
         return None
     return replace_surrogates("\n\n".join(page.text for page in reading.pages))

@@ -7,7 +7,6 @@ in case its parent dies); `activities.runtime.child_process` watches it.
 import base64
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,9 @@ def extract_bounded(
     *,
     seconds: float = 120,
     memory_mb: int = 2048,
-    heartbeat: Callable[[], None] | None = None,
 ) -> list[Page]:
     """Return only the pages of `read_document_bounded`."""
-    reading = read_document_bounded(
-        name, data, seconds=seconds, memory_mb=memory_mb, heartbeat=heartbeat
-    )
-    return reading.pages
+    return read_document_bounded(name, data, seconds=seconds, memory_mb=memory_mb).pages
 
 
 def read_document_bounded(
@@ -41,26 +36,23 @@ def read_document_bounded(
     *,
     seconds: float = 120,
     memory_mb: int = 2048,
-    heartbeat: Callable[[], None] | None = None,
 ) -> ReadingResult:
     """Run `read_document` in a child process, limited to `seconds` and `memory_mb` of address
     space.
 
-    `heartbeat` is called about four times a second. An exception from it, or raised in the calling
-    thread, kills the child and propagates. Raises `DocumentError` (or `PicturesAlone`) as
-    `read_document` does, and if the child ran out of time or memory or crashed.
+    An exception raised in the calling thread kills the child and propagates. Raises `DocumentError`
+    (or `PicturesAlone`) as `read_document` does, and if the child ran out of time or memory or
+    crashed.
     """
     if len(data) < _IN_PROCESS_BYTES and detect_document_kind(name, data) == "text":
         return read_document(name, data)
-    answer = _run_bounded_child(name, data, [], seconds, memory_mb, heartbeat)
+    answer = _run_bounded_child(name, data, [], seconds, memory_mb)
     return _parse_child_reading(answer["reading"])
 
 
-def draw_bounded(
-    name: str, data: bytes, page: int, *, heartbeat: Callable[[], None] | None = None
-) -> Picture:
+def draw_bounded(name: str, data: bytes, page: int) -> Picture:
     """Run `read_picture` in such a child process. Raises DocumentError."""
-    picture = _run_bounded_child(name, data, [str(page)], 60, 2048, heartbeat)["picture"]
+    picture = _run_bounded_child(name, data, [str(page)], 60, 2048)["picture"]
     return Picture(**{**picture, "data": base64.b64decode(picture["data"])})
 
 
@@ -70,11 +62,10 @@ def _run_bounded_child(
     further: list[str],
     seconds: float,
     memory_mb: int,
-    heartbeat: Callable[[], None] | None,
 ) -> dict[str, Any]:
     """Return the child's answer. Raises DocumentError."""
     arguments = [name, str(math.ceil(seconds)), str(memory_mb), *further]
-    child = run_child(_CHILD, arguments, data, seconds, heartbeat)
+    child = run_child(_CHILD, arguments, data, seconds)
     too_big = f"{name}: reading it needs more than {memory_mb} MB of memory; split the file"
     if child.was_too_slow:
         raise DocumentError(

@@ -32,7 +32,6 @@ def workspace_summary(
     files: Files,
     changes: Files,
     state: JobState,
-    heartbeat: Callable[[], None],
     unlisted: Sequence[str] = (),
     *,
     repository: RepositoryLink | None = None,
@@ -66,7 +65,6 @@ def workspace_summary(
         if not _workspace_summary_omits(entry.path) and not differs(entry.path)
     ]
     for entry in listed[:MAX_FILES]:
-        heartbeat()
         lines.append(_workspace_summary_line(files, changes, entry))
     if len(listed) > MAX_FILES:
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
@@ -119,7 +117,6 @@ def with_workspace_summary(
         snapshot.files,
         snapshot.changes,
         state or snapshot.state,
-        lambda: None,
         snapshot.config.shell.volatile,
         repository=snapshot.repository,
         given_up=given_up,

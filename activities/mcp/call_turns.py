@@ -165,7 +165,6 @@ class _CallTurn:
                 key=self._context.key,
                 repeatable=self._declared.effect != "once",
                 turn=turn,
-                heartbeat=self._context.heartbeat,
             )
             if not isinstance(result, InputRequiredResult) or result.input_requests:
                 return result
@@ -180,7 +179,6 @@ class _CallTurn:
             method,
             self._pending.task,
             responses={**answers} if answers else None,
-            wanted=self._context.heartbeat,
         )
 
     def _settle(self, result: Called, pending: Pending, arguments: dict[str, Any]) -> str:

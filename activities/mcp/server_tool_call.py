@@ -54,7 +54,6 @@ def _send_call(
             key=context.key,
             repeatable=declared.effect != "once",
             folder=folder,
-            heartbeat=context.heartbeat,
         )
     if not isinstance(result, CallToolResult):
         raise ToolError(f"{declared.server} asks something, and works on files: it cannot wait.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import TimeoutError as NotYet
 from functools import cache
 from pathlib import Path
@@ -37,7 +37,7 @@ from activities.mcp.transport import UNEXPLAINED, CallProgress
 from config.schema.mcp_servers import Server
 
 TICK = 0.2
-"""Seconds between two checks whether a call is still wanted."""
+"""Seconds after which, at the latest, an exception raised in a waiting thread ends its call."""
 TIMEOUT_MESSAGE = "Request 'tools/call' timed out"
 LOST_MESSAGES = ("Connection closed", "SSE stream ")
 """Beginnings of the client's messages on a lost call; servers also use its codes for their own
@@ -72,7 +72,7 @@ class Servers:
         Raises:
             ServerUnavailable: it cannot be reached.
         """
-        return self._wait_for(self._list_tools(name, server, folder), lambda: None)
+        return self._wait_for(self._list_tools(name, server, folder))
 
     def call_tool(
         self,
@@ -85,7 +85,6 @@ class Servers:
         repeatable: bool,
         turn: Turn = BEGUN,
         folder: Path | None = None,
-        heartbeat: Callable[[], None] = lambda: None,
     ) -> Called:
         """Call a tool.
 
@@ -95,7 +94,6 @@ class Servers:
             repeatable: Whether an interrupted call may be sent once more.
             folder: Private folder for a server that works on files, which then has a process
                 for this call alone.
-            heartbeat: Called during the call; an exception from it ends the call.
 
         Raises:
             ServerUnavailable: nothing was done.
@@ -103,7 +101,7 @@ class Servers:
             ServerCallInterrupted: it may have been done.
         """
         work = self._call_tool(name, server, tool, arguments, key, repeatable, turn, folder)
-        return self._wait_for(work, heartbeat)
+        return self._wait_for(work)
 
     def ask_about_task(
         self,
@@ -113,7 +111,6 @@ class Servers:
         task: str,
         *,
         responses: InputResponses | None = None,
-        wanted: Callable[[], None] = lambda: None,
     ) -> TaskState | Result:
         """Get, update or cancel a task of a server; each may be repeated.
 
@@ -121,22 +118,22 @@ class Servers:
             ServerUnavailable: it does not answer.
             ServerCallFailed: it does not know the task.
         """
-        return self._wait_for(self._ask_about_task(name, server, method, task, responses), wanted)
+        return self._wait_for(self._ask_about_task(name, server, method, task, responses))
 
     def check_result(self, name: str, server: Server, tool: str, result: CallToolResult) -> None:
         """Check a task's result against the schema. Raises RuntimeError or ServerUnavailable."""
-        self._wait_for(self._check_result(name, server, tool, result), lambda: None)
+        self._wait_for(self._check_result(name, server, tool, result))
 
-    def _wait_for(self, work: Coroutine[Any, Any, R], heartbeat: Callable[[], None]) -> R:
+    def _wait_for(self, work: Coroutine[Any, Any, R]) -> R:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
+            # An exception that another thread raises in this one arrives between two steps.
             while True:
                 try:
                     return future.result(TICK)
                 except NotYet:
                     if future.done():
                         raise
-                    heartbeat()
         except BaseException:
             future.cancel()
             raise

@@ -186,7 +186,6 @@ def measure_coverage(
     views: Sequence[DocumentView],
     requirements: Iterable[Requirement | KeptRequirement],
     rules: Sequence[SetAsideRule],
-    heartbeat: Callable[[], None],
 ) -> Coverage:
     """Compare citations and rules with the text of the documents."""
     quotes = quotes_by_page(requirements)
@@ -204,7 +203,6 @@ def measure_coverage(
         return rule is not None
 
     for view in views:
-        heartbeat()
         candidates = view.candidates
         refuted = refuted_rules(view, rules)
         touched = _touched_passages(view, [(each.page, each.text) for each in candidates], quotes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from activities.checkpoints import Files
@@ -18,7 +17,7 @@ from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.requirements.versions import KeptRequirement, read_new_version
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
+from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.workspace_documents import (
     canonical_document_path,
@@ -66,9 +65,7 @@ class RequirementSurvey:
         return f"; not complete, since it was read badly: {why.rstrip('.')}" if why else ""
 
 
-def survey_requirements(
-    files: Files, job: str, settings: AgentSettings, heartbeat: Callable[[], None]
-) -> RequirementSurvey:
+def survey_requirements(files: Files, job: str, settings: AgentSettings) -> RequirementSurvey:
     """Read the requirements and measure how far they cover the documents.
 
     Raises:
@@ -78,7 +75,6 @@ def survey_requirements(
     broken: list[str] = []
     listed = requirement_files.list_requirement_files(files)
     for name in sorted(listed, key=lambda name: (len(name), name)):
-        heartbeat()
         try:
             requirements.append(
                 requirement_files.read_requirement_file(files, listed[name][0], name, job)
@@ -90,7 +86,7 @@ def survey_requirements(
     badly_read: dict[str, str] = {}
     for path in input_document_paths(files):
         try:
-            reading = read_workspace_document(files, path, heartbeat)
+            reading = read_workspace_document(files, path)
         except ToolError as error:
             badly_read[path] = str(error)
             continue
@@ -110,7 +106,7 @@ def survey_requirements(
     return RequirementSurvey(
         requirements,
         broken,
-        measure_coverage(list(views.values()), [*requirements, *kept], rules, heartbeat),
+        measure_coverage(list(views.values()), [*requirements, *kept], rules),
         rules,
         {path: why for path, why in badly_read.items() if path not in out_of_scope},
         views,
@@ -166,7 +162,7 @@ def completeness_notes(snapshot: Snapshot, job: str) -> list[str]:
     if not agent_has_tool(snapshot.config, "set_sentences_aside"):
         return []
     try:
-        now = survey_requirements(snapshot.files, job, snapshot.config.settings, no_tool_heartbeat)
+        now = survey_requirements(snapshot.files, job, snapshot.config.settings)
     except InvalidWorkspaceFile:
         return []
     return now.statements[:MAX_STATEMENTS]

@@ -35,7 +35,6 @@ from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS, storable_column_value
 from activities.stores.store_errors import StoreUnavailableError
 from activities.text.safe_text import as_readable_json
-from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.workspace_documents import (
     document_digest,
@@ -196,7 +195,7 @@ def begin_new_version(root: Root, snapshot: Snapshot, job: str) -> list[str]:
     for path in input_document_paths(snapshot.files):
         digests[path] = document_digest(snapshot.files, path)
         try:
-            documents[path] = read_workspace_document(snapshot.files, path, no_tool_heartbeat).pages
+            documents[path] = read_workspace_document(snapshot.files, path).pages
         except ToolError:
             continue
     version = compare_versions(earlier, documents, replaces)
@@ -266,7 +265,7 @@ def _mark_graph(root: Root, snapshot: Snapshot, version: NewVersion) -> list[str
         return []
     key = schema.nodes[REQUIREMENT].key
     try:
-        related = requirement_neighbours(root, schema, refs, no_tool_heartbeat)
+        related = requirement_neighbours(root, schema, refs)
         if related:
             with open_graph(root, schema) as graph:
                 graph.write(

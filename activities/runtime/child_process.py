@@ -1,7 +1,7 @@
 """Runs work in a separate process, which may hang, crash or eat memory without harm.
 
-The parent waits in short steps, sends heartbeats, and kills the child's process group when time is
-up or the wait is interrupted. The child sets its own resource limits.
+The parent waits in short steps, and kills the child's process group when time is up or the wait is
+interrupted. The child sets its own resource limits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,12 +58,10 @@ def run_child(
     arguments: list[str],
     data: bytes,
     seconds: float,
-    heartbeat: Callable[[], None] | None = None,
 ) -> ChildResult:
     """Run a Python script with the data on its standard input.
 
-    `heartbeat` is called about four times a second. An exception from it, or one raised in the
-    calling thread, kills the child and propagates.
+    An exception raised in the calling thread kills the child and propagates.
     """
     with (
         tempfile.TemporaryFile() as stdin,
@@ -82,7 +79,7 @@ def run_child(
             start_new_session=True,
         )
         try:
-            status = _wait_for_child_process(child, seconds, heartbeat)
+            status = _wait_for_child_process(child, seconds)
         except BaseException:
             _kill_child_group(child)
             raise
@@ -135,10 +132,9 @@ class ChildOutputReader:
         )
 
 
-def _wait_for_child_process(
-    child: subprocess.Popen[bytes], seconds: float, heartbeat: Callable[[], None] | None
-) -> int | None:
+def _wait_for_child_process(child: subprocess.Popen[bytes], seconds: float) -> int | None:
     deadline = time.monotonic() + seconds
+    # An exception that another thread raises in this one arrives between two steps.
     while True:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
@@ -146,8 +142,6 @@ def _wait_for_child_process(
             return None
         with suppress(subprocess.TimeoutExpired):
             return child.wait(timeout=min(POLL_SECONDS, remaining))
-        if heartbeat is not None:
-            heartbeat()
 
 
 def _kill_child_group(child: subprocess.Popen[bytes]) -> None:

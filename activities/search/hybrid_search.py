@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -70,7 +69,6 @@ def search_passages(
     path: str = "",
     limit: int = 10,
     embeddings: Embeddings | None = None,
-    heartbeat: Callable[[], None],
 ) -> SearchResults:
     """Return the passages of the files that best answer a query.
 
@@ -81,7 +79,6 @@ def search_passages(
         path: A file or folder of `files`, as in `Entry.path`; empty for all.
         limit: Maximum number of passages.
         embeddings: The endpoint; None for the local model, if installed.
-        heartbeat: Called often while the index is updated.
 
     Raises:
         sqlite3.Error: The disk is full or cannot be written.
@@ -94,12 +91,12 @@ def search_passages(
             embedder = choose_embedder(embeddings)
             vector = embedder.embed([query])[0]
             meaning = _QueryVector(vector, f"{embedder.name} {len(vector)}", embedder.floor)
-            note = _embed_missing(index, files, embedder, meaning, under, heartbeat)
+            note = _embed_missing(index, files, embedder, meaning, under)
         except EmbeddingsFailed as error:
             note = (
                 _partial_search_note(str(error)) if meaning else f"Found by words alone: {error}."
             )
-        with index.mirror_files(files, heartbeat):
+        with index.mirror_files(files):
             rankings = (
                 [index.match_words(words, under, DEPTH)] if (words := fts_query(query)) else []
             )
@@ -119,17 +116,15 @@ def _embed_missing(
     embedder: Embedder,
     meaning: _QueryVector,
     under: tuple[bytes, bytes],
-    heartbeat: Callable[[], None],
 ) -> str:
     """Embed passages without a vector; return a note if time ran out. Each batch is stored."""
     until = time.monotonic() + EMBEDDING_SECONDS
     while True:
-        with index.mirror_files(files, heartbeat):
+        with index.mirror_files(files):
             lacking = index.without_vector(meaning.model, under, TEXTS_HELD)
         if not lacking:
             return ""
         for start in range(0, len(lacking), embedder.batch):
-            heartbeat()
             if time.monotonic() > until:
                 return _partial_search_note("there was not time enough to embed every passage")
             batch = lacking[start : start + embedder.batch]

@@ -46,7 +46,6 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words
 CREATE TABLE IF NOT EXISTS vectors
     (mark BLOB, model TEXT, vector BLOB NOT NULL, PRIMARY KEY (mark, model)) WITHOUT ROWID;
 """
-Beat = Callable[[], None]
 T = TypeVar("T")
 
 
@@ -84,10 +83,10 @@ class SearchIndex:
         self._base.close()
 
     @contextmanager
-    def mirror_files(self, files: Files, beat: Beat) -> Iterator[None]:
+    def mirror_files(self, files: Files) -> Iterator[None]:
         """Keep the index equal to these files inside the block, whatever other processes do."""
         for _ in range(TRIES):
-            self._mirror_tree(files, beat)
+            self._mirror_tree(files)
             with self._transaction("BEGIN"):
                 if self._mirrored_tree == files.id:
                     yield
@@ -156,7 +155,7 @@ class SearchIndex:
     def _indexed_files(self) -> dict[bytes, str]:
         return dict(self._base.execute("SELECT path, blob FROM files"))
 
-    def _mirror_tree(self, files: Files, beat: Beat) -> None:
+    def _mirror_tree(self, files: Files) -> None:
         if self._mirrored_tree == files.id:
             return
         expected = {
@@ -169,7 +168,6 @@ class SearchIndex:
         ready: list[tuple[bytes, str | None, list[Passage]]] = []
         size = 0
         for path in sorted(stale):
-            beat()
             blob = expected.get(path)
             cut = list(split_passages(files.store.read(bytes.fromhex(blob)))) if blob else []
             ready.append((path, blob, cut))

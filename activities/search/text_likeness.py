@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +16,6 @@ from activities.search.vector_cache import VectorCache
 
 TABLE_SIZE = 1 << 15
 """Size of the hash table that n-grams are counted in."""
-BEAT = 500
 UNSEEN = 10
 """Virtual texts without any common word, added so that half of three texts is not yet frequent."""
 MAX_RARITY = 20
@@ -34,7 +33,6 @@ SparseCounts = tuple[NDArray[np.int32], Vector]
 def compute_text_likeness(
     text: str,
     others: Sequence[str],
-    heartbeat: Callable[[], None] = lambda: None,
     by: Embedder | None = None,
     *,
     rarity: bool = False,
@@ -55,11 +53,9 @@ def compute_text_likeness(
         EmbeddingsFailed: `by` does not answer.
     """
     if by is not None:
-        return _rank_likeness_by_meaning(text, others, heartbeat, by)
+        return _rank_likeness_by_meaning(text, others, by)
     words, grams = ([each] for each in _term_counts(text))
-    for number, other in enumerate(others):
-        if number % BEAT == 0:
-            heartbeat()
+    for other in others:
         for counted, kind in zip(_term_counts(other), (words, grams), strict=True):
             kind.append(counted)
     both = zip(
@@ -68,13 +64,11 @@ def compute_text_likeness(
     return [round(min(1.0, sum(pair) / 2), 4) for pair in both]
 
 
-def _rank_likeness_by_meaning(
-    text: str, others: Sequence[str], heartbeat: Callable[[], None], by: Embedder
-) -> list[float]:
+def _rank_likeness_by_meaning(text: str, others: Sequence[str], by: Embedder) -> list[float]:
     if not others:
         return []
     vector = by.embed([text])[0]
-    rows = _known.embed(others, by, len(vector), heartbeat)
+    rows = _known.embed(others, by, len(vector))
     return [round(min(1.0, max(0.0, float(row @ vector))), 4) for row in rows]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 
 from activities.search.embedding import Embedder, Matrix, embed_texts
@@ -21,14 +21,11 @@ class VectorCache:
         self._cache: OrderedDict[bytes, Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
-    def embed(
-        self, texts: Sequence[str], by: Embedder, width: int, heartbeat: Callable[[], None]
-    ) -> list[Matrix]:
+    def embed(self, texts: Sequence[str], by: Embedder, width: int) -> list[Matrix]:
         """Return the embedding of each text; `by` computes only those not in the cache.
 
         Args:
             width: Dimensions of an embedding; a model may change them under the same name.
-            heartbeat: Called before each request.
 
         Raises:
             EmbeddingsFailed: `by` does not answer.
@@ -38,7 +35,6 @@ class VectorCache:
         lacking = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
         remaining = list(lacking.items())
         for start in range(0, len(remaining), by.batch):
-            heartbeat()
             batch = remaining[start : start + by.batch]
             rows = embed_texts(by, [text for _, text in batch], width)
             computed = {key: row.copy() for (key, _), row in zip(batch, rows, strict=True)}

@@ -44,7 +44,6 @@ from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text import tokens
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import agent_has_tool
-from activities.toolkit.tool_context import no_tool_heartbeat
 from activities.toolkit.tool_errors import ToolError
 from protocol.endings import ContractFacts, FactsRequest, GateFacts, GateFactsReply
 from protocol.evidence import SeenWork
@@ -255,9 +254,7 @@ def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateF
     if not agent_has_tool(snapshot.config, "set_sentences_aside"):
         return
     try:
-        now = survey_requirements(
-            snapshot.files, activity_job_id(), snapshot.config.settings, no_tool_heartbeat
-        )
+        now = survey_requirements(snapshot.files, activity_job_id(), snapshot.config.settings)
     except InvalidWorkspaceFile as problem:
         facts.uncovered = [f"{problem}."]
         return

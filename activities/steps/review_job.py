@@ -45,7 +45,7 @@ from activities.runtime.heartbeats import heartbeats
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.result_text import truncate_result
-from activities.toolkit.tool_context import ToolContext, no_tool_heartbeat
+from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.verdict import MAX_FINDINGS, ReadVerdicts, read_verdicts
 from config.schema.agent import AgentConfig, ConfigError
@@ -250,7 +250,7 @@ def _work_to_review(snapshot: Snapshot, request: ReviewRequest, claim: dict[str,
         start = Snapshot.load(snapshot.checkpoints, request.since) if request.since else None
     except CheckpointMissing:
         start = None
-    return shown_work(snapshot, claim["deliverables"], claim["summary"], start, no_tool_heartbeat)
+    return shown_work(snapshot, claim["deliverables"], claim["summary"], start)
 
 
 def _claimed_result(snapshot: Snapshot, call: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,6 @@ from protocol.handoffs import ProjectLink
 from protocol.job_state import JobState
 from protocol.repository_link import RepositoryLink
 from protocol.requests import Pending
-
-
-def no_tool_heartbeat() -> None:
-    """Do nothing; for tools that run as local activities, which need no heartbeat."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,6 @@ class ToolContext:
     """When the call was scheduled, in epoch milliseconds by the server; grows from call to call."""
     command_failure: str = ""
     """How a failed command ended, which the model has to read before its next calls run."""
-    heartbeat: Callable[[], None] = no_tool_heartbeat
     waited_seconds: int = 0
     """For `wait`: seconds that have passed."""
     pending: Pending | None = None

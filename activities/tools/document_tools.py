@@ -36,7 +36,7 @@ def extract_document_text(
     The mark of a page names the number printed on it and the sections on it, where the document
     has them; HTML has a page for each heading. What looks broken or was guessed is said first.
     """
-    reading = read_workspace_document(context.files, path, context.heartbeat)
+    reading = read_workspace_document(context.files, path)
     all_pages = reading.pages
     first, last = _page_range(pages, all_pages)
     shown = [page for page in all_pages if first <= page.number <= last]
@@ -76,7 +76,6 @@ def chunk_document(
     manifest = []
     pages = read_workspace_pages(context, path)
     for number, (text, numbers) in enumerate(split_document_chunks(pages, size, shared), 1):
-        context.heartbeat()
         name = f"{folder}/chunk_{number:03d}.md"
         context.files = context.files.write(name, text.encode())
         manifest.append({"path": name, "pages": numbers, "tokens": tokens.count_tokens(text)})

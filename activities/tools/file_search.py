@@ -25,7 +25,6 @@ MANY = 10
 MAX_PASSAGES = 10
 PAGES = "tools"
 EXCERPT_BEFORE = 120
-HEARTBEAT_LINES = 20_000
 
 
 @tool("files", effect="reads", local=False, seconds=600)
@@ -52,8 +51,6 @@ def search_files(
     total = 0
     for entry in _files_under(context, path):
         for number, line in enumerate(_lines_to_search(context, entry), 1):
-            if number % HEARTBEAT_LINES == 0:
-                context.heartbeat()
             if match := pattern.search(line):
                 total += 1
                 if total <= MAX_HITS:
@@ -80,7 +77,6 @@ def _compile_file_query(query: str, mode: str) -> re2._Regexp[str]:
 def _files_under(context: ToolContext, path: str) -> Iterator[FileEntry]:
     named = context.files.entry(path)
     for entry in [named] if named and named.kind == "file" else context.files.walk(path):
-        context.heartbeat()
         if entry.kind == "file":
             yield entry
 
@@ -107,7 +103,6 @@ def _search_files_by_meaning(context: ToolContext, query: str, path: str) -> str
         path=entry.path,
         limit=MAX_PASSAGES,
         embeddings=context.config.embeddings,
-        heartbeat=context.heartbeat,
     )
     shown = [
         f"{hit.path}:{hit.line}: {_file_passage_excerpt(hit.text, query)}" for hit in results.hits

@@ -201,7 +201,6 @@ def generate_workspace_summary(context: ToolContext) -> str:
         context.files,
         context.changes,
         context.state,
-        context.heartbeat,
         context.config.shell.volatile,
         repository=context.repository,
     )

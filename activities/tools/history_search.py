@@ -53,7 +53,6 @@ def search_history(
     present = context.state.phase.number
     matches: list[HistoryMatch] = []
     for number, conversation in _history_conversations(context):
-        context.heartbeat()
         if phase is None or number == phase:
             matches += _search_conversation(conversation, number, words)
     matches.sort(key=lambda hit: (-hit.words, -hit.phase, -hit.number))

@@ -36,7 +36,7 @@ def view_image(
         )
     data = context.files.read(path)
     try:
-        picture = draw_bounded(path, data, page, heartbeat=context.heartbeat)
+        picture = draw_bounded(path, data, page)
     except DocumentError as error:
         raise ToolError(str(error)) from None
     digest = hashlib.sha256(data).hexdigest()[:16]

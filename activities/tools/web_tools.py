@@ -80,7 +80,7 @@ def fetch_page(
     """
     try:
         fetched = web.download_page(url, context.config.web)
-        source = web.read_page_source(fetched, context.heartbeat)
+        source = web.read_page_source(fetched)
     except web.PageRefused as error:
         raise ToolError(str(error)) from None
     context.files = source.put_into(context.files)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from activities.checkpoints import Files
@@ -40,12 +39,10 @@ def read_workspace_pages(context: ToolContext, path: str) -> list[Page]:
     Raises:
         ToolError: The document is missing, or its text cannot be read.
     """
-    return read_workspace_document(context.files, path, context.heartbeat).pages
+    return read_workspace_document(context.files, path).pages
 
 
-def read_workspace_document(
-    files: Files, path: str, heartbeat: Callable[[], None]
-) -> ReadingResult:
+def read_workspace_document(files: Files, path: str) -> ReadingResult:
     """Return the pages of a document in the workspace, and the quality of the reading.
 
     Raises:
@@ -61,7 +58,7 @@ def read_workspace_document(
                 parse_pages(files.read(beside).decode()),
                 quality=_stored_document_quality(files, name),
             )
-        return read_document_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
+        return read_document_bounded(PurePosixPath(path).name, data)
     except PicturesAlone:
         raise ToolError(
             f"{path} is pictures alone, without text. A model that has view_image can look at it."

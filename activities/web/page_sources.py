@@ -19,7 +19,6 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import urldefrag, urljoin
@@ -88,9 +87,7 @@ class PageSource:
         return files.write(f"{self.path}{SOURCE_ENDING}", as_readable_json(about).encode())
 
 
-def read_page_source(
-    fetched: FetchedPage, heartbeat: Callable[[], None] | None = None
-) -> PageSource:
+def read_page_source(fetched: FetchedPage) -> PageSource:
     """Read a fetched page.
 
     Raises:
@@ -102,7 +99,7 @@ def read_page_source(
         kind = detect_document_kind(f"page.{ending}", data)
         # The content decides the kind rather than the declared type.
         name = f"{stem}.{kind if kind != 'text' else ending}"
-        reading = read_document_bounded(name, data, heartbeat=heartbeat)
+        reading = read_document_bounded(name, data)
     except DocumentError as error:
         reason = str(error).partition(": ")[2] or str(error)
         raise PageRefused(f"{fetched.url}: {reason}. Or take another source.") from None

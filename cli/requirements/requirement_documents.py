@@ -70,7 +70,7 @@ def read_relations(refs: list[str]) -> dict[str, Relations]:
 
     schema = load_agent("validator").graph_schema
     try:
-        return run_with_root(lambda root: requirement_neighbours(root, schema, refs, lambda: None))
+        return run_with_root(lambda root: requirement_neighbours(root, schema, refs))
     except (GraphQueryError, GraphUnavailableError) as error:
         print_note(f"without what the graph has: {error}")
         return {}

@@ -22,7 +22,7 @@ def rank_requirements(words: str, entries: list[StoredRequirement]) -> list[Stor
         for entry in entries
     ]
     query_words = words.casefold().split()
-    alike = compute_text_likeness(words, texts, lambda: None, rarity=True)
+    alike = compute_text_likeness(words, texts, rarity=True)
     has_all_words = [all(word in text for word in query_words) for text in texts]
     ranked = sorted(
         range(len(entries)), key=lambda place: (not has_all_words[place], -alike[place])

@@ -8,7 +8,6 @@ write runs in its own process, which takes the lock, has limits, and can be kill
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from activities.requirements.graph import cypher
@@ -36,13 +35,10 @@ class EmbeddedGraph:
         folder: Path,
         schema: GraphSchema,
         limits: GraphLimits | None = None,
-        heartbeat: Callable[[], None] | None = None,
     ) -> None:
-        """`heartbeat` is called about four times a second; an exception from it ends the work."""
         self._folder = folder
         self._schema = schema
         self._limits = limits or GraphLimits()
-        self._heartbeat = heartbeat
 
     def read(self, *queries: GraphQuery) -> list[GraphRows]:
         return self._run_queries(queries, write=False)[0]
@@ -80,7 +76,7 @@ class EmbeddedGraph:
             "memory_mb": limits.memory_mb,
         }
         seconds = limits.wait_seconds + limits.seconds + _GRACE_SECONDS
-        child = run_child(_CHILD, [], json.dumps(request).encode(), seconds, self._heartbeat)
+        child = run_child(_CHILD, [], json.dumps(request).encode(), seconds)
         answer = self._parse_answer(child, write=write)
         return (
             [GraphRows.model_validate(rows) for rows in answer["rows"]],

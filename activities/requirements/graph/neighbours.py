@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from activities.checkpoints import Root
@@ -17,7 +17,7 @@ the relation's properties; `from` replaces `to` where the requirement is the end
 
 
 def requirement_neighbours(
-    root: Root, schema: GraphSchema, ids: Sequence[str], heartbeat: Callable[[], None]
+    root: Root, schema: GraphSchema, ids: Sequence[str]
 ) -> dict[str, Relations]:
     """Map those of these requirements that are in the graph to their relations.
 
@@ -45,7 +45,7 @@ def requirement_neighbours(
                 queries.append(
                     GraphQuery(f"{pattern} ORDER BY n.`{key_name}`, {other}", parameters)
                 )
-    with open_graph(root, schema, heartbeat) as graph:
+    with open_graph(root, schema) as graph:
         nodes, *related = graph.read(*queries)
     relations: dict[str, Relations] = {str(row[0]): [] for row in nodes.rows}
     for (name, way, far), rows in zip(parts, related, strict=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,8 +28,8 @@ from config.schema.graph import GraphSchema
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _FORM = "neo4j://user:password@host:7687/database"
 _CONNECT_SECONDS = 10
+_WAKE_SECONDS = 0.25
 _GRACE_SECONDS = 3
-_BEAT_SECONDS = 0.25
 _NOT_OURS = (
     "Neo.ClientError.Database.",
     "Neo.ClientError.Security.",
@@ -102,13 +102,10 @@ class Neo4jGraph:
         url: str,
         schema: GraphSchema,
         limits: GraphLimits | None = None,
-        heartbeat: Callable[[], None] | None = None,
     ) -> None:
-        """`heartbeat` is called about four times a second; an exception from it ends the work."""
         self._address = Neo4jAddress.parse(url)
         self._schema = schema
         self._limits = limits or GraphLimits()
-        self._heartbeat = heartbeat
         self._neo4j = load_driver()
         self._loop = asyncio.Runner()
         self._driver: Any = None
@@ -195,9 +192,8 @@ class Neo4jGraph:
             task = asyncio.ensure_future(work)
             try:
                 while not task.done():
-                    if self._heartbeat:
-                        self._heartbeat()
-                    await asyncio.wait([task], timeout=_BEAT_SECONDS)
+                    # A thread that is cancelled notices it only when its loop wakes up.
+                    await asyncio.wait([task], timeout=_WAKE_SECONDS)
             finally:
                 if not task.done():
                     task.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from activities.checkpoints import Root
@@ -33,7 +33,6 @@ def check_selected_graph_url() -> None:
 def open_graph(
     root: Root,
     schema: GraphSchema,
-    heartbeat: Callable[[], None] | None = None,
     limits: GraphLimits | None = None,
 ) -> Iterator[Graph]:
     """Open the graph at LONGHAUL_GRAPH_URL, else the one of the workspaces root.
@@ -43,9 +42,9 @@ def open_graph(
     """
     url = selected_graph_url()
     graph: Graph = (
-        Neo4jGraph(url, schema, limits, heartbeat)
+        Neo4jGraph(url, schema, limits)
         if url
-        else EmbeddedGraph(embedded_graph_folder(root.path), schema, limits, heartbeat)
+        else EmbeddedGraph(embedded_graph_folder(root.path), schema, limits)
     )
     try:
         yield graph

@@ -75,7 +75,6 @@ def cite_web(
         )
     looked_at = []
     for path in find_page_sources(context.files, url):
-        context.heartbeat()
         looked_at.append(path)
         pages: list[Page] = read_workspace_pages(context, path)
         for page in pages:

@@ -235,7 +235,7 @@ def _open_graph_for_tool(
 ) -> Iterator[Graph]:
     schema = context.config.graph_schema
     try:
-        with open_graph(context.root, schema, context.heartbeat, limits) as graph:
+        with open_graph(context.root, schema, limits) as graph:
             yield graph
     except GraphUnavailableError as error:
         raise DependencyUnavailable(str(error)) from None

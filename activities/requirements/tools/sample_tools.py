@@ -105,15 +105,12 @@ def _key(sentence: SampledSentence) -> tuple[int, str]:
 
 def survey(context: ToolContext) -> RequirementSurvey:
     """Read the requirements of a call's workspace, and how far they cover its documents."""
-    return survey_requirements(
-        context.files, context.job, context.config.settings, context.heartbeat
-    )
+    return survey_requirements(context.files, context.job, context.config.settings)
 
 
 def draw_samples(context: ToolContext, now: RequirementSurvey) -> None:
     for each in now.coverage.documents:
         if not each.out_of_scope:
-            context.heartbeat()
             _draw_sample(context, now, each.path)
 
 

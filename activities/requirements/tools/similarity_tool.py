@@ -106,10 +106,10 @@ def rank_like_requirements(
     failed = ""
     try:
         by = choose_embedder(context.config.embeddings) if context.config.embeddings else None
-        alike = compute_text_likeness(text, statements, context.heartbeat, by, rarity=True)
+        alike = compute_text_likeness(text, statements, by, rarity=True)
     except EmbeddingsFailed as error:
         failed = f"\nCompared by words alone: {error}"
-        by, alike = None, compute_text_likeness(text, statements, context.heartbeat, rarity=True)
+        by, alike = None, compute_text_likeness(text, statements, rarity=True)
     threshold = context.config.settings.duplicate_threshold
     ranked = sorted(
         (each for each in zip(alike, candidates, strict=True) if each[0] >= least),

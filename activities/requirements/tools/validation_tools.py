@@ -181,9 +181,7 @@ def collect_decisions(context: ToolContext) -> str:
         if validator_integrates_graph(context):
             remarks += flush_outbox(writer, "graph")
             every = [each.ref for each in decisions]
-            known = requirement_neighbours(
-                context.root, context.config.graph_schema, every, context.heartbeat
-            )
+            known = requirement_neighbours(context.root, context.config.graph_schema, every)
     except (StoreUnavailableError, GraphUnavailableError) as error:
         remarks.append(f"The graph does not answer, so what it has is not shown: {error}")
     except GraphQueryError as error:

@@ -178,7 +178,7 @@ def test_a_picture_is_a_document_for_a_model_that_can_look_at_it(
     assert files.read("documents/plate.png") == PNG
     assert "view_image shows" in document.notices()[0].text
     # Nothing can be complete of what has no text.
-    reading = read_workspace_document(files, "documents/plate.png", lambda: None)
+    reading = read_workspace_document(files, "documents/plate.png")
     assert name_unread_pages(reading.pages) == " Could not be read: page 1."
     assert reading.quality.is_unreliable
 

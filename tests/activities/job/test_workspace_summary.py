@@ -7,14 +7,13 @@ from pathlib import Path
 from activities.job.workspace_summary import MAX_FILES, with_workspace_summary, workspace_summary
 from activities.phases.orientation import orientation_messages
 from activities.text.tokens import clip_to_tokens, count_tokens
-from activities.toolkit.tool_context import no_tool_heartbeat
 from protocol.scope_ledger import ScopeItem
 from tests.activities.standing import Standing
 
 
 def summary(job: Standing) -> str:
     snapshot = job.open()
-    return workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_tool_heartbeat)
+    return workspace_summary(snapshot.files, snapshot.changes, snapshot.state)
 
 
 def test_files_with_purpose_size_and_step(tmp_path: Path) -> None:
@@ -57,7 +56,7 @@ def test_progress_and_scope(tmp_path: Path) -> None:
         ScopeItem(id="S1", text="tea"),
         ScopeItem(id="S2", text="w", status="dropped"),
     ]
-    text = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_tool_heartbeat)
+    text = workspace_summary(snapshot.files, snapshot.changes, snapshot.state)
     for words in (
         "Progress: 1/3",
         "Step 1. Notes: found it",
@@ -69,9 +68,7 @@ def test_progress_and_scope(tmp_path: Path) -> None:
     assert "- open: S1 tea" in text
     # After a rewind nobody should resume the old list.
     snapshot = job.open()
-    text = workspace_summary(
-        snapshot.files, snapshot.changes, snapshot.state, no_tool_heartbeat, given_up=True
-    )
+    text = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, given_up=True)
     assert "## Open" not in text
     assert "## Given up with it\n\n- Step 2." in text
 
@@ -81,7 +78,7 @@ def test_many_files_are_counted(tmp_path: Path) -> None:
     snapshot = job.open()
     for number in range(MAX_FILES + 20):
         snapshot.files = snapshot.files.write(f"many/{number:04d}", b"")
-    text = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_tool_heartbeat)
+    text = workspace_summary(snapshot.files, snapshot.changes, snapshot.state)
     assert "- … and 24 more" in text
 
 

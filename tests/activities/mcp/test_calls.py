@@ -23,6 +23,7 @@ from tests.activities.mcp.serving import (
     until,
 )
 from tests.activities.standing import Standing
+from tests.interruption import Interrupted, interrupted_once
 
 
 @pytest.fixture
@@ -185,18 +186,12 @@ def test_a_server_that_is_gone_is_a_dependency(tmp_path: Path, ledger: Path) -> 
 
 
 def test_a_call_that_nobody_wants_any_more_ends_at_once(job: Standing, ledger: Path) -> None:
-    class Unwanted(Exception):
-        pass
-
-    def wanted() -> None:
-        if "slow" in ledger.read_text():
-            raise Unwanted
+    def is_begun() -> bool:
+        return ledger.exists() and "slow" in ledger.read_text()
 
     server = job.open().config.mcp["odd"]
-    with pytest.raises(Unwanted):
-        worker_mcp_servers().call_tool(
-            "odd", server, "slow", {}, key="k", repeatable=False, heartbeat=wanted
-        )
+    with pytest.raises(Interrupted), interrupted_once(is_begun):
+        worker_mcp_servers().call_tool("odd", server, "slow", {}, key="k", repeatable=False)
     # The server allows one call at a time, and is free for the next.
     assert call(job, "odd__look").ok
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from activities.runtime.child_process import ChildResult, run_child
+from tests.interruption import Interrupted, interrupted_once
 
 
 def ran(path: Path, code: str, seconds: float = 20) -> ChildResult:
@@ -53,15 +54,13 @@ def test_one_that_takes_too_long_is_killed(tmp_path: Path, monkeypatch: pytest.M
         os.kill(pid, 0)
 
 
-def test_a_heartbeat_that_raises_ends_it(tmp_path: Path) -> None:
-    mark = tmp_path / "mark"
+def test_an_exception_raised_in_the_waiting_thread_ends_it(tmp_path: Path) -> None:
+    begun, mark = tmp_path / "begun", tmp_path / "mark"
     script = tmp_path / "child.py"
-    script.write_text(f"import time; time.sleep(2); open({str(mark)!r}, 'w')")
-
-    def beat() -> None:
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        run_child(script, [], b"", 20, beat)
+    script.write_text(
+        f"import time; open({str(begun)!r}, 'w'); time.sleep(2); open({str(mark)!r}, 'w')"
+    )
+    with pytest.raises(Interrupted), interrupted_once(begun.exists):
+        run_child(script, [], b"", 20)
     time.sleep(2.5)
     assert not mark.exists()

@@ -27,7 +27,6 @@ def main(root: str, commit: str, url: str, *queries: str) -> None:
             query,
             limit=100,
             embeddings=Embeddings(model="fake", base_url=url),
-            heartbeat=lambda: None,
         )
         print(json.dumps([results.note, *(hit.path for hit in results.hits)]), flush=True)
 

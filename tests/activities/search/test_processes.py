@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import subprocess
 import sys
@@ -106,7 +105,7 @@ def test_processes_that_index_two_trees_at_once_each_find_their_own(
 def test_many_files_are_searched_soon(tmp_path: Path, endpoint: Endpoint) -> None:
     job = Standing.begin(tmp_path)
     job.put(lambda files: pages(files, MANY))
-    files, beats = job.open().files, [time.perf_counter()]
+    files = job.open().files
 
     def seconds(query: str) -> float:
         start = time.process_time()
@@ -115,15 +114,12 @@ def test_many_files_are_searched_soon(tmp_path: Path, endpoint: Endpoint) -> Non
             files,
             query,
             embeddings=Embeddings(model="fake", base_url=endpoint.url),
-            heartbeat=lambda: beats.append(time.perf_counter()),
         )
         assert results.note == ""
         assert results.hits[0].path == "page/law.md"
         return time.process_time() - start
 
     seconds("storing bills")
-    pauses = [after - before for before, after in itertools.pairwise(beats)]
-    assert max(pauses) < 4  # a heartbeat is due within 5 s
     # The best of three.
     assert min(seconds("storing bills") for _ in range(3)) < MOST_SECONDS
     assert min(seconds("ZX-4711") for _ in range(3)) < MOST_SECONDS

@@ -107,15 +107,11 @@ def test_another_subject_in_the_same_sentence_is_no_duplicate() -> None:
     assert compute_text_likeness(text, [text], rarity=True) == [1.0]
 
 
-def test_thousands_are_compared_in_moments_and_it_says_that_it_lives() -> None:
-    beats: list[int] = []
+def test_thousands_are_compared_in_moments() -> None:
     began = time.monotonic()
-    likenesses = compute_text_likeness(
-        TEXT, [f"{TEXT} {n}" for n in range(5000)], lambda: beats.append(1)
-    )
+    likenesses = compute_text_likeness(TEXT, [f"{TEXT} {n}" for n in range(5000)])
     assert time.monotonic() - began < 10
     assert len(likenesses) == 5000
-    assert len(beats) == 10
 
 
 def test_embeddings_see_paraphrases_and_their_failure_is_told() -> None:

@@ -34,7 +34,7 @@ class Counting:
 
 
 def lengths(cache: VectorCache, by: Counting, *texts: str, width: int = 4) -> list[int]:
-    return [int(row[0]) for row in cache.embed(texts, by, width, lambda: None)]
+    return [int(row[0]) for row in cache.embed(texts, by, width)]
 
 
 def test_each_text_is_asked_for_once_by_model_and_width() -> None:

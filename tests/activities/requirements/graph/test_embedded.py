@@ -9,9 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -206,16 +204,10 @@ def test_a_query_that_heeds_no_time_limit_is_killed(
     tmp_path: Path, schema: GraphSchema, graph: EmbeddedGraph
 ) -> None:
     graph.read(COUNT)
-    beats: list[float] = []
-    heard = EmbeddedGraph(
-        tmp_path / "graph", schema, GraphLimits(wait_seconds=1, seconds=1),
-        heartbeat=lambda: beats.append(time.monotonic()),
-    )  # fmt: skip
+    short = EmbeddedGraph(tmp_path / "graph", schema, GraphLimits(wait_seconds=1, seconds=1))
     nested = "RETURN " + "(" * 20_000 + "1" + ")" * 20_000
     with pytest.raises(GraphQueryError, match=r"stopped|crashed"):
-        heard.read(GraphQuery(nested))
-    # Not the longest pause: this process may be held up for a moment.
-    assert median(b - a for a, b in pairwise(beats)) < 1
+        short.read(GraphQuery(nested))
     assert graph.read(COUNT)[0].rows == [[0, 0]]
 
 

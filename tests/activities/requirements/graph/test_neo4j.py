@@ -198,23 +198,6 @@ def test_a_server_that_stands_still_is_away(
     assert connected.read(COUNT)[0].rows == [[1]]
 
 
-def test_who_is_no_longer_wanted_stops_waiting(graph_server: Server) -> None:
-    beats = 0
-
-    def heartbeat() -> None:
-        nonlocal beats
-        beats += 1
-        if beats == 3:
-            raise KeyError("given up")
-
-    with (
-        closing(Neo4jGraph(graph_server.url, SCHEMA, heartbeat=heartbeat)) as graph,
-        pytest.raises(KeyError, match="given up"),
-    ):
-        graph.read(GraphQuery(LONG))
-    assert beats == 3
-
-
 def test_keys_become_constraints() -> None:
     assert constraint_cypher(SCHEMA)[0] == (
         "CREATE CONSTRAINT `Requirement_id` IF NOT EXISTS "
