@@ -34,6 +34,7 @@ from activities.phases.predefined_todos import (
 )
 from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.text.fingerprints import text_fingerprint
+from activities.toolkit.path_ownership import is_work_path
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionRequest
 from protocol.evidence import Evidence, SeenWork
@@ -118,11 +119,15 @@ def close_phase(
 
 
 def phase_mark(snapshot: Snapshot) -> str:
-    """Return a fingerprint of the running list, and of scope and plan as they now are."""
+    """Return a fingerprint of the running list, and of scope, plan and files as they now are.
+
+    A phase that makes a file repeats no other, whatever its list says.
+    """
     state = snapshot.state
     todos = [todo.content for todo in state.phase.todos]
     scope = [[item.id, item.status] for item in state.scope]
-    return text_fingerprint(json.dumps([todos, scope, snapshot.read_text("plan.md")]))
+    made = sorted(entry.path for entry in snapshot.changes.walk() if is_work_path(entry.path))
+    return text_fingerprint(json.dumps([todos, scope, snapshot.read_text("plan.md"), made]))
 
 
 def note_what_worked(snapshot: Snapshot, phase: Phase) -> None:

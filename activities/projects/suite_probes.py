@@ -154,6 +154,20 @@ def python_test_keys(product: Files) -> dict[TestKey, str]:
     return found
 
 
+def changed_tests(before: Files, product: Files, path: str) -> list[str]:
+    """Return what a test file that was there says otherwise now, or no more.
+
+    Of a Python file the functions, helpers among them; of another the file itself.
+    """
+    old = earlier_text(before, path)
+    if not path.endswith(".py"):
+        return [path] if old else []
+    now = _dumped_functions(earlier_text(product, path))
+    return [
+        f"{path}::{name}" for name, body in _dumped_functions(old).items() if now.get(name) != body
+    ]
+
+
 def challenge_tests(
     product: Files, before: Files | None, endings: frozenset[str], name: str
 ) -> Challenge:

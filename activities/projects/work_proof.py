@@ -25,7 +25,7 @@ from activities.projects.project_repository import ProjectRepository, project_re
 from activities.projects.proof_run import MOST_NAMES, JudgedRun, ProofRunner
 from activities.projects.repository_tests import find_test_command
 from activities.projects.setup_recipes import python_setup_recipe
-from activities.projects.suite_probes import is_test_file
+from activities.projects.suite_probes import changed_tests, is_test_file
 from config.schema.agent_sections import RepositoryTests
 from protocol.data_model import Data
 from protocol.handoffs import Handoff, HandoffInputs
@@ -260,6 +260,8 @@ class _Work:
         if self.start.why and judged.ran.counts is None:
             return WorkProof(doubts=[f"Nothing was proved: {run.why}, as at the start."])
         doubts = [f"{one_line(each, 300)}." for each in run.shown]
+        if rewritten := self._rewritten_tests():
+            doubts.append(f"Tests that were there say something else: {first_few(rewritten, 10)}.")
         if run.passed:
             run.why = self._unshown_change(judged, doubts)
         if run.why:
@@ -331,6 +333,15 @@ class _Work:
             )
         ]
 
+    def _rewritten_tests(self) -> list[str]:
+        """Return tests that were there and were changed: whether they ask for less, people see."""
+        return [
+            name
+            for each in self.changes
+            if not each.is_new and is_test_file(each.path) and (each.removed or each.is_gone)
+            for name in changed_tests(self.before, self.product, each.path)
+        ]
+
     def _unshown_change(self, judged: JudgedRun, doubts: list[str]) -> str:
         """Return why no test shows the change of the code; empty if one does, or none has to."""
         code = [
@@ -339,6 +350,7 @@ class _Work:
             if not is_test_file(each.path) and not _NO_CODE.search(each.path)
         ]
         if not code:
+            doubts.append("No code was changed, so that no test shows the change.")
             return ""
         if self._tests_of_change(judged):
             return ""

@@ -179,6 +179,39 @@ async def test_weak_work_is_not_published(
     assert all(word in text for word, text in zip(said, refusals, strict=True)), refusals
 
 
+WEAKER = OLD.replace("assertLess(brew(1), brew(2))", "assertIsNotNone(brew(1))")
+
+
+@pytest.mark.parametrize(
+    ("work", "deliverables", "said"),
+    [
+        (
+            [write("repo/tea.py", "def brew(cups):\n    return 6 if cups == 3 else 0\n"),
+             write(TESTS, WEAKER + NEW)],
+            ["repo/tea.py", TESTS],
+            "Tests that were there say something else: tests/test_tea.py::Tea.test_grows.",
+        ),
+        (
+            [write("repo/README.md", "Two spoons a cup.\n")],
+            ["repo/README.md"],
+            "No code was changed",
+        ),
+    ],
+    ids=["weaker", "words"],
+)  # fmt: skip
+async def test_what_no_test_can_show_is_pushed_only_by_a_person(
+    temporal: Client, root: Root, remote: Path, work: list[Call], deliverables: list[str], said: str
+) -> None:
+    named = finish(*deliverables)
+    model = Script(Reply(calls=work), Reply(calls=[named]))
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(start(remote))
+        status = await jobs.until(handle, waiting_for="approval")
+        await handle.signal("cancel", {})
+    assert said in status["approval"]["question"]
+    assert branches(remote) == ["trunk"]
+
+
 PYTEST = {"tests.command": "python3 -m pytest -q", "tests.setup": False}
 
 

@@ -379,9 +379,21 @@ async def test_phases_that_work_are_not_counted(temporal: Client, root: Root) ->
             self.verbs["Mark"] = lambda view: ends if view.number > 8 else [boxes, hand_over({})]
             return super().__call__(request)
 
-    async with serving(temporal, root, Working()) as jobs:
-        handle = await jobs.start(job())
-        result = await jobs.result(handle)
-        status = await query_status(handle)
-    assert result["phases"] == 9
-    assert (status["nudges"], status["rewinds"]) == (0, 0)
+    class Writing(Planning):
+        """Makes a chapter a phase, with the same list, scope and plan each time."""
+
+        def __call__(self, request: Request) -> Reply:
+            made = {"path": f"output/{len(self.shown)}.md", "content": f"{len(self.shown)} cups"}
+            self.verbs["Work"] = [("write_file", made), DONE]
+            ends = [plan("[x] Cup"), close("output")]
+            more = [plan("[ ] Cup"), hand_over({})]
+            self.verbs["Mark"] = lambda view: ends if view.number > 8 else more
+            return super().__call__(request)
+
+    for model in (Working(), Writing()):
+        async with serving(temporal, root, model) as jobs:
+            handle = await jobs.start(job())
+            result = await jobs.result(handle)
+            status = await query_status(handle)
+        assert result["phases"] == 9
+        assert (status["nudges"], status["rewinds"]) == (0, 0)
